@@ -1,0 +1,87 @@
+//! The error model of seed 000 §9 and the closed set of codes that outsiders see.
+//!
+//! Invariant: a code is added here or it does not exist; each has a page in `docs/errors/`.
+
+use crate::Object;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Why a call was refused. The same set serves the runner's API and HTTP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ErrorCode {
+    Unauthorized,
+    NotFound,
+    DeadlineExceeded,
+    PayloadTooLarge,
+    RateLimited,
+    InvalidArgument,
+    RuntimeError,
+}
+
+impl ErrorCode {
+    pub const ALL: [ErrorCode; 7] = [
+        ErrorCode::Unauthorized,
+        ErrorCode::NotFound,
+        ErrorCode::DeadlineExceeded,
+        ErrorCode::PayloadTooLarge,
+        ErrorCode::RateLimited,
+        ErrorCode::InvalidArgument,
+        ErrorCode::RuntimeError,
+    ];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ErrorCode::Unauthorized => "unauthorized",
+            ErrorCode::NotFound => "not_found",
+            ErrorCode::DeadlineExceeded => "deadline_exceeded",
+            ErrorCode::PayloadTooLarge => "payload_too_large",
+            ErrorCode::RateLimited => "rate_limited",
+            ErrorCode::InvalidArgument => "invalid_argument",
+            ErrorCode::RuntimeError => "runtime_error",
+        }
+    }
+}
+
+/// The body of every refusal.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
+#[error("{}: {message}", code.as_str())]
+pub struct AgentAPIError {
+    pub code: ErrorCode,
+    pub message: String,
+    #[serde(default)]
+    pub retryable: bool,
+    #[serde(default)]
+    pub details: Object,
+}
+
+impl AgentAPIError {
+    pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
+        let retryable = code == ErrorCode::RateLimited;
+        Self { code, message: message.into(), retryable, details: Object::new() }
+    }
+
+    pub fn retryable(mut self) -> Self {
+        self.retryable = true;
+        self
+    }
+
+    pub fn detail(mut self, key: &str, value: impl Into<serde_json::Value>) -> Self {
+        self.details.insert(key.to_owned(), value.into());
+        self
+    }
+}
+
+/// Codes the host itself writes into `run.failed`. A runner's own code is kept as it is.
+pub mod run_code {
+    pub const CANCELLED: &str = "cancelled";
+    pub const DEADLINE_EXCEEDED: &str = "deadline_exceeded";
+    pub const HOST_INTERRUPTED: &str = "host.interrupted";
+    pub const NO_TERMINAL: &str = "runner.no_terminal";
+    pub const CRASHED: &str = "runner.crashed";
+    pub const UNAVAILABLE: &str = "runner.unavailable";
+    pub const PROTOCOL_ERROR: &str = "runner.protocol_error";
+    pub const OVERFLOW: &str = "runner.overflow";
+    pub const ERROR: &str = "runner.error";
+    pub const BUDGET_EXCEEDED: &str = "budget_exceeded";
+}

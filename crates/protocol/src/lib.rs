@@ -1,0 +1,54 @@
+//! The contract of Greenroom: every structure that crosses a process or network edge.
+//!
+//! Invariant: types and pure checks only, no IO. A change here is a change of contract.
+
+pub mod content;
+pub mod context;
+pub mod error;
+pub mod event;
+pub mod form;
+pub mod manifest;
+pub mod payload;
+pub mod resources;
+pub mod result;
+pub mod run;
+pub mod runner_id;
+pub mod transcript;
+pub mod wire;
+
+pub use content::{
+    ArtifactRef, ContentElement, MessageContent, RawEventRef, Role, StaticContextRef,
+};
+pub use context::{
+    ActorContext, AdapterContext, AgentEventContext, AgentInput, AgentRunContext, AgentRunRequest,
+    AgentRunState, AgentRuntimeContext, AgentTrigger, ContextAPICapabilities, ContextAccess,
+    ConversationContext, DeliveryContext, InlineContextPolicy, InlineMode, SubjectContext,
+    TriggerSource,
+};
+pub use error::{AgentAPIError, ErrorCode};
+pub use event::{EventAnswer, EventDelivery, NewEvent};
+pub use form::{DynamicFormItemSchema, FormOption, I18nObject};
+pub use manifest::{
+    AgentRunnerCapabilities, AgentRunnerContextPolicy, AgentRunnerManifest, AgentRunnerPermissions,
+    ListAgentRunnersResponse,
+};
+pub use payload::Payload;
+pub use resources::{
+    AgentResources, FileResource, KnowledgeBaseResource, ModelResource, StorageResource,
+    ToolResource,
+};
+pub use result::{AgentRunResult, RawResult};
+pub use run::{RunError, RunStatus, RunView};
+pub use runner_id::RunnerId;
+pub use transcript::{TranscriptItem, TranscriptRole};
+
+/// The protocol's major version, as spoken by this host.
+pub const PROTOCOL_VERSION: &str = "1";
+
+/// A JSON object, for the parts of the contract that are open.
+pub type Object = serde_json::Map<String, serde_json::Value>;
+
+#[doc(hidden)]
+pub fn yes() -> bool {
+    true
+}

@@ -1,0 +1,139 @@
+//! Discovery: what a runner says about itself (seed 000 §4).
+//!
+//! Invariant: value sets are closed (an unknown permission is an error), fields are open (an unknown
+//! field is kept), so that a newer manifest loads and an overreaching one does not.
+
+use crate::{DynamicFormItemSchema, I18nObject, Object, RunnerId, yes};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ListAgentRunnersResponse {
+    pub runners: Vec<AgentRunnerManifest>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AgentRunnerManifest {
+    pub id: RunnerId,
+    pub name: String,
+    pub label: I18nObject,
+    #[serde(default)]
+    pub description: Option<I18nObject>,
+    #[serde(default = "version_one")]
+    pub protocol_version: String,
+    #[serde(default)]
+    pub capabilities: AgentRunnerCapabilities,
+    #[serde(default)]
+    pub permissions: AgentRunnerPermissions,
+    #[serde(default)]
+    pub context: AgentRunnerContextPolicy,
+    #[serde(default)]
+    pub config_schema: Vec<DynamicFormItemSchema>,
+    #[serde(default)]
+    pub metadata: Object,
+    #[serde(flatten)]
+    pub extra: Object,
+}
+
+fn version_one() -> String {
+    crate::PROTOCOL_VERSION.to_owned()
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct AgentRunnerCapabilities {
+    pub streaming: bool,
+    pub tool_calling: bool,
+    pub knowledge_retrieval: bool,
+    pub multimodal_input: bool,
+    pub event_context: bool,
+    pub platform_api: bool,
+    pub interrupt: bool,
+    pub stateful_session: bool,
+    pub self_managed_context: bool,
+    /// Beyond v1: the runner pulls messages that arrive while it runs.
+    pub steering: bool,
+    #[serde(flatten)]
+    pub extra: Object,
+}
+
+impl Default for AgentRunnerCapabilities {
+    fn default() -> Self {
+        Self {
+            streaming: false,
+            tool_calling: false,
+            knowledge_retrieval: false,
+            multimodal_input: false,
+            event_context: true,
+            platform_api: false,
+            interrupt: false,
+            stateful_session: false,
+            self_managed_context: true,
+            steering: false,
+            extra: Object::new(),
+        }
+    }
+}
+
+/// The most a runner may ask for. Kinds we do not know are refused: a grant must never rest on a guess.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct AgentRunnerPermissions {
+    pub models: Vec<ModelPermission>,
+    pub tools: Vec<ToolPermission>,
+    pub knowledge_bases: Vec<KnowledgePermission>,
+    pub history: Vec<HistoryPermission>,
+    pub events: Vec<EventPermission>,
+    pub artifacts: Vec<ArtifactPermission>,
+    pub storage: Vec<StorageArea>,
+    pub files: Vec<FilePermission>,
+    pub platform_api: Vec<String>,
+}
+
+macro_rules! value_set {
+    ($name:ident { $($variant:ident),+ }) => {
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+        #[serde(rename_all = "snake_case")]
+        pub enum $name { $($variant),+ }
+    };
+}
+
+value_set!(ModelPermission { Invoke, Stream, Rerank, Embed });
+value_set!(ToolPermission { Detail, Call });
+value_set!(KnowledgePermission { List, Retrieve });
+value_set!(HistoryPermission { Page, Search });
+value_set!(EventPermission { Get, Page });
+value_set!(ArtifactPermission { Metadata, Read, Create });
+value_set!(StorageArea { Plugin, Workspace, Binding });
+value_set!(FilePermission { Config, Knowledge });
+
+/// Informs, never widens or narrows a grant. Fields of older manifests (`ownership`, `bootstrap`,
+/// `max_inline_*`) land in `extra`; the host warns about them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AgentRunnerContextPolicy {
+    #[serde(default = "yes")]
+    pub supports_history_pull: bool,
+    #[serde(default)]
+    pub supports_history_search: bool,
+    #[serde(default = "yes")]
+    pub supports_artifact_pull: bool,
+    #[serde(default = "yes")]
+    pub owns_compaction: bool,
+    #[serde(default = "yes")]
+    pub wants_static_context_refs: bool,
+    #[serde(flatten)]
+    pub extra: Object,
+}
+
+impl Default for AgentRunnerContextPolicy {
+    fn default() -> Self {
+        Self {
+            supports_history_pull: true,
+            supports_history_search: false,
+            supports_artifact_pull: true,
+            owns_compaction: true,
+            wants_static_context_refs: true,
+            extra: Object::new(),
+        }
+    }
+}

@@ -1,0 +1,285 @@
+//! Typed payloads of the nine stable result types (CONTRACT §3).
+//!
+//! Invariant: what the host acts on is checked here, completely, before anything acts on it. Fields we do
+//! not know are kept in the ledger with the result but never acted on.
+
+use crate::result::kind;
+use crate::{ContentElement, MessageContent, Object, Role};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// Longest state key.
+pub const STATE_KEY_BYTES_MAX: usize = 256;
+/// Largest state value, as JSON text.
+pub const STATE_VALUE_BYTES_MAX: usize = 256 * 1024;
+
+/// A result's data, parsed by its type.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Payload {
+    MessageDelta(MessageDelta),
+    MessageCompleted(MessageCompleted),
+    ToolCallStarted(ToolCallStarted),
+    ToolCallCompleted(ToolCallCompleted),
+    ArtifactCreated(ArtifactCreated),
+    StateUpdated(StateUpdated),
+    ActionRequested(ActionRequested),
+    RunCompleted(RunCompleted),
+    RunFailed(RunFailed),
+    /// Kept, warned about, not acted on.
+    Unknown,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum InvalidPayload {
+    #[error("data of `{kind}` is not as the protocol says: {source}")]
+    Shape { kind: String, source: serde_json::Error },
+    #[error("data of `{kind}` is not valid: {reason}")]
+    Value { kind: String, reason: String },
+}
+
+impl Payload {
+    /// Parses and checks the data of one result. `data` is JSON text; absent data is an empty object.
+    pub fn parse(result_kind: &str, data: Option<&str>) -> Result<Payload, InvalidPayload> {
+        let data = data.unwrap_or("{}");
+        let payload = match result_kind {
+            kind::MESSAGE_DELTA => Payload::MessageDelta(read(result_kind, data)?),
+            kind::MESSAGE_COMPLETED => Payload::MessageCompleted(read(result_kind, data)?),
+            kind::TOOL_CALL_STARTED => Payload::ToolCallStarted(read(result_kind, data)?),
+            kind::TOOL_CALL_COMPLETED => Payload::ToolCallCompleted(read(result_kind, data)?),
+            kind::ARTIFACT_CREATED => Payload::ArtifactCreated(read(result_kind, data)?),
+            kind::STATE_UPDATED => Payload::StateUpdated(read(result_kind, data)?),
+            kind::ACTION_REQUESTED => Payload::ActionRequested(read(result_kind, data)?),
+            kind::RUN_COMPLETED => Payload::RunCompleted(read(result_kind, data)?),
+            kind::RUN_FAILED => Payload::RunFailed(read(result_kind, data)?),
+            _ => {
+                read::<Object>(result_kind, data)?;
+                Payload::Unknown
+            }
+        };
+        payload.check(result_kind)?;
+        Ok(payload)
+    }
+
+    fn check(&self, result_kind: &str) -> Result<(), InvalidPayload> {
+        let reason = match self {
+            Payload::StateUpdated(update) => update.problem(),
+            Payload::ActionRequested(request) if request.action.is_empty() => {
+                Some("`action` is empty".to_owned())
+            }
+            Payload::RunFailed(failed) if failed.code.is_empty() => {
+                Some("`code` is empty".to_owned())
+            }
+            Payload::ToolCallStarted(call) if call.tool_call_id.is_empty() => {
+                Some("`tool_call_id` is empty".to_owned())
+            }
+            _ => None,
+        };
+        match reason {
+            Some(reason) => Err(InvalidPayload::Value { kind: result_kind.to_owned(), reason }),
+            None => Ok(()),
+        }
+    }
+}
+
+fn read<'a, T: Deserialize<'a>>(result_kind: &str, data: &'a str) -> Result<T, InvalidPayload> {
+    serde_json::from_str(data)
+        .map_err(|source| InvalidPayload::Shape { kind: result_kind.to_owned(), source })
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MessageDelta {
+    pub chunk: MessageChunk,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MessageChunk {
+    #[serde(default = "assistant")]
+    pub role: Role,
+    pub content: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message_id: Option<String>,
+}
+
+fn assistant() -> Role {
+    Role::Assistant
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MessageCompleted {
+    pub message: Message,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Message {
+    #[serde(default = "assistant")]
+    pub role: Role,
+    pub content: MessageContent,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub segments: Option<Vec<Value>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<Object>,
+}
+
+impl Message {
+    /// An assistant's message of text alone.
+    pub fn assistant(text: impl Into<String>) -> Self {
+        Self {
+            role: Role::Assistant,
+            content: MessageContent::Text(text.into()),
+            message_id: None,
+            segments: None,
+            metadata: None,
+        }
+    }
+
+    /// The media of the message, in order.
+    pub fn media(&self) -> impl Iterator<Item = &ContentElement> {
+        let parts: &[ContentElement] = match &self.content {
+            MessageContent::Text(_) => &[],
+            MessageContent::Parts(parts) => parts,
+        };
+        parts.iter().filter(|part| !matches!(part, ContentElement::Text { .. }))
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ToolCallStarted {
+    pub tool_call_id: String,
+    pub tool_name: String,
+    #[serde(default)]
+    pub parameters: Value,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ToolCallCompleted {
+    pub tool_call_id: String,
+    pub tool_name: String,
+    #[serde(default)]
+    pub result: Value,
+    #[serde(default)]
+    pub error: Value,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ArtifactCreated {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub artifact_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mime_type: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size_bytes: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content_base64: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<Object>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StateUpdated {
+    pub scope: StateScope,
+    pub key: String,
+    /// `null` removes the key.
+    pub value: Value,
+}
+
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum StateScope {
+    Conversation,
+    Actor,
+    Subject,
+    Runner,
+    Binding,
+}
+
+impl StateScope {
+    pub const ALL: [StateScope; 5] = [
+        StateScope::Conversation,
+        StateScope::Actor,
+        StateScope::Subject,
+        StateScope::Runner,
+        StateScope::Binding,
+    ];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            StateScope::Conversation => "conversation",
+            StateScope::Actor => "actor",
+            StateScope::Subject => "subject",
+            StateScope::Runner => "runner",
+            StateScope::Binding => "binding",
+        }
+    }
+}
+
+impl StateUpdated {
+    fn problem(&self) -> Option<String> {
+        check_state_key(&self.key).err().or_else(|| {
+            let bytes = self.value.to_string().len();
+            (bytes > STATE_VALUE_BYTES_MAX).then(|| {
+                format!("`value` has {bytes} bytes, at most {STATE_VALUE_BYTES_MAX} are allowed")
+            })
+        })
+    }
+}
+
+/// A state key: 1 to 256 bytes, no control characters.
+pub fn check_state_key(key: &str) -> Result<(), String> {
+    if key.is_empty() || key.len() > STATE_KEY_BYTES_MAX {
+        return Err(format!("`key` must have 1 to {STATE_KEY_BYTES_MAX} bytes"));
+    }
+    if key.chars().any(char::is_control) {
+        return Err("`key` has control characters".to_owned());
+    }
+    Ok(())
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ActionRequested {
+    pub action: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<Object>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub payload: Option<Object>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct RunCompleted {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub finish_reason: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<Message>,
+}
+
+/// `message` or `error` holds the text; both spellings are met in the field.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RunFailed {
+    #[serde(default = "runner_error")]
+    pub code: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    #[serde(default)]
+    pub retryable: bool,
+}
+
+impl RunFailed {
+    pub fn text(&self) -> &str {
+        self.message.as_deref().or(self.error.as_deref()).unwrap_or("the runner gave no reason")
+    }
+}
+
+fn runner_error() -> String {
+    crate::error::run_code::ERROR.to_owned()
+}

@@ -1,0 +1,71 @@
+//! A run as the API shows it (CONTRACT §2).
+
+use crate::Object;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RunStatus {
+    Queued,
+    Running,
+    Completed,
+    Failed,
+    Cancelled,
+    Timeout,
+}
+
+impl RunStatus {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            RunStatus::Queued => "queued",
+            RunStatus::Running => "running",
+            RunStatus::Completed => "completed",
+            RunStatus::Failed => "failed",
+            RunStatus::Cancelled => "cancelled",
+            RunStatus::Timeout => "timeout",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Self> {
+        [Self::Queued, Self::Running, Self::Completed, Self::Failed, Self::Cancelled, Self::Timeout]
+            .into_iter()
+            .find(|status| status.as_str() == text)
+    }
+
+    pub fn is_open(self) -> bool {
+        matches!(self, RunStatus::Queued | RunStatus::Running)
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RunError {
+    pub code: String,
+    pub message: String,
+    #[serde(default)]
+    pub retryable: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RunView {
+    pub run_id: String,
+    pub event_id: String,
+    pub agent: String,
+    pub runner_id: String,
+    pub conversation_id: Option<String>,
+    pub workspace_id: String,
+    pub status: RunStatus,
+    pub attempt: i64,
+    /// RFC 3339, as are the next two.
+    pub created_at: String,
+    pub started_at: Option<String>,
+    pub finished_at: Option<String>,
+    pub error: Option<RunError>,
+    pub usage: Option<Object>,
+    pub last_sequence: i64,
+    /// What kept the runner from the rest of the machine, e.g. `landlock:7`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub isolation: Option<String>,
+    #[serde(flatten)]
+    pub extra: Object,
+}

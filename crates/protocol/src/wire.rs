@@ -1,0 +1,103 @@
+//! JSON-RPC 2.0 as the native runner wire uses it (CONTRACT §3).
+
+use crate::AgentAPIError;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+/// The JSON-RPC code of every refusal that carries an `AgentAPIError`.
+pub const API_ERROR: i64 = -32000;
+pub const PARSE_ERROR: i64 = -32700;
+pub const INVALID_REQUEST: i64 = -32600;
+pub const METHOD_NOT_FOUND: i64 = -32601;
+pub const INVALID_PARAMS: i64 = -32602;
+pub const INTERNAL_ERROR: i64 = -32603;
+
+pub mod method {
+    pub const INITIALIZE: &str = "initialize";
+    pub const LIST_AGENT_RUNNERS: &str = "list_agent_runners";
+    pub const RUN_AGENT: &str = "run_agent";
+    pub const RUN_CANCEL: &str = "run.cancel";
+    pub const RUN_RESULT: &str = "run.result";
+    pub const SHUTDOWN: &str = "shutdown";
+    pub const REQUEST_CANCEL: &str = "request.cancel";
+    pub const STREAM_ITEM: &str = "stream.item";
+}
+
+/// A message of either direction, read without copying its parameters.
+#[derive(Debug, Deserialize)]
+pub struct Incoming<'a> {
+    #[serde(default)]
+    pub id: Option<RequestId>,
+    #[serde(default)]
+    pub method: Option<std::borrow::Cow<'a, str>>,
+    #[serde(default, borrow)]
+    pub params: Option<&'a RawValue>,
+    #[serde(default, borrow)]
+    pub result: Option<&'a RawValue>,
+    #[serde(default)]
+    pub error: Option<RpcError>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum RequestId {
+    Number(i64),
+    Text(String),
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RpcError {
+    pub code: i64,
+    pub message: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<Value>,
+}
+
+impl From<AgentAPIError> for RpcError {
+    fn from(error: AgentAPIError) -> Self {
+        let message = error.message.clone();
+        RpcError { code: API_ERROR, message, data: serde_json::to_value(error).ok() }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct InitializeParams {
+    pub protocol_version: String,
+    pub host: HostIdentity,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct HostIdentity {
+    pub name: String,
+    pub version: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct InitializeResult {
+    pub protocol_version: String,
+    pub plugin: PluginIdentity,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PluginIdentity {
+    pub author: String,
+    pub name: String,
+    #[serde(default)]
+    pub version: String,
+}
+
+impl PluginIdentity {
+    /// `author/name`, as the configuration pins it.
+    pub fn path(&self) -> String {
+        format!("{}/{}", self.author, self.name)
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CancelParams {
+    pub run_id: String,
+    #[serde(default)]
+    pub reason: Option<String>,
+}
