@@ -1,4 +1,7 @@
 //! What messages are made of: roles, content elements, and references to things kept elsewhere.
+//!
+//! Invariant: the kinds of elements are a closed set, their fields are open. Bytes travel as artifacts; a
+//! reference never holds what it refers to.
 
 use crate::Object;
 use schemars::JsonSchema;
@@ -35,7 +38,8 @@ pub enum ContentElement {
     File(MediaElement),
 }
 
-/// Media by artifact, address or value; one of the three is expected.
+/// Media by artifact, address or value. At least one of the three is needed; a reader takes the first that
+/// is there, in this order. Bytes given by value need their `mime_type`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MediaElement {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -48,6 +52,32 @@ pub struct MediaElement {
     pub mime_type: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
+    /// What we do not know, kept.
+    #[serde(flatten)]
+    pub extra: Object,
+}
+
+impl ContentElement {
+    /// What is wrong with the element, if anything.
+    pub fn problem(&self) -> Option<&'static str> {
+        match self {
+            ContentElement::Text { .. } => None,
+            ContentElement::Image(media)
+            | ContentElement::Audio(media)
+            | ContentElement::Video(media)
+            | ContentElement::File(media) => media.problem(),
+        }
+    }
+}
+
+impl MediaElement {
+    fn problem(&self) -> Option<&'static str> {
+        let by_value = self.data_base64.is_some();
+        if self.artifact_id.is_none() && self.url.is_none() && !by_value {
+            return Some("media needs `artifact_id`, `url` or `data_base64`");
+        }
+        (by_value && self.mime_type.is_none()).then_some("`data_base64` needs a `mime_type`")
+    }
 }
 
 /// The content of a message: plain text, or its parts in order.
@@ -75,38 +105,55 @@ impl MessageContent {
 }
 
 /// A reference to an artifact, with what a reader needs to decide whether to fetch it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ArtifactRef {
     pub artifact_id: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mime_type: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "crate::number::size",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub size_bytes: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sha256: Option<String>,
     #[serde(default, skip_serializing_if = "Object::is_empty")]
     pub metadata: Object,
+    /// What we do not know, kept.
+    #[serde(flatten)]
+    pub extra: Object,
 }
 
 /// Where the platform's original payload is kept; never the payload itself.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RawEventRef {
     pub ref_id: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub artifact_id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mime_type: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "crate::number::size",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub size_bytes: Option<u64>,
+    /// What we do not know, kept.
+    #[serde(flatten)]
+    pub extra: Object,
 }
 
 /// A static part of the context by version, so that provider caches can hit (seed 003 §6).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StaticContextRef {
     pub kind: String,
     pub hash: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
+    /// What we do not know, kept.
+    #[serde(flatten)]
+    pub extra: Object,
 }

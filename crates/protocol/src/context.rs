@@ -1,8 +1,9 @@
 //! The run context: everything a runner is told about one event (seed 000 §5), and never history.
 //!
 //! Invariant: field names, defaults and value sets are the seed's; what a newer host adds survives a
-//! round trip through an older SDK.
+//! round trip through an older SDK. Fields of the seed are written even when they are null.
 
+use crate::version::default_version;
 use crate::{
     AgentResources, ArtifactRef, ContentElement, Object, RawEventRef, RunnerId, StaticContextRef,
 };
@@ -50,8 +51,11 @@ pub struct AgentTrigger {
     #[serde(rename = "type")]
     pub kind: String,
     pub source: TriggerSource,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::number::whole")]
     pub timestamp: Option<i64>,
+    /// What we do not know, kept.
+    #[serde(flatten)]
+    pub extra: Object,
 }
 
 /// Through which entrance the event came. `pipeline_adapter` is the older name of `host_adapter`.
@@ -67,11 +71,11 @@ pub enum TriggerSource {
     HostAdapter,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AgentEventContext {
     pub event_id: String,
     pub event_type: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::number::whole")]
     pub event_time: Option<i64>,
     pub source: String,
     #[serde(default)]
@@ -80,6 +84,9 @@ pub struct AgentEventContext {
     pub raw_ref: Option<RawEventRef>,
     #[serde(default)]
     pub data: Object,
+    /// What we do not know, kept.
+    #[serde(flatten)]
+    pub extra: Object,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -91,9 +98,12 @@ pub struct ConversationContext {
     pub launcher_id: Option<String>,
     pub bot_id: Option<String>,
     pub workspace_id: Option<String>,
+    /// What we do not know, kept.
+    #[serde(flatten)]
+    pub extra: Object,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ActorContext {
     pub actor_type: String,
     #[serde(default)]
@@ -102,15 +112,21 @@ pub struct ActorContext {
     pub actor_name: Option<String>,
     #[serde(default)]
     pub metadata: Object,
+    /// What we do not know, kept.
+    #[serde(flatten)]
+    pub extra: Object,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SubjectContext {
     pub subject_type: String,
     #[serde(default)]
     pub subject_id: Option<String>,
     #[serde(default)]
     pub data: Object,
+    /// What we do not know, kept.
+    #[serde(flatten)]
+    pub extra: Object,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -120,9 +136,12 @@ pub struct AgentInput {
     pub contents: Vec<ContentElement>,
     pub attachments: Vec<ArtifactRef>,
     pub message_chain: Option<Object>,
+    /// What we do not know, kept.
+    #[serde(flatten)]
+    pub extra: Object,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DeliveryContext {
     pub surface: String,
     #[serde(default)]
@@ -137,6 +156,9 @@ pub struct DeliveryContext {
     pub max_message_size: Option<u64>,
     #[serde(default)]
     pub platform_capabilities: Object,
+    /// What we do not know, kept.
+    #[serde(flatten)]
+    pub extra: Object,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -155,6 +177,9 @@ pub struct ContextAccess {
     pub has_history_before: bool,
     pub inline_policy: InlineContextPolicy,
     pub available_apis: ContextAPICapabilities,
+    /// What we do not know, kept.
+    #[serde(flatten)]
+    pub extra: Object,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -168,6 +193,9 @@ pub struct InlineContextPolicy {
     pub messages_complete: bool,
     #[serde(default)]
     pub reason: Option<String>,
+    /// What we do not know, kept.
+    #[serde(flatten)]
+    pub extra: Object,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -200,7 +228,7 @@ pub struct ContextAPICapabilities {
 pub struct AgentRuntimeContext {
     #[serde(default = "langbot")]
     pub host: String,
-    #[serde(default = "version_one")]
+    #[serde(default = "default_version")]
     pub protocol_version: String,
     #[serde(default)]
     pub langbot_version: Option<String>,
@@ -215,14 +243,13 @@ pub struct AgentRuntimeContext {
     pub static_refs: BTreeMap<String, StaticContextRef>,
     #[serde(default)]
     pub metadata: Object,
+    /// What we do not know, kept.
+    #[serde(flatten)]
+    pub extra: Object,
 }
 
 fn langbot() -> String {
     "langbot".to_owned()
-}
-
-fn version_one() -> String {
-    crate::PROTOCOL_VERSION.to_owned()
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -234,6 +261,26 @@ pub struct AgentRunState {
     pub runner: Object,
     /// Our addition: the fifth scope (DESIGN §4).
     pub binding: Object,
+    /// What we do not know, kept.
+    #[serde(flatten)]
+    pub extra: Object,
+}
+
+impl Default for AgentRuntimeContext {
+    fn default() -> Self {
+        Self {
+            host: langbot(),
+            protocol_version: default_version(),
+            langbot_version: None,
+            trace_id: String::new(),
+            deadline_at: None,
+            locale: None,
+            timezone: None,
+            static_refs: BTreeMap::new(),
+            metadata: Object::new(),
+            extra: Object::new(),
+        }
+    }
 }
 
 /// What the entrance knew beyond the event; not for long-term use by runners.

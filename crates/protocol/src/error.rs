@@ -84,4 +84,19 @@ pub mod run_code {
     pub const OVERFLOW: &str = "runner.overflow";
     pub const ERROR: &str = "runner.error";
     pub const BUDGET_EXCEEDED: &str = "budget_exceeded";
+    /// Codes of the loop guard begin so.
+    pub const LOOP_PREFIX: &str = "loop.";
+
+    pub const ALL: [&str; 10] = [
+        CANCELLED,
+        DEADLINE_EXCEEDED,
+        HOST_INTERRUPTED,
+        NO_TERMINAL,
+        CRASHED,
+        UNAVAILABLE,
+        PROTOCOL_ERROR,
+        OVERFLOW,
+        ERROR,
+        BUDGET_EXCEEDED,
+    ];
 }

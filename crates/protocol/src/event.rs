@@ -5,6 +5,7 @@
 use crate::{ActorContext, AgentInput, Object, SubjectContext};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::ops::RangeInclusive;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -12,9 +13,14 @@ pub struct NewEvent {
     pub event_type: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub event_id: Option<String>,
-    #[serde(default = "api", skip_serializing_if = "String::is_empty")]
+    #[serde(default = "api")]
     pub source: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Unix seconds.
+    #[serde(
+        default,
+        deserialize_with = "crate::number::whole",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub event_time: Option<i64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bot_id: Option<String>,
@@ -39,6 +45,71 @@ pub struct NewEvent {
     pub agent: Option<String>,
     #[serde(default, skip_serializing_if = "Object::is_empty")]
     pub metadata: Object,
+}
+
+/// Longest name or id in an event.
+pub const EVENT_ID_BYTES_MAX: usize = 512;
+/// The times RFC 3339 can write: the years 1 to 9999.
+const EVENT_TIME_RANGE: RangeInclusive<i64> = -62_135_596_800..=253_402_300_799;
+
+#[derive(Debug, thiserror::Error)]
+pub enum InvalidEvent {
+    #[error("the event is not as the contract says: {reason}")]
+    Shape { reason: serde_json::Error },
+    #[error("`{field}` {reason}")]
+    Value { field: &'static str, reason: String },
+}
+
+impl NewEvent {
+    /// Reads and checks an event as it came from outside.
+    pub fn parse(json: &[u8]) -> Result<Self, InvalidEvent> {
+        let event: Self =
+            serde_json::from_slice(json).map_err(|reason| InvalidEvent::Shape { reason })?;
+        event.check()?;
+        Ok(event)
+    }
+
+    /// What the shape alone does not say: names are not empty, not endless and hold no control characters;
+    /// times exist; media can be found.
+    pub fn check(&self) -> Result<(), InvalidEvent> {
+        let names = [
+            ("event_type", Some(&self.event_type)),
+            ("source", Some(&self.source)),
+            ("event_id", self.event_id.as_ref()),
+            ("bot_id", self.bot_id.as_ref()),
+            ("workspace_id", self.workspace_id.as_ref()),
+            ("conversation_id", self.conversation_id.as_ref()),
+            ("thread_id", self.thread_id.as_ref()),
+            ("agent", self.agent.as_ref()),
+            ("delivery.surface", self.delivery.as_ref().map(|delivery| &delivery.surface)),
+            ("actor.actor_type", self.actor.as_ref().map(|actor| &actor.actor_type)),
+            ("actor.actor_id", self.actor.as_ref().and_then(|actor| actor.actor_id.as_ref())),
+            ("subject.subject_type", self.subject.as_ref().map(|subject| &subject.subject_type)),
+        ];
+        for (field, name) in names {
+            if let Some(reason) = name.and_then(|name| name_problem(name)) {
+                return Err(InvalidEvent::Value { field, reason });
+            }
+        }
+        if self.event_time.is_some_and(|time| !EVENT_TIME_RANGE.contains(&time)) {
+            let reason = "is not a time in Unix seconds".to_owned();
+            return Err(InvalidEvent::Value { field: "event_time", reason });
+        }
+        match self.input.contents.iter().find_map(|element| element.problem()) {
+            Some(reason) => {
+                let reason = format!("has an element that cannot be used: {reason}");
+                Err(InvalidEvent::Value { field: "input.contents", reason })
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+fn name_problem(name: &str) -> Option<String> {
+    if name.is_empty() || name.len() > EVENT_ID_BYTES_MAX {
+        return Some(format!("must have 1 to {EVENT_ID_BYTES_MAX} bytes"));
+    }
+    name.contains(char::is_control).then(|| "has control characters".to_owned())
 }
 
 fn api() -> String {

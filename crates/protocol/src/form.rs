@@ -1,11 +1,11 @@
 //! Texts in several languages and the items of a configuration form (seed 000 §4.2 names both).
 //!
-//! Decided here: a text is a plain string or a map from locale (`en_US`, `zh_Hans`, …) to string;
+//! Invariant: a manifest's form loads whatever its item types are. Decided here: a text is a plain string or a map from locale (`en_US`, `zh_Hans`, …) to string;
 //! a form item is what a form needs to be drawn and checked, and keeps what it does not know.
 
 use crate::Object;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -13,7 +13,12 @@ use std::collections::BTreeMap;
 #[serde(untagged)]
 pub enum I18nObject {
     Plain(String),
-    ByLocale(BTreeMap<String, String>),
+    /// Locales given as null are left out: that is how the Python SDK writes a missing translation.
+    ByLocale(
+        #[serde(deserialize_with = "present_texts")]
+        #[schemars(with = "BTreeMap<String, Option<String>>")]
+        BTreeMap<String, String>,
+    ),
 }
 
 impl I18nObject {
@@ -28,6 +33,11 @@ impl I18nObject {
                 .map_or("", String::as_str),
         }
     }
+}
+
+fn present_texts<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<String, String>, D::Error> {
+    let texts = BTreeMap::<String, Option<String>>::deserialize(from)?;
+    Ok(texts.into_iter().filter_map(|(locale, text)| Some((locale, text?))).collect())
 }
 
 impl From<&str> for I18nObject {
@@ -50,14 +60,21 @@ pub struct DynamicFormItemSchema {
     pub required: bool,
     #[serde(default)]
     pub default: Value,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "null_is_none", skip_serializing_if = "Vec::is_empty")]
+    #[schemars(with = "Option<Vec<FormOption>>")]
     pub options: Vec<FormOption>,
     #[serde(flatten)]
     pub extra: Object,
+}
+
+fn null_is_none<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<FormOption>, D::Error> {
+    Ok(Option::deserialize(from)?.unwrap_or_default())
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FormOption {
     pub name: String,
     pub label: I18nObject,
+    #[serde(flatten)]
+    pub extra: Object,
 }

@@ -8,12 +8,15 @@ pub mod error;
 pub mod event;
 pub mod form;
 pub mod manifest;
+mod number;
 pub mod payload;
 pub mod resources;
 pub mod result;
 pub mod run;
 pub mod runner_id;
+pub mod schema;
 pub mod transcript;
+pub mod version;
 pub mod wire;
 
 pub use content::{
@@ -26,13 +29,13 @@ pub use context::{
     TriggerSource,
 };
 pub use error::{AgentAPIError, ErrorCode};
-pub use event::{EventAnswer, EventDelivery, NewEvent};
+pub use event::{EventAnswer, EventDelivery, InvalidEvent, NewEvent};
 pub use form::{DynamicFormItemSchema, FormOption, I18nObject};
 pub use manifest::{
     AgentRunnerCapabilities, AgentRunnerContextPolicy, AgentRunnerManifest, AgentRunnerPermissions,
-    ListAgentRunnersResponse,
+    InvalidManifest, ListAgentRunnersResponse, ManifestWarning,
 };
-pub use payload::Payload;
+pub use payload::{DeltaRef, Payload};
 pub use resources::{
     AgentResources, FileResource, KnowledgeBaseResource, ModelResource, StorageResource,
     ToolResource,
@@ -41,9 +44,7 @@ pub use result::{AgentRunResult, RawResult};
 pub use run::{RunError, RunStatus, RunView};
 pub use runner_id::RunnerId;
 pub use transcript::{TranscriptItem, TranscriptRole};
-
-/// The protocol's major version, as spoken by this host.
-pub const PROTOCOL_VERSION: &str = "1";
+pub use version::{PROTOCOL_VERSION, is_compatible};
 
 /// A JSON object, for the parts of the contract that are open.
 pub type Object = serde_json::Map<String, serde_json::Value>;

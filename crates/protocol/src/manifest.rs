@@ -1,8 +1,13 @@
 //! Discovery: what a runner says about itself (seed 000 §4).
 //!
-//! Invariant: value sets are closed (an unknown permission is an error), fields are open (an unknown
-//! field is kept), so that a newer manifest loads and an overreaching one does not.
+//! Invariant: value sets are closed (an unknown operation is an error), fields are open (an unknown field
+//! is kept), so that a newer manifest loads; what is not known grants nothing.
 
+mod check;
+
+pub use check::{InvalidManifest, ManifestWarning};
+
+use crate::version::default_version;
 use crate::{DynamicFormItemSchema, I18nObject, Object, RunnerId, yes};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,6 +17,7 @@ pub struct ListAgentRunnersResponse {
     pub runners: Vec<AgentRunnerManifest>,
 }
 
+/// One runner. `capabilities`, `permissions` and `context` that are absent are all defaults: no permission.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AgentRunnerManifest {
     pub id: RunnerId,
@@ -19,7 +25,7 @@ pub struct AgentRunnerManifest {
     pub label: I18nObject,
     #[serde(default)]
     pub description: Option<I18nObject>,
-    #[serde(default = "version_one")]
+    #[serde(default = "default_version")]
     pub protocol_version: String,
     #[serde(default)]
     pub capabilities: AgentRunnerCapabilities,
@@ -33,10 +39,6 @@ pub struct AgentRunnerManifest {
     pub metadata: Object,
     #[serde(flatten)]
     pub extra: Object,
-}
-
-fn version_one() -> String {
-    crate::PROTOCOL_VERSION.to_owned()
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -75,9 +77,10 @@ impl Default for AgentRunnerCapabilities {
     }
 }
 
-/// The most a runner may ask for. Kinds we do not know are refused: a grant must never rest on a guess.
+/// The most a runner may ask for. An operation we do not know is refused; a field we do not know is kept,
+/// warned about and grants nothing.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default)]
 pub struct AgentRunnerPermissions {
     pub models: Vec<ModelPermission>,
     pub tools: Vec<ToolPermission>,
@@ -88,6 +91,8 @@ pub struct AgentRunnerPermissions {
     pub storage: Vec<StorageArea>,
     pub files: Vec<FilePermission>,
     pub platform_api: Vec<String>,
+    #[serde(flatten)]
+    pub extra: Object,
 }
 
 macro_rules! value_set {
@@ -108,7 +113,7 @@ value_set!(StorageArea { Plugin, Workspace, Binding });
 value_set!(FilePermission { Config, Knowledge });
 
 /// Informs, never widens or narrows a grant. Fields of older manifests (`ownership`, `bootstrap`,
-/// `max_inline_*`) land in `extra`; the host warns about them.
+/// `max_inline_*`) land in `extra` and are warned about.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AgentRunnerContextPolicy {
     #[serde(default = "yes")]

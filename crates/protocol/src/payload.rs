@@ -3,14 +3,24 @@
 //! Invariant: what the host acts on is checked here, completely, before anything acts on it. Fields we do
 //! not know are kept in the ledger with the result but never acted on.
 
+mod check;
+mod delta;
+
+pub use check::check_state_key;
+pub use delta::DeltaRef;
+
 use crate::result::kind;
 use crate::{ContentElement, MessageContent, Object, Role};
 use schemars::JsonSchema;
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::collections::HashMap;
 
 /// Longest state key.
 pub const STATE_KEY_BYTES_MAX: usize = 256;
+/// Longest code of a failed run.
+pub const RUN_CODE_BYTES_MAX: usize = 128;
 /// Largest state value, as JSON text.
 pub const STATE_VALUE_BYTES_MAX: usize = 256 * 1024;
 
@@ -26,14 +36,15 @@ pub enum Payload {
     ActionRequested(ActionRequested),
     RunCompleted(RunCompleted),
     RunFailed(RunFailed),
-    /// Kept, warned about, not acted on.
+    /// Kept, warned about, not acted on: types we do not know, and `tool.call.*` of another shape, which
+    /// are telemetry.
     Unknown,
 }
 
 #[derive(Debug, thiserror::Error)]
 pub enum InvalidPayload {
-    #[error("data of `{kind}` is not as the protocol says: {source}")]
-    Shape { kind: String, source: serde_json::Error },
+    #[error("data of `{kind}` is not as the protocol says: {reason}")]
+    Shape { kind: String, reason: serde_json::Error },
     #[error("data of `{kind}` is not valid: {reason}")]
     Value { kind: String, reason: String },
 }
@@ -45,46 +56,37 @@ impl Payload {
         let payload = match result_kind {
             kind::MESSAGE_DELTA => Payload::MessageDelta(read(result_kind, data)?),
             kind::MESSAGE_COMPLETED => Payload::MessageCompleted(read(result_kind, data)?),
-            kind::TOOL_CALL_STARTED => Payload::ToolCallStarted(read(result_kind, data)?),
-            kind::TOOL_CALL_COMPLETED => Payload::ToolCallCompleted(read(result_kind, data)?),
+            kind::TOOL_CALL_STARTED => match read(result_kind, data) {
+                Ok(call) => Payload::ToolCallStarted(call),
+                Err(_) => unknown(result_kind, data)?,
+            },
+            kind::TOOL_CALL_COMPLETED => match read(result_kind, data) {
+                Ok(call) => Payload::ToolCallCompleted(call),
+                Err(_) => unknown(result_kind, data)?,
+            },
             kind::ARTIFACT_CREATED => Payload::ArtifactCreated(read(result_kind, data)?),
             kind::STATE_UPDATED => Payload::StateUpdated(read(result_kind, data)?),
             kind::ACTION_REQUESTED => Payload::ActionRequested(read(result_kind, data)?),
             kind::RUN_COMPLETED => Payload::RunCompleted(read(result_kind, data)?),
             kind::RUN_FAILED => Payload::RunFailed(read(result_kind, data)?),
-            _ => {
-                read::<Object>(result_kind, data)?;
-                Payload::Unknown
-            }
+            _ => unknown(result_kind, data)?,
         };
-        payload.check(result_kind)?;
-        Ok(payload)
-    }
-
-    fn check(&self, result_kind: &str) -> Result<(), InvalidPayload> {
-        let reason = match self {
-            Payload::StateUpdated(update) => update.problem(),
-            Payload::ActionRequested(request) if request.action.is_empty() => {
-                Some("`action` is empty".to_owned())
-            }
-            Payload::RunFailed(failed) if failed.code.is_empty() => {
-                Some("`code` is empty".to_owned())
-            }
-            Payload::ToolCallStarted(call) if call.tool_call_id.is_empty() => {
-                Some("`tool_call_id` is empty".to_owned())
-            }
-            _ => None,
-        };
-        match reason {
+        match payload.problem() {
             Some(reason) => Err(InvalidPayload::Value { kind: result_kind.to_owned(), reason }),
-            None => Ok(()),
+            None => Ok(payload),
         }
     }
 }
 
 fn read<'a, T: Deserialize<'a>>(result_kind: &str, data: &'a str) -> Result<T, InvalidPayload> {
     serde_json::from_str(data)
-        .map_err(|source| InvalidPayload::Shape { kind: result_kind.to_owned(), source })
+        .map_err(|reason| InvalidPayload::Shape { kind: result_kind.to_owned(), reason })
+}
+
+/// Any object will do for what is kept and not acted on.
+fn unknown(result_kind: &str, data: &str) -> Result<Payload, InvalidPayload> {
+    read::<HashMap<String, IgnoredAny>>(result_kind, data)?;
+    Ok(Payload::Unknown)
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -171,7 +173,11 @@ pub struct ArtifactCreated {
     pub name: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mime_type: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "crate::number::size",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub size_bytes: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sha256: Option<String>,
@@ -219,28 +225,6 @@ impl StateScope {
             StateScope::Binding => "binding",
         }
     }
-}
-
-impl StateUpdated {
-    fn problem(&self) -> Option<String> {
-        check_state_key(&self.key).err().or_else(|| {
-            let bytes = self.value.to_string().len();
-            (bytes > STATE_VALUE_BYTES_MAX).then(|| {
-                format!("`value` has {bytes} bytes, at most {STATE_VALUE_BYTES_MAX} are allowed")
-            })
-        })
-    }
-}
-
-/// A state key: 1 to 256 bytes, no control characters.
-pub fn check_state_key(key: &str) -> Result<(), String> {
-    if key.is_empty() || key.len() > STATE_KEY_BYTES_MAX {
-        return Err(format!("`key` must have 1 to {STATE_KEY_BYTES_MAX} bytes"));
-    }
-    if key.chars().any(char::is_control) {
-        return Err("`key` has control characters".to_owned());
-    }
-    Ok(())
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -1,6 +1,8 @@
 //! Resources: what this run was granted, as the runner sees it (seed 000 §6).
 //!
-//! The seed names the item types; their fields are decided here. Ids are opaque to the runner.
+//! The seed names the item types; their fields are decided here.
+//!
+//! Invariant: a resource that is listed is granted; ids are opaque to the runner.
 
 use crate::Object;
 use crate::manifest::{KnowledgePermission, ModelPermission, ToolPermission};
@@ -20,7 +22,7 @@ pub struct AgentResources {
     pub extra: Object,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ModelResource {
     pub model_id: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -31,9 +33,12 @@ pub struct ModelResource {
     pub operations: Vec<ModelPermission>,
     #[serde(default)]
     pub metadata: Object,
+    /// What we do not know, kept.
+    #[serde(flatten)]
+    pub extra: Object,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ToolResource {
     pub tool_name: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -47,9 +52,12 @@ pub struct ToolResource {
     pub operations: Vec<ToolPermission>,
     #[serde(default)]
     pub metadata: Object,
+    /// What we do not know, kept.
+    #[serde(flatten)]
+    pub extra: Object,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct KnowledgeBaseResource {
     pub kb_id: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -60,19 +68,29 @@ pub struct KnowledgeBaseResource {
     pub operations: Vec<KnowledgePermission>,
     #[serde(default)]
     pub metadata: Object,
+    /// What we do not know, kept.
+    #[serde(flatten)]
+    pub extra: Object,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FileResource {
     pub file_id: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mime_type: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "crate::number::size",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub size_bytes: Option<u64>,
     #[serde(default)]
     pub metadata: Object,
+    /// What we do not know, kept.
+    #[serde(flatten)]
+    pub extra: Object,
 }
 
 /// Which storage areas this run may use.

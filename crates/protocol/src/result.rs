@@ -2,6 +2,8 @@
 //!
 //! `AgentRunResult` is what readers see; `RawResult` is the same item as it comes from a runner, with its
 //! data unparsed, so that a delta passes through the host without being rebuilt.
+//!
+//! Invariant: a `sequence` that was read is a whole number from 0 on.
 
 use crate::Object;
 use schemars::JsonSchema;
@@ -16,10 +18,11 @@ pub struct AgentRunResult {
     #[serde(default)]
     pub data: Object,
     /// From a runner: its own count. To a reader: the host's number, increasing, gaps allowed.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::number::count")]
+    #[schemars(range(min = 0))]
     pub sequence: Option<i64>,
     /// Unix seconds.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::number::whole")]
     pub timestamp: Option<i64>,
     /// Beside `run.completed`: tokens and cost, as far as known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -38,9 +41,17 @@ pub struct RawResult {
     pub kind: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<Box<RawValue>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "crate::number::count",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub sequence: Option<i64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "crate::number::whole",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub timestamp: Option<i64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Box<RawValue>>,

@@ -1,4 +1,6 @@
 //! A run as the API shows it (CONTRACT §2).
+//!
+//! Invariant: a run that is not open has `finished_at`; a status never leaves a terminal one.
 
 use crate::Object;
 use schemars::JsonSchema;

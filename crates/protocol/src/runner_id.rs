@@ -9,11 +9,18 @@ use std::fmt;
 /// Longest id the host accepts.
 pub const RUNNER_ID_BYTES_MAX: usize = 256;
 
+/// The same rule as `RunnerId::parse`, for JSON Schema.
+const PATTERN: &str = concat!(
+    r"^plugin:(?!\.{1,2}/)[A-Za-z0-9_.-]+",
+    r"/(?!\.{1,2}/)[A-Za-z0-9_.-]+",
+    r"/(?!\.{1,2}$)[A-Za-z0-9_.-]+$"
+);
+
 #[derive(
     Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(try_from = "String", into = "String")]
-#[schemars(with = "String", extend("pattern" = "^plugin:[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+$"))]
+#[schemars(with = "String", extend("pattern" = PATTERN, "maxLength" = RUNNER_ID_BYTES_MAX))]
 pub struct RunnerId(String);
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -1,4 +1,6 @@
-//! The conversation view that is projected from the event log (DESIGN §4).
+//! The conversation view that is projected from the event log (decision 001).
+//!
+//! Invariant: `seq` alone orders the items of a conversation, never a time.
 
 use crate::{ActorContext, ArtifactRef, Object};
 use schemars::JsonSchema;
@@ -32,6 +34,9 @@ pub struct TranscriptItem {
     pub actor: Option<ActorContext>,
     #[serde(default)]
     pub text: Option<String>,
+    /// Tool items only: the text projection of the tool's result.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content: Option<String>,
     #[serde(default)]
     pub segments: Vec<Value>,
     #[serde(default)]

@@ -1,10 +1,14 @@
 //! JSON-RPC 2.0 as the native runner wire uses it (CONTRACT §3).
+//!
+//! Invariant: a message is read once and its parameters are not copied; `"result": null` is an answer, a
+//! missing `result` is none.
 
 use crate::AgentAPIError;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
+use std::borrow::Cow;
 
 /// The JSON-RPC code of every refusal that carries an `AgentAPIError`.
 pub const API_ERROR: i64 = -32000;
@@ -30,14 +34,26 @@ pub mod method {
 pub struct Incoming<'a> {
     #[serde(default)]
     pub id: Option<RequestId>,
-    #[serde(default)]
-    pub method: Option<std::borrow::Cow<'a, str>>,
+    #[serde(default, borrow, deserialize_with = "borrowed_text")]
+    pub method: Option<Cow<'a, str>>,
     #[serde(default, borrow)]
     pub params: Option<&'a RawValue>,
-    #[serde(default, borrow)]
+    #[serde(default, borrow, deserialize_with = "present")]
     pub result: Option<&'a RawValue>,
     #[serde(default)]
     pub error: Option<RpcError>,
+}
+
+fn borrowed_text<'de: 'a, 'a, D: Deserializer<'de>>(
+    from: D,
+) -> Result<Option<Cow<'a, str>>, D::Error> {
+    #[derive(Deserialize)]
+    struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+    Ok(Option::<Text<'a>>::deserialize(from)?.map(|Text(text)| text))
+}
+
+fn present<'de: 'a, 'a, D: Deserializer<'de>>(from: D) -> Result<Option<&'a RawValue>, D::Error> {
+    <&RawValue>::deserialize(from).map(Some)
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -100,4 +116,17 @@ pub struct CancelParams {
     pub run_id: String,
     #[serde(default)]
     pub reason: Option<String>,
+}
+
+/// The parameters of `request.cancel`: the runner gives up one of its calls.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RequestCancelParams {
+    pub request_id: RequestId,
+}
+
+/// The parameters of `stream.item`: one item of a streaming call, before its response.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StreamItemParams {
+    pub request_id: RequestId,
+    pub item: Value,
 }

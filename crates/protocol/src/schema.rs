@@ -1,0 +1,57 @@
+//! JSON Schema (draft 2020-12) of every structure that stands alone on a wire.
+//!
+//! Invariant: a structure that a program outside may have to read or write is in the list, and
+//! `docs/schema/` holds exactly what this list gives.
+
+use crate::payload::{
+    ActionRequested, ArtifactCreated, MessageCompleted, MessageDelta, RunCompleted, RunFailed,
+    StateUpdated, ToolCallCompleted, ToolCallStarted,
+};
+use crate::wire::{
+    CancelParams, InitializeParams, InitializeResult, RequestCancelParams, RpcError,
+    StreamItemParams,
+};
+use crate::{
+    AgentAPIError, AgentRunContext, AgentRunRequest, AgentRunResult, AgentRunnerManifest,
+    EventAnswer, ListAgentRunnersResponse, NewEvent, RunView, TranscriptItem,
+};
+use schemars::{Schema, schema_for};
+
+/// Every schema by the name of its structure, which is also the name of its file.
+pub fn all() -> Vec<(&'static str, Schema)> {
+    macro_rules! schemas {
+        ($($name:ident),+ $(,)?) => { vec![$((stringify!($name), schema_for!($name))),+] };
+    }
+    schemas![
+        ActionRequested,
+        AgentAPIError,
+        AgentRunContext,
+        AgentRunRequest,
+        AgentRunResult,
+        AgentRunnerManifest,
+        ArtifactCreated,
+        CancelParams,
+        EventAnswer,
+        InitializeParams,
+        InitializeResult,
+        ListAgentRunnersResponse,
+        MessageCompleted,
+        MessageDelta,
+        NewEvent,
+        RequestCancelParams,
+        RpcError,
+        RunCompleted,
+        RunFailed,
+        RunView,
+        StateUpdated,
+        StreamItemParams,
+        ToolCallCompleted,
+        ToolCallStarted,
+        TranscriptItem,
+    ]
+}
+
+/// The text of a schema's file.
+pub fn file_text(schema: &Schema) -> String {
+    format!("{:#}\n", schema.as_value())
+}
