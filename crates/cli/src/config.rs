@@ -1,0 +1,207 @@
+//! The configuration: `greenroom.toml` read into plain, checked structures (CONTRACT §5).
+//!
+//! Invariant: a `Config` that exists is complete and its references resolve; reading collects every mistake
+//! of a file, and reaches outside it only through `Surroundings`.
+
+mod agent;
+mod checks;
+mod grant;
+mod limits;
+mod problem;
+mod reader;
+mod runner;
+mod secret;
+mod server;
+mod surface;
+#[cfg(test)]
+mod tests;
+mod token;
+mod value;
+
+pub use agent::{Agent, OnInterrupt, Queue, Scope};
+pub use grant::{Approval, Grant, Reach};
+pub use limits::{Limit, Limits};
+pub use problem::{Invalid, Problem};
+pub use runner::{Launch, Process, Runner, Sandbox};
+pub use secret::Secret;
+pub use server::{Artifacts, Server, Store, StoreUrl, Sync};
+pub use surface::Webhook;
+pub use token::{Role, Token};
+
+use reader::{Context, Reader};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::io::{self, Read};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use toml::de::{DeTable, DeValue};
+
+/// Largest configuration file.
+pub const FILE_BYTES_MAX: usize = 4 << 20;
+/// Largest secret.
+pub const SECRET_BYTES_MAX: usize = 64 << 10;
+/// Agents that exist without being configured; the user's own of the same name take their place.
+pub const BUILT_IN_AGENTS: [&str; 2] = ["assistant", "echo"];
+/// Sections of the contract that a later version reads.
+const LATER_SECTIONS: [&str; 4] = ["models", "tools", "knowledge", "schedules"];
+
+/// All that a file can say. `Config::default()` is what runs without one.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Config {
+    pub server: Server,
+    pub store: Store,
+    pub artifacts: Artifacts,
+    pub limits: Limits,
+    pub runners: BTreeMap<String, Runner>,
+    pub agents: BTreeMap<String, Agent>,
+    pub surfaces: BTreeMap<String, Webhook>,
+    pub tokens: BTreeMap<String, Token>,
+}
+
+/// What reading a configuration may ask of the outside: variables and files that hold secrets.
+pub struct Surroundings<'a> {
+    /// The folder of the file; relative paths start here.
+    pub dir: &'a Path,
+    pub env: &'a dyn Fn(&str) -> Option<String>,
+    pub read: &'a dyn Fn(&Path) -> io::Result<String>,
+}
+
+/// A configuration and the text it came from, so that later checks can point into it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Loaded {
+    pub config: Config,
+    path: PathBuf,
+    text: String,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    #[error("cannot read `{}`", path.display())]
+    Unreadable { path: PathBuf, source: io::Error },
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
+}
+
+/// Reads a file; secrets come from this process's environment and from files.
+pub fn load(path: &Path) -> Result<Loaded, LoadError> {
+    let unreadable = |source| LoadError::Unreadable { path: path.to_owned(), source };
+    let text = read_limited(path, FILE_BYTES_MAX).map_err(unreadable)?;
+    let read = |path: &Path| read_limited(path, SECRET_BYTES_MAX);
+    let absolute = std::path::absolute(path).map_err(unreadable)?;
+    let dir = absolute.parent().unwrap_or(&absolute);
+    Ok(parse(path, &text, &Surroundings { dir, env: &crate::env::get, read: &read })?)
+}
+
+/// Reads a text that stands in a file of this path.
+pub fn parse(path: &Path, text: &str, around: &Surroundings<'_>) -> Result<Loaded, Invalid> {
+    let (root, errors) = DeTable::parse_recoverable(text);
+    if !errors.is_empty() {
+        return Err(malformed(path, text, &errors));
+    }
+    let root = root.get_ref();
+    let mut agents = reader::names(root, "agents");
+    agents.extend(BUILT_IN_AGENTS.map(str::to_owned));
+    let cx = Context {
+        dir: around.dir,
+        surroundings: around,
+        agents,
+        surfaces: reader::names(root, "surfaces"),
+        problems: RefCell::default(),
+        hidden: RefCell::default(),
+    };
+    let config = Config::read(Reader::root(&cx, root));
+    checks::check(&cx, &config, root);
+    match cx.problems.borrow().as_slice() {
+        [] => Ok(Loaded { config, path: path.to_owned(), text: text.to_owned() }),
+        problems => Err(Invalid::new(path, text, problems.to_vec(), cx.hidden.take())),
+    }
+}
+
+impl Config {
+    fn read(mut root: Reader<'_>) -> Self {
+        for section in LATER_SECTIONS {
+            if let Some(value) = root.get(section) {
+                value.fail::<()>(
+                    format!("`{section}` is not supported by this version"),
+                    "remove the section",
+                );
+            }
+        }
+        let mut table = |section| root.get(section).and_then(|value| value.table());
+        let config = Self {
+            server: table("server").map(Server::read).unwrap_or_default(),
+            store: table("store").map(Store::read).unwrap_or_default(),
+            artifacts: table("artifacts").map(Artifacts::read).unwrap_or_default(),
+            limits: table("limits").map(Limits::read).unwrap_or_default(),
+            runners: root.named("runners", Runner::read),
+            agents: root.named("agents", Agent::read),
+            surfaces: root.named("surfaces", Webhook::read),
+            tokens: root.named("tokens", Token::read),
+        };
+        root.finish();
+        config
+    }
+}
+
+impl Loaded {
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The line of a key, e.g. of `["runners", "triage", "command"]`, for messages about it.
+    pub fn line_of(&self, key: &[&str]) -> Option<usize> {
+        let root = DeTable::parse(&self.text).ok()?;
+        Some(problem::position(&self.text, find(root.get_ref(), key)?.start).0)
+    }
+
+    /// A mistake that only shows beyond the file, such as two agents that tie, told as one of the file's own.
+    pub fn invalid_at(&self, key: &[&str], message: String, hint: Option<String>) -> Invalid {
+        let root = DeTable::parse(&self.text).ok();
+        let span = root.and_then(|root| find(root.get_ref(), key)).unwrap_or(0..0);
+        Invalid::new(&self.path, &self.text, vec![Problem { span, message, hint }], Vec::new())
+    }
+}
+
+/// Where a key is written: its name, or the header of its table.
+fn find(root: &DeTable<'_>, key: &[&str]) -> Option<Range<usize>> {
+    let (last, parents) = key.split_last()?;
+    let mut table = root;
+    for parent in parents {
+        let DeValue::Table(inner) = table.get(*parent)?.get_ref() else { return None };
+        table = inner;
+    }
+    table.get_key_value(*last).map(|(key, _)| key.span())
+}
+
+fn read_limited(path: &Path, bytes_max: usize) -> io::Result<String> {
+    let mut text = String::new();
+    let file = std::fs::File::open(path)?;
+    file.take(bytes_max as u64 + 1).read_to_string(&mut text)?;
+    match text.len() <= bytes_max {
+        true => Ok(text),
+        false => Err(io::Error::other(format!("it has more than {bytes_max} bytes"))),
+    }
+}
+
+/// Mistakes of the format itself.
+fn malformed(path: &Path, text: &str, errors: &[toml::de::Error]) -> Invalid {
+    let hint = "`greenroom.example.toml` shows how each key is written";
+    let problem = |error: &toml::de::Error| {
+        let span = error.span().unwrap_or(0..0);
+        Problem { span, message: error.message().to_owned(), hint: Some(hint.to_owned()) }
+    };
+    let problems: Vec<Problem> = errors.iter().map(problem).collect();
+    let hidden = problems.iter().filter_map(|p| suspect(text, p.span.start)).collect();
+    Invalid::new(path, text, problems, hidden)
+}
+
+/// What stands behind the `=` of a line that could not be parsed, if its key sounds like a secret's.
+fn suspect(text: &str, offset: usize) -> Option<Range<usize>> {
+    let from = text.get(..offset)?.rfind('\n').map_or(0, |at| at + 1);
+    let to = text[from..].find('\n').map_or(text.len(), |at| from + at);
+    let equals = from + text[from..to].find('=')?;
+    let key = text[from..equals].to_lowercase();
+    let sounds = ["token", "secret", "password", "key"].iter().any(|word| key.contains(word));
+    let value = equals + 1 + text[equals + 1..to].find(|c: char| !c.is_whitespace())?;
+    sounds.then_some(value..to)
+}

@@ -1,0 +1,177 @@
+//! `[agents.NAME]`: bindings, as people write them.
+//!
+//! Invariant: what an agent refers to in this file exists; whether two agents tie is decided by the host.
+
+use super::grant::Grant;
+use super::reader::{Reader, Value, clean};
+use greenroom_protocol::{Object, RunnerId};
+use serde_json::Value as Json;
+use std::collections::BTreeMap;
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Agent {
+    pub runner: RunnerId,
+    /// Event types it takes, with `*` for any run of characters.
+    pub events: Vec<String>,
+    pub scope: Scope,
+    /// Dotted event field → the values it may have.
+    pub filters: BTreeMap<String, Vec<Json>>,
+    pub queue: Queue,
+    /// `None`: `limits.run_deadline_s`.
+    pub deadline_s: Option<u64>,
+    pub on_interrupt: OnInterrupt,
+    /// The surface its answers go to when the event names none.
+    pub delivery: Option<String>,
+    /// Becomes `ctx.config`.
+    pub config: Object,
+    pub grant: Grant,
+}
+
+/// Where the agent listens; an absent part means anywhere.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Scope {
+    pub workspace: Option<String>,
+    pub bot: Option<String>,
+    pub conversation: Option<String>,
+    pub actor: Option<String>,
+}
+
+/// What happens to a message while another run of its conversation is active.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Queue {
+    #[default]
+    Serial,
+    Parallel,
+    Replace,
+}
+
+/// What happens to a run that the end of the host interrupted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum OnInterrupt {
+    #[default]
+    Fail,
+    /// Started again while it has had no effect.
+    Retry,
+}
+
+impl Agent {
+    /// An agent with nothing but a runner: every other key at its default.
+    pub fn new(runner: RunnerId) -> Self {
+        Self {
+            runner,
+            events: vec!["message.received".to_owned()],
+            scope: Scope::default(),
+            filters: BTreeMap::new(),
+            queue: Queue::default(),
+            deadline_s: None,
+            on_interrupt: OnInterrupt::default(),
+            delivery: None,
+            config: Object::new(),
+            grant: Grant::default(),
+        }
+    }
+
+    pub(super) fn read(mut reader: Reader<'_>) -> Option<Self> {
+        let runner = reader.require("runner").and_then(|value| runner_id(&value));
+        let interrupts = [("fail", OnInterrupt::Fail), ("retry", OnInterrupt::Retry)];
+        let events = reader.get("events").map(|value| patterns(&value));
+        let scope = reader.get("scope").and_then(|v| v.table()).map(Scope::read);
+        let filters = reader.get("filters").and_then(|value| filters(&value));
+        let queue = reader.get("queue").and_then(|value| queue(&value));
+        let deadline_s = reader.get("deadline_s").and_then(|v| v.integer(1..=604_800));
+        let on_interrupt = reader.get("on_interrupt").and_then(|v| v.choice(&interrupts));
+        let surfaces = &reader.cx.surfaces;
+        let delivery = reader.get("delivery").and_then(|v| v.reference("surface", surfaces));
+        let config = reader.get("config").and_then(|value| value.object());
+        let grant = reader.get("grant").and_then(|v| v.table()).map(Grant::read);
+        reader.finish();
+        let absent = Self::new(runner?);
+        Some(Self {
+            events: events.flatten().unwrap_or(absent.events),
+            scope: scope.unwrap_or_default(),
+            filters: filters.unwrap_or_default(),
+            queue: queue.unwrap_or_default(),
+            deadline_s,
+            on_interrupt: on_interrupt.unwrap_or_default(),
+            delivery,
+            config: config.unwrap_or_default(),
+            grant: grant.unwrap_or_default(),
+            runner: absent.runner,
+        })
+    }
+}
+
+impl Scope {
+    fn read(mut reader: Reader<'_>) -> Self {
+        let mut part = |key| reader.get(key).and_then(|v| v.filled_text()).map(str::to_owned);
+        let scope = Self {
+            workspace: part("workspace"),
+            bot: part("bot"),
+            conversation: part("conversation"),
+            actor: part("actor"),
+        };
+        reader.finish();
+        scope
+    }
+}
+
+fn runner_id(value: &Value<'_>) -> Option<RunnerId> {
+    let text = value.filled_text()?;
+    match RunnerId::parse(text) {
+        Ok(id) => Some(id),
+        Err(_) => value.fail(
+            format!("`{}` is not a runner id", clean(text)),
+            "write `plugin:author/name/runner`; `greenroom runner list` shows those that exist",
+        ),
+    }
+}
+
+fn patterns(value: &Value<'_>) -> Option<Vec<String>> {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '*');
+    let pattern = |item: &Value<'_>| match item.filled_text()? {
+        text if text.len() <= 128 && text.chars().all(allowed) => Some(text.to_owned()),
+        text => item.fail(
+            format!("`{}` is not a pattern of event types", clean(text)),
+            "write e.g. `message.received`, `message.*` or `*`",
+        ),
+    };
+    match value.list(pattern)? {
+        patterns if patterns.is_empty() => value.fail(
+            format!("`{}` is empty, so nothing would match", value.path),
+            "leave it out for `message.received`",
+        ),
+        patterns => Some(patterns),
+    }
+}
+
+fn filters(value: &Value<'_>) -> Option<BTreeMap<String, Vec<Json>>> {
+    let mut filters = BTreeMap::new();
+    for (field, _, value) in value.table()?.entries() {
+        let values = match value.value {
+            toml::de::DeValue::Array(_) => value.list(Value::json),
+            toml::de::DeValue::Table(_) => value.fail(
+                format!("`{}` must be a value or a list of values", value.path),
+                "quote a dotted field, e.g. `\"data.kind\" = \"issue\"`",
+            ),
+            _ => value.json().map(|value| vec![value]),
+        };
+        filters.extend(values.map(|values| (field.to_owned(), values)));
+    }
+    Some(filters)
+}
+
+fn queue(value: &Value<'_>) -> Option<Queue> {
+    let words = [
+        ("serial", Some(Queue::Serial)),
+        ("parallel", Some(Queue::Parallel)),
+        ("replace", Some(Queue::Replace)),
+        ("steer", None),
+    ];
+    match value.choice(&words)? {
+        Some(queue) => Some(queue),
+        None => value.fail(
+            format!("`{}`: `steer` is not supported by this version", value.path),
+            "use `serial`, `parallel` or `replace`",
+        ),
+    }
+}

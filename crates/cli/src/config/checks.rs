@@ -1,0 +1,50 @@
+//! Checks across sections, once all of them are read.
+//!
+//! Invariant: an identity (a pinned plugin, a token) belongs to one entry only.
+
+use super::reader::Context;
+use super::{Config, Launch, find};
+use std::collections::BTreeMap;
+use toml::de::DeTable;
+
+pub(super) fn check(cx: &Context<'_>, config: &Config, root: &DeTable<'_>) {
+    let pins = config.runners.iter().filter_map(|(name, runner)| {
+        Some((["runners", name, "plugin"], runner.plugin.as_deref()?))
+    });
+    for (key, first) in repeated(pins) {
+        let message =
+            format!("`{}` is pinned to the same plugin as `{}`", dotted(&key), dotted(&first));
+        let hint = "two processes cannot offer the same runners".to_owned();
+        cx.report(find(root, &key).unwrap_or(0..0), message, Some(hint));
+    }
+    let of_runners = config.runners.iter().filter_map(|(name, runner)| match &runner.launch {
+        Launch::Connect { token } => Some((["runners", name, "token"], token.expose())),
+        Launch::Process(_) => None,
+    });
+    let of_senders =
+        config.tokens.iter().map(|(name, token)| (["tokens", name, "token"], token.token.expose()));
+    for (key, first) in repeated(of_runners.chain(of_senders)) {
+        let message = format!("`{}` is the same secret as `{}`", dotted(&key), dotted(&first));
+        let hint = "a token says who someone is, so each needs its own".to_owned();
+        cx.report(find(root, &key).unwrap_or(0..0), message, Some(hint));
+    }
+}
+
+type Key<'c> = [&'c str; 3];
+
+/// The keys whose value an earlier key has too, each with that earlier key.
+fn repeated<'c>(items: impl Iterator<Item = (Key<'c>, &'c str)>) -> Vec<(Key<'c>, Key<'c>)> {
+    let mut first: BTreeMap<&str, Key<'c>> = BTreeMap::new();
+    let mut repeated = Vec::new();
+    for (key, value) in items {
+        match first.get(value) {
+            Some(earlier) => repeated.push((key, *earlier)),
+            None => drop(first.insert(value, key)),
+        }
+    }
+    repeated
+}
+
+fn dotted(key: &Key<'_>) -> String {
+    key[..2].join(".")
+}

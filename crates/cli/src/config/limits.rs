@@ -1,0 +1,106 @@
+//! Every limit of the host, by name, with its default and the range it may be set to.
+//!
+//! Invariant: a limit exists here or it does not exist; units stand last in the name.
+
+use super::reader::Reader;
+
+/// One row of the table below, for `doctor` and the reference pages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limit {
+    pub name: &'static str,
+    pub about: &'static str,
+    pub default: u64,
+    pub min: u64,
+    pub max: u64,
+}
+
+macro_rules! limits {
+    ($($(#[doc = $about:literal])+ $name:ident = $default:expr, $min:expr, $max:expr;)+) => {
+        #[derive(Debug, Clone, PartialEq, Eq)]
+        pub struct Limits {
+            $($(#[doc = $about])+ pub $name: u64,)+
+        }
+
+        impl Limits {
+            pub const ALL: &'static [Limit] = &[$(Limit {
+                name: stringify!($name),
+                about: concat!($($about),+).trim_ascii(),
+                default: $default,
+                min: $min,
+                max: $max,
+            },)+];
+
+            /// The limits by name, as they are in force.
+            pub fn values(&self) -> Vec<(&'static str, u64)> {
+                vec![$((stringify!($name), self.$name),)+]
+            }
+
+            pub(super) fn read(mut reader: Reader<'_>) -> Self {
+                let limits = Self {
+                    $($name: reader
+                        .get(stringify!($name))
+                        .and_then(|value| value.integer($min..=$max))
+                        .unwrap_or($default),)+
+                };
+                reader.finish();
+                limits
+            }
+        }
+
+        impl Default for Limits {
+            fn default() -> Self {
+                Self { $($name: $default,)+ }
+            }
+        }
+    };
+}
+
+const KIB: u64 = 1 << 10;
+const MIB: u64 = 1 << 20;
+const GIB: u64 = 1 << 30;
+const DAY_S: u64 = 86_400;
+
+limits! {
+    /// Largest event body.
+    event_bytes = MIB, KIB, 64 * MIB;
+    /// Largest single upload.
+    artifact_bytes = 64 * MIB, KIB, 16 * GIB;
+    /// Longest line or frame on a runner's wire.
+    line_bytes = 8 * MIB, 64 * KIB, 256 * MIB;
+    /// Largest single result of a run.
+    result_bytes = MIB, KIB, 64 * MIB;
+    /// Largest state value, as JSON text.
+    state_value_bytes = 256 * KIB, KIB, 256 * KIB;
+    /// Most output of one run, all its results together.
+    output_bytes = 256 * MIB, 64 * KIB, 16 * GIB;
+    /// Results of one run that wait to be applied; a run over it fails with `runner.overflow`.
+    run_buffer_bytes = 32 * MIB, 64 * KIB, GIB;
+    /// Results a live reader may lag behind before it is cut off with a position to resume from.
+    subscriber_buffer = 1_024, 16, 1_000_000;
+    /// Runs that wait in one conversation; one more is answered with 429.
+    lane_length = 100, 1, 100_000;
+    /// Runs that are queued or running in the whole host; one more is answered with 429.
+    runs_open = 20_000, 1, 1_000_000;
+    /// Runs that one runner process serves at once.
+    runs_per_process = 4_096, 1, 100_000;
+    /// Most items of one page.
+    page_size = 200, 1, 1_000;
+    /// Time a run may take, unless its agent says otherwise.
+    run_deadline_s = 600, 1, 7 * DAY_S;
+    /// Time a cancelled run's process has before it is replaced.
+    cancel_grace_s = 5, 0, 600;
+    /// Time a runner process has to answer `initialize` and `list_agent_runners`.
+    runner_start_s = 20, 1, 600;
+    /// Longest pause between two starts of a runner that keeps failing.
+    runner_backoff_max_s = 60, 1, DAY_S;
+    /// Log lines of one runner process per second; the rest is counted and dropped.
+    stderr_lines_per_s = 200, 1, 100_000;
+    /// Time in which a started HTTP request must have arrived.
+    request_timeout_s = 30, 1, 600;
+    /// HTTP connections that are open at once.
+    connections_open = 20_000, 8, 1_000_000;
+    /// Attempts to deliver one message.
+    delivery_attempts = 8, 1, 100;
+    /// Time in which runs may finish when the host is asked to stop.
+    shutdown_grace_s = 10, 0, 600;
+}

@@ -1,0 +1,177 @@
+//! `[runners.NAME]`: processes that offer runners, started by the host or connecting to it.
+//!
+//! Invariant: a runner either has a command or a token, never both and never neither.
+
+use super::Secret;
+use super::reader::{Reader, Value, clean};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Runner {
+    pub launch: Launch,
+    /// The `author/name` the process must declare; `None` takes the first one it declares.
+    pub plugin: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Launch {
+    /// The host starts it and speaks over its standard input and output.
+    Process(Process),
+    /// It runs elsewhere and connects over WebSocket with this token.
+    Connect { token: Secret },
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Process {
+    pub program: String,
+    pub args: Vec<String>,
+    /// The folder it starts in and owns.
+    pub dir: PathBuf,
+    /// All it finds in its environment beside what the host sets.
+    pub env: BTreeMap<String, Secret>,
+    pub sandbox: Sandbox,
+    /// Further paths it may read and write.
+    pub paths: Vec<PathBuf>,
+    /// Most processes it may have at once, children included; `None`: the runtime's default.
+    pub processes: Option<u64>,
+    /// Most memory of each of its processes; `None`: no limit of its own.
+    pub memory_mb: Option<u64>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Sandbox {
+    #[default]
+    On,
+    Off,
+}
+
+/// Keys that say how a process is started, without meaning for a runner that connects.
+const PROCESS_KEYS: [&str; 6] = ["dir", "env", "sandbox", "paths", "processes", "memory_mb"];
+
+impl Runner {
+    pub(super) fn read(mut reader: Reader<'_>) -> Option<Self> {
+        if let Some(wire) = reader.get("wire") {
+            check_wire(&wire);
+        }
+        let plugin = reader.get("plugin").and_then(|value| plugin(&value));
+        let (command, token) = (reader.get("command"), reader.get("token"));
+        let launch = match (command, token) {
+            (Some(command), None) => Process::read(&mut reader, &command).map(Launch::Process),
+            (None, Some(token)) => {
+                refuse_process_keys(&mut reader);
+                token.secret().map(|token| Launch::Connect { token })
+            }
+            (Some(_), Some(token)) => {
+                reader.knows(&PROCESS_KEYS);
+                token.fail(
+                    format!("`{}` has both `command` and `token`", reader.path),
+                    "the host starts a runner with a `command`; one with a `token` connects by itself",
+                )
+            }
+            (None, None) => {
+                reader.knows(&PROCESS_KEYS);
+                reader.fail(
+                    format!("`{}` has neither `command` nor `token`", reader.path),
+                    "add `command` to have it started, or `token` to let it connect over WebSocket",
+                )
+            }
+        };
+        reader.finish();
+        Some(Self { launch: launch?, plugin })
+    }
+}
+
+fn refuse_process_keys(reader: &mut Reader<'_>) {
+    for key in PROCESS_KEYS {
+        if let Some(value) = reader.get(key) {
+            value.fail::<()>(
+                format!("`{}` has no meaning without `command`", value.path),
+                "a runner that connects is started by someone else",
+            );
+        }
+    }
+}
+
+fn check_wire(value: &Value<'_>) {
+    let is_native = value.choice(&[("native", true), ("langbot", false)]);
+    if is_native == Some(false) {
+        value.fail::<()>(
+            format!("`{}`: `langbot` is not supported by this version", value.path),
+            "use `native`",
+        );
+    }
+}
+
+fn plugin(value: &Value<'_>) -> Option<String> {
+    let text = value.filled_text()?;
+    match greenroom_protocol::RunnerId::parse(&format!("plugin:{text}/x")) {
+        Ok(_) => Some(text.to_owned()),
+        Err(_) => value.fail(
+            format!("`{}` is not a plugin of the form `author/name`", clean(text)),
+            "write what the process declares in `initialize`, e.g. `acme/triage`",
+        ),
+    }
+}
+
+impl Process {
+    fn read(reader: &mut Reader<'_>, command: &Value<'_>) -> Option<Self> {
+        let dir = reader.get("dir").map_or(Some(reader.cx.dir.to_owned()), |value| value.path());
+        let words = [("on", Sandbox::On), ("off", Sandbox::Off)];
+        let env = reader.get("env").map_or(Some(BTreeMap::new()), |value| environment(&value));
+        let sandbox = reader.get("sandbox").and_then(|v| v.choice(&words)).unwrap_or_default();
+        let paths = reader.get("paths").and_then(|v| v.list(Value::path)).unwrap_or_default();
+        let processes = reader.get("processes").and_then(|v| v.integer(1..=10_000));
+        let memory_mb = reader.get("memory_mb").and_then(|v| v.integer(16..=1_048_576));
+        let mut args = split(command)?;
+        let (dir, env) = (dir?, env?);
+        let program = match args.remove(0) {
+            path if path.contains('/') => dir.join(path).to_string_lossy().into_owned(),
+            name => name,
+        };
+        Some(Self { program, args, dir, env, sandbox, paths, processes, memory_mb })
+    }
+}
+
+/// A list of words, or one line that is split as a shell would, without its other powers.
+fn split(value: &Value<'_>) -> Option<Vec<String>> {
+    let words = match value.value {
+        toml::de::DeValue::String(line) => match shlex::split(line) {
+            Some(words) => words,
+            None => {
+                return value.fail(
+                    format!("`{}` has an open quote", value.path),
+                    "close it, or write a list of words",
+                );
+            }
+        },
+        _ => value.list(|item| item.text().map(str::to_owned))?,
+    };
+    match words.first() {
+        Some(program) if !program.is_empty() && !words.iter().any(|word| word.contains('\0')) => {
+            Some(words)
+        }
+        _ => value.fail(
+            format!("`{}` names no program", value.path),
+            "write e.g. `[\"python3\", \"run.py\"]`",
+        ),
+    }
+}
+
+fn environment(value: &Value<'_>) -> Option<BTreeMap<String, Secret>> {
+    let mut env = BTreeMap::new();
+    let mut is_complete = true;
+    for (name, at, value) in value.table()?.entries() {
+        if name.is_empty() || name.contains(['=', '\0']) {
+            let message = format!("`{}` is not a name for an environment variable", clean(name));
+            value.cx.report(at, message, None);
+        }
+        let text = match value.is_table() {
+            true => value.secret(),
+            false => value.filled_text().and_then(Secret::new),
+        };
+        is_complete &= text.is_some();
+        env.extend(text.map(|text| (name.to_owned(), text)));
+    }
+    is_complete.then_some(env)
+}

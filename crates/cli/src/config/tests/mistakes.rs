@@ -1,0 +1,367 @@
+//! What a user reads for each mistake.
+
+use super::mistakes;
+use insta::assert_snapshot;
+
+#[test]
+fn an_unknown_key_comes_with_a_suggestion() {
+    let text = r#"[server]
+listen = "127.0.0.1:0"
+lisen = "x""#;
+    assert_snapshot!(mistakes(text), @r#"
+    error: unknown key `lisen` in `server`
+      --> greenroom.toml:3:1
+       |
+     3 | lisen = …
+       | ^^^^^
+    hint: did you mean `listen`?
+    "#);
+}
+
+#[test]
+fn an_unknown_section_comes_with_a_suggestion() {
+    let text = r#"[agent.triage]
+runner = "plugin:a/b/c""#;
+    assert_snapshot!(mistakes(text), @r#"
+    error: unknown section `agent`
+      --> greenroom.toml:1:2
+       |
+     1 | [agent.triage]
+       |  ^^^^^
+    hint: did you mean `agents`?
+    "#);
+}
+
+#[test]
+fn an_unknown_key_without_a_neighbour_lists_what_is_known() {
+    let text = r#"[store]
+pool = 3"#;
+    assert_snapshot!(mistakes(text), @r#"
+    error: unknown key `pool` in `store`
+      --> greenroom.toml:2:1
+       |
+     2 | pool = …
+       | ^^^^
+    hint: known here: `sync`, `url`
+    "#);
+}
+
+#[test]
+fn every_mistake_of_a_file_is_told() {
+    let text = r#"[server]
+listen = 8700
+
+[store]
+sync = "sometimes"
+
+[limits]
+page_size = 0"#;
+    assert_snapshot!(mistakes(text), @r#"
+    error: `server.listen` must be a string, not a number
+      --> greenroom.toml:2:10
+       |
+     2 | listen = 8700
+       |          ^^^^
+    hint: write it in quotes
+
+    error: `store.sync` cannot be `sometimes`
+      --> greenroom.toml:5:8
+       |
+     5 | sync = "sometimes"
+       |        ^^^^^^^^^^^
+    hint: one of: `full`, `normal`
+
+    error: `limits.page_size` must be between 1 and 1000
+      --> greenroom.toml:8:13
+       |
+     8 | page_size = 0
+       |             ^
+    hint: leave it out to have the default
+    "#);
+}
+
+#[test]
+fn a_secret_in_the_file_is_refused_and_not_shown() {
+    let text = r#"[tokens.web]
+role = "sender"
+token = "sk-hunter2""#;
+    assert_snapshot!(mistakes(text), @r#"
+    error: `tokens.web.token` is a secret and cannot stand in the file
+      --> greenroom.toml:3:9
+       |
+     3 | token = …
+       |         ^
+    hint: write `{ env = "NAME" }` or `{ file = "PATH" }`
+    "#);
+}
+
+#[test]
+fn a_misspelt_secret_is_not_shown() {
+    let text = r#"[surfaces.s]
+kind = "webhook"
+url = "https://example.com"
+secrett = "sk-hunter2""#;
+    assert_snapshot!(mistakes(text), @r#"
+    error: unknown key `secrett` in `surfaces.s`
+      --> greenroom.toml:4:1
+       |
+     4 | secrett = …
+       | ^^^^^^^
+    hint: did you mean `secret`?
+    "#);
+}
+
+#[test]
+fn a_variable_that_is_not_set_is_pointed_at() {
+    let text = r#"[runners.r]
+token = { env = "MISSING_TOKEN" }"#;
+    assert_snapshot!(mistakes(text), @r#"
+    error: the environment variable `MISSING_TOKEN` is not set
+      --> greenroom.toml:2:17
+       |
+     2 | token = { env = "MISSING_TOKEN" }
+       |                 ^^^^^^^^^^^^^^^
+    hint: set it before the host starts, or change `runners.r.token.env`
+    "#);
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_pointed_at() {
+    let text = r#"[runners.r]
+token = { file = "missing" }"#;
+    assert_snapshot!(mistakes(text), @r#"
+    error: cannot read `/srv/greenroom/missing`: no such file
+      --> greenroom.toml:2:18
+       |
+     2 | token = { file = "missing" }
+       |                  ^^^^^^^^^
+    hint: a relative path starts at the folder of the configuration
+    "#);
+}
+
+#[test]
+fn an_empty_secret_is_refused() {
+    let text = r#"[runners.r]
+token = { env = "EMPTY" }"#;
+    assert_snapshot!(mistakes(text), @r#"
+    error: the secret `runners.r.token` is empty
+      --> greenroom.toml:2:9
+       |
+     2 | token = { env = "EMPTY" }
+       |         ^^^^^^^^^^^^^^^^^
+    hint: an empty secret protects nothing
+    "#);
+}
+
+#[test]
+fn a_runner_needs_a_command_or_a_token() {
+    let text = r#"[runners.r]
+dir = "x""#;
+    assert_snapshot!(mistakes(text), @r#"
+    error: `runners.r` has neither `command` nor `token`
+      --> greenroom.toml:1:1
+       |
+     1 | [runners.r]
+       | ^^^^^^^^^^^
+    hint: add `command` to have it started, or `token` to let it connect over WebSocket
+    "#);
+}
+
+#[test]
+fn a_runner_id_has_three_parts() {
+    let text = r#"[agents.a]
+runner = "acme/triage""#;
+    assert_snapshot!(mistakes(text), @r#"
+    error: `acme/triage` is not a runner id
+      --> greenroom.toml:2:10
+       |
+     2 | runner = "acme/triage"
+       |          ^^^^^^^^^^^^^
+    hint: write `plugin:author/name/runner`; `greenroom runner list` shows those that exist
+    "#);
+}
+
+#[test]
+fn a_surface_that_does_not_exist_is_pointed_at() {
+    let text = r#"[agents.a]
+runner = "plugin:a/b/c"
+delivery = "helpdsk"
+
+[surfaces.helpdesk]
+kind = "webhook"
+url = "https://example.com""#;
+    assert_snapshot!(mistakes(text), @r#"
+    error: there is no surface `helpdsk`
+      --> greenroom.toml:3:12
+       |
+     3 | delivery = "helpdsk"
+       |            ^^^^^^^^^
+    hint: did you mean `helpdesk`?
+    "#);
+}
+
+#[test]
+fn an_agent_that_does_not_exist_is_pointed_at() {
+    let text = r#"[tokens.t]
+role = "sender"
+agents = ["echo", "nobody"]
+token = { env = "T" }"#;
+    assert_snapshot!(mistakes(text), @r#"
+    error: there is no agent `nobody`
+      --> greenroom.toml:3:19
+       |
+     3 | agents = ["echo", "nobody"]
+       |                   ^^^^^^^^
+    hint: configured: `assistant`, `echo`
+    "#);
+}
+
+#[test]
+fn what_comes_later_is_said_to_come_later() {
+    let text = r#"[models.small]
+provider = "openai"
+
+[runners.r]
+command = ["x"]
+wire = "langbot"
+
+[agents.a]
+runner = "plugin:a/b/c"
+queue = "steer""#;
+    assert_snapshot!(mistakes(text), @r#"
+    error: `models` is not supported by this version
+      --> greenroom.toml:1:2
+       |
+     1 | [models.small]
+       |  ^^^^^^
+    hint: remove the section
+
+    error: `runners.r.wire`: `langbot` is not supported by this version
+      --> greenroom.toml:6:8
+       |
+     6 | wire = "langbot"
+       |        ^^^^^^^^^
+    hint: use `native`
+
+    error: `agents.a.queue`: `steer` is not supported by this version
+       --> greenroom.toml:10:9
+        |
+     10 | queue = "steer"
+        |         ^^^^^^^
+    hint: use `serial`, `parallel` or `replace`
+    "#);
+}
+
+#[test]
+fn a_broken_line_is_pointed_at() {
+    let text = r#"[server]
+listen = "127.0.0.1:8700
+
+[tokens.t]
+token = "sk-hunter2"#;
+    assert_snapshot!(mistakes(text), @r#"
+    error: invalid basic string, expected `"`
+      --> greenroom.toml:2:25
+       |
+     2 | listen = "127.0.0.1:8700
+       |                         ^
+    hint: `greenroom.example.toml` shows how each key is written
+
+    error: invalid basic string, expected `"`
+      --> greenroom.toml:5:20
+       |
+     5 | token = …
+       |          ^
+    hint: `greenroom.example.toml` shows how each key is written
+    "#);
+}
+
+#[test]
+fn a_name_has_letters_digits_and_dashes() {
+    let text = r#"[agents."my agent"]
+runner = "plugin:a/b/c""#;
+    assert_snapshot!(mistakes(text), @r#"
+    error: `my agent` is not a name for `agents`
+      --> greenroom.toml:1:9
+       |
+     1 | [agents."my agent"]
+       |         ^^^^^^^^^^
+    hint: names have 1 to 64 of the characters A-Z a-z 0-9 _ -
+    "#);
+}
+
+#[test]
+fn a_missing_key_points_at_its_table() {
+    let text = r#"# comment
+[surfaces.s]
+kind = "webhook""#;
+    assert_snapshot!(mistakes(text), @r#"
+    error: `surfaces.s` has no `url`
+      --> greenroom.toml:2:1
+       |
+     2 | [surfaces.s]
+       | ^^^^^^^^^^^^
+    hint: add `url = …`
+    "#);
+}
+
+#[test]
+fn two_entries_cannot_share_an_identity() {
+    let text = r#"[runners.a]
+command = "a"
+plugin = "x/y"
+
+[runners.b]
+command = "b"
+plugin = "x/y"
+
+[tokens.s]
+role = "admin"
+token = { env = "T" }
+
+[tokens.t]
+role = "reader"
+agents = ["echo"]
+token = { env = "T" }
+
+[tokens.u]
+role = "reader"
+token = { env = "T" }"#;
+    assert_snapshot!(mistakes(text), @r#"
+    error: `runners.b` is pinned to the same plugin as `runners.a`
+      --> greenroom.toml:7:1
+       |
+     7 | plugin = "x/y"
+       | ^^^^^^
+    hint: two processes cannot offer the same runners
+
+    error: only a `sender` can be limited to agents
+       --> greenroom.toml:15:10
+        |
+     15 | agents = ["echo"]
+        |          ^^^^^^^^
+    hint: remove `agents`, or make it a `sender`
+
+    error: `tokens.u` is the same secret as `tokens.s`
+       --> greenroom.toml:20:1
+        |
+     20 | token = { env = "T" }
+        | ^^^^^
+    hint: a token says who someone is, so each needs its own
+    "#);
+}
+
+#[test]
+fn the_caret_stands_below_wide_characters() {
+    let text = r#"[agents.a]
+runner = "plugin:a/b/c"
+scope = { bot = "客服", actr = "x" }"#;
+    assert_snapshot!(mistakes(text), @r#"
+    error: unknown key `actr` in `agents.a.scope`
+      --> greenroom.toml:3:23
+       |
+     3 | scope = { bot = "客服", actr = … }
+       |                         ^^^^
+    hint: did you mean `actor`?
+    "#);
+}

@@ -1,0 +1,68 @@
+//! `[tokens.NAME]`: who may talk to the host, beside the admin of the data folder.
+//!
+//! Invariant: only a sender is limited to agents, and only to agents that exist.
+
+use super::Secret;
+use super::reader::{Reader, Value};
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Token {
+    pub role: Role,
+    pub token: Secret,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Role {
+    Admin,
+    /// Sends events, to these agents only; `None`: to any.
+    Sender {
+        agents: Option<Vec<String>>,
+    },
+    Reader,
+}
+
+#[derive(Clone, Copy)]
+enum Word {
+    Admin,
+    Sender,
+    Reader,
+}
+
+impl Token {
+    pub(super) fn read(mut reader: Reader<'_>) -> Option<Self> {
+        let words = [("admin", Word::Admin), ("sender", Word::Sender), ("reader", Word::Reader)];
+        let word = reader.require("role").and_then(|value| value.choice(&words));
+        let agents = reader.get("agents");
+        let token = reader.require("token").and_then(|value| value.secret());
+        reader.finish();
+        let role = match word? {
+            Word::Sender => {
+                let agents = match agents {
+                    Some(value) => Some(named(&value)?),
+                    None => None,
+                };
+                Role::Sender { agents }
+            }
+            _ if agents.is_some() => {
+                return agents?.fail(
+                    "only a `sender` can be limited to agents",
+                    "remove `agents`, or make it a `sender`",
+                );
+            }
+            Word::Admin => Role::Admin,
+            Word::Reader => Role::Reader,
+        };
+        Some(Self { role, token: token? })
+    }
+}
+
+fn named(value: &Value<'_>) -> Option<Vec<String>> {
+    let agents = value.list(|item| item.reference("agent", &item.cx.agents))?;
+    match agents.is_empty() {
+        true => value.fail(
+            format!("`{}` is empty, so nothing could be sent", value.path),
+            "leave it out to allow every agent",
+        ),
+        false => Some(agents),
+    }
+}

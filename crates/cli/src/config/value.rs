@@ -1,0 +1,97 @@
+//! Values with a meaning of their own: secrets, free JSON.
+//!
+//! Invariant: a secret is read from the environment or a file, never from the configuration itself.
+
+use super::reader::Value;
+use super::{SECRET_BYTES_MAX, Secret};
+use greenroom_protocol::Object;
+use serde_json::Value as Json;
+use toml::de::DeValue;
+
+const SECRET_HINT: &str = "write `{ env = \"NAME\" }` or `{ file = \"PATH\" }`";
+
+impl<'a> Value<'a> {
+    /// `{ env = "NAME" }` or `{ file = "PATH" }`, resolved.
+    pub(super) fn secret(&self) -> Option<Secret> {
+        if !self.is_table() {
+            self.cx.hide(self.span.clone());
+            let message = format!("`{}` is a secret and cannot stand in the file", self.path);
+            return self.fail(message, SECRET_HINT);
+        }
+        let mut reader = self.table()?;
+        let (env, file) = (reader.get("env"), reader.get("file"));
+        reader.finish();
+        let text = match (env, file) {
+            (Some(env), None) => env.secret_from_env(),
+            (None, Some(file)) => file.secret_from_file(),
+            _ => self.fail(format!("`{}` needs either `env` or `file`", self.path), SECRET_HINT),
+        }?;
+        match Secret::new(text.trim_end_matches(['\r', '\n'])) {
+            Some(secret) => Some(secret),
+            None => self.fail(
+                format!("the secret `{}` is empty", self.path),
+                "an empty secret protects nothing",
+            ),
+        }
+    }
+
+    fn secret_from_env(&self) -> Option<String> {
+        let name = self.filled_text()?;
+        match (self.cx.surroundings.env)(name) {
+            Some(text) => Some(text),
+            None => self.fail(
+                format!("the environment variable `{}` is not set", super::reader::clean(name)),
+                format!("set it before the host starts, or change `{}`", self.path),
+            ),
+        }
+    }
+
+    fn secret_from_file(&self) -> Option<String> {
+        let path = self.path()?;
+        match (self.cx.surroundings.read)(&path) {
+            Ok(text) if text.len() <= SECRET_BYTES_MAX => Some(text),
+            Ok(_) => self.fail(
+                format!("`{}` has more than {SECRET_BYTES_MAX} bytes", path.display()),
+                "the file holds the secret alone",
+            ),
+            Err(error) => self.fail(
+                format!("cannot read `{}`: {error}", path.display()),
+                "a relative path starts at the folder of the configuration",
+            ),
+        }
+    }
+
+    /// Any value as JSON; dates become text.
+    pub(super) fn json(&self) -> Option<Json> {
+        match self.value {
+            DeValue::String(text) => Some(Json::from(text.as_ref())),
+            DeValue::Boolean(value) => Some(Json::from(*value)),
+            DeValue::Datetime(date) => Some(Json::from(date.to_string())),
+            DeValue::Integer(number) => {
+                match i64::from_str_radix(number.as_str(), number.radix()) {
+                    Ok(number) => Some(Json::from(number)),
+                    Err(_) => self
+                        .fail(format!("`{}` is out of range", self.path), "write it as a string"),
+                }
+            }
+            DeValue::Float(number) => {
+                let number = number.as_str().parse().ok().and_then(serde_json::Number::from_f64);
+                match number {
+                    Some(number) => Some(Json::Number(number)),
+                    None => self.fail(
+                        format!("`{}` is not a number in JSON", self.path),
+                        "write it as a string",
+                    ),
+                }
+            }
+            DeValue::Array(_) => self.list(Value::json).map(Json::Array),
+            DeValue::Table(_) => self.object().map(Json::Object),
+        }
+    }
+
+    pub(super) fn object(&self) -> Option<Object> {
+        let entries = self.table()?.entries();
+        let pair = |(key, _, value): (&str, _, Value<'_>)| Some((key.to_owned(), value.json()?));
+        entries.into_iter().map(pair).collect()
+    }
+}

@@ -1,0 +1,32 @@
+//! The environment: every variable the program knows, and the one place that reads them.
+//!
+//! Invariant: nothing else in the program calls `std::env::var`.
+
+/// Where the host is, for the commands that talk to one.
+pub const URL: &str = "GREENROOM_URL";
+/// The token those commands present.
+pub const TOKEN: &str = "GREENROOM_TOKEN";
+/// The configuration file of `serve` and `check`.
+pub const CONFIG: &str = "GREENROOM_CONFIG";
+/// The data folder.
+pub const DATA: &str = "GREENROOM_DATA";
+/// What is logged, e.g. `info` or `greenroom_host=debug`.
+pub const LOG: &str = "GREENROOM_LOG";
+/// When set and not empty, nothing is coloured.
+pub const NO_COLOR: &str = "NO_COLOR";
+
+/// Every variable with what it is for, as `greenroom help` tells it.
+pub const ALL: &[(&str, &str)] = &[
+    (URL, "address of the host to talk to, e.g. http://127.0.0.1:8700"),
+    (TOKEN, "token to present to that host"),
+    (CONFIG, "configuration file"),
+    (DATA, "data folder"),
+    (LOG, "what is logged, e.g. `info` or `greenroom_host=debug`"),
+    (NO_COLOR, "when set, nothing is coloured"),
+];
+
+/// The value of a variable; `None` when it is unset or not UTF-8.
+#[expect(clippy::disallowed_methods, reason = "this is the one place that reads the environment")]
+pub fn get(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
