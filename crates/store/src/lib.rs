@@ -1,1 +1,20 @@
-//! To come.
+//! Facts: everything Greenroom keeps, behind one interface of batched commands.
+//!
+//! Invariant: what a command changes is committed together and before its outcome is told; nobody holds a
+//! transaction. SQLite and PostgreSQL run the same commands and pass the same suite.
+
+pub mod chunk;
+pub mod commands;
+mod drivers;
+mod error;
+pub mod fault;
+mod reader;
+pub mod reads;
+mod schema;
+pub mod sql;
+mod store;
+pub mod types;
+mod writer;
+
+pub use error::StoreError;
+pub use store::{Location, Options, Store, Sync};

@@ -1,0 +1,66 @@
+//! Everything that changes a fact: batched commands, each with its outcome.
+//!
+//! This is the table "what is committed before what" (DESIGN §2) as code:
+//!
+//! | point              | command                              |
+//! |--------------------|--------------------------------------|
+//! | event accepted     | [`AcceptEvent`]                      |
+//! | queued run started | inside [`ApplyResults`] with a terminal, or [`CancelQueued`] |
+//! | result applied     | [`ApplyResults`]                     |
+//! | terminal           | [`ApplyResults`] with `terminal`     |
+//! | delivery           | [`ClaimDelivery`], [`FinishDelivery`]|
+//! | grant set late     | [`FreezeGrant`]                      |
+//! | new attempt        | [`RestartRun`]                       |
+//!
+//! Invariant: a command that is carried out twice (its commit's answer was lost) changes nothing the second
+//! time and gives the same outcome.
+
+mod accept;
+mod deliver;
+mod results;
+mod runs;
+mod start;
+mod transcript;
+
+pub use accept::{AcceptEvent, Accepted, Admission, Lane, NewRun, admit};
+pub use deliver::{ClaimDelivery, DeliveryOutcome, FinishDelivery};
+pub use results::{Applied, ApplyResults, Terminal};
+pub use runs::{CancelQueued, CancelRequest, FreezeGrant, RestartRun};
+
+use crate::StoreError;
+use crate::sql::Tx;
+
+/// One change. Boxed where large, so that the queue stays small.
+#[derive(Debug)]
+pub enum Command {
+    Accept(Box<AcceptEvent>),
+    Apply(Box<ApplyResults>),
+    CancelQueued(CancelQueued),
+    FreezeGrant(FreezeGrant),
+    Restart(Box<RestartRun>),
+    ClaimDelivery(ClaimDelivery),
+    FinishDelivery(Box<FinishDelivery>),
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub enum Outcome {
+    Accepted(Box<Accepted>),
+    Applied(Box<Applied>),
+    Cancel(Box<CancelRequest>),
+    Changed(bool),
+}
+
+impl Command {
+    pub(crate) fn execute(&self, tx: &mut dyn Tx) -> Result<Outcome, StoreError> {
+        Ok(match self {
+            Command::Accept(command) => Outcome::Accepted(Box::new(command.execute(tx)?)),
+            Command::Apply(command) => Outcome::Applied(Box::new(command.execute(tx)?)),
+            Command::CancelQueued(command) => Outcome::Cancel(Box::new(command.execute(tx)?)),
+            Command::FreezeGrant(command) => Outcome::Changed(command.execute(tx)?),
+            Command::Restart(command) => Outcome::Changed(command.execute(tx)?),
+            Command::ClaimDelivery(command) => Outcome::Changed(command.execute(tx)?),
+            Command::FinishDelivery(command) => Outcome::Changed(command.execute(tx)?),
+        })
+    }
+}

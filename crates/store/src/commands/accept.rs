@@ -1,0 +1,317 @@
+//! An event comes in: deduplicated, bound, admitted and appended in one transaction.
+//!
+//! Invariant: a refusal writes nothing, so that a retry is a first try.
+
+use super::transcript::{bump_conversation, insert_item};
+use crate::sql::Tx;
+use crate::types::{GrantDoc, NewItem, OnInterrupt, Queue, RunRow};
+use crate::{StoreError, params, reads};
+use greenroom_protocol::RunStatus;
+
+#[derive(Debug, Clone)]
+pub struct AcceptEvent {
+    pub workspace_id: String,
+    pub source: String,
+    pub event_id: String,
+    pub body_hash: [u8; 32],
+    pub event_type: String,
+    pub conversation_id: Option<String>,
+    pub body: String,
+    /// The run that the binding asks for; none for an unbound event.
+    pub run: Option<NewRun>,
+    pub item: Option<NewItem>,
+    pub now_ms: i64,
+}
+
+#[derive(Debug, Clone)]
+pub struct NewRun {
+    pub run_id: String,
+    pub agent: String,
+    pub runner_id: String,
+    pub queue: Queue,
+    pub lane_length_max: i64,
+    /// Absent while the runner's manifest is not known yet; then frozen before `run_agent`.
+    pub grant: Option<GrantDoc>,
+    pub on_interrupt: OnInterrupt,
+    pub deadline_ms: i64,
+    pub surface: Option<String>,
+    /// Numbers 1..=reserved_seq may be published before they are stored.
+    pub reserved_seq: i64,
+    pub epoch: i64,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Accepted {
+    /// Kept. `run` is none for an unbound event; `cancelled` were queued and made way; `replaced` still run
+    /// and have to be cancelled.
+    New { run: Option<RunRow>, cancelled: Vec<RunRow>, replaced: Vec<String> },
+    /// The same key with the same body came before: the first answer again.
+    Repeated { run: Option<RunRow> },
+    /// The same key came before with another body.
+    Conflict,
+    /// Too many runs wait in the lane; nothing was written.
+    LaneFull,
+}
+
+/// The open runs of a conversation.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Lane {
+    /// Running, those in parallel left out.
+    pub running: i64,
+    pub queued: i64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Admission {
+    Start,
+    Wait,
+    Refuse,
+}
+
+/// Whether a new run starts, waits or is refused.
+pub fn admit(queue: Queue, lane: Lane, lane_length_max: i64) -> Admission {
+    match queue {
+        Queue::Parallel => Admission::Start,
+        Queue::Replace if lane.running == 0 => Admission::Start,
+        Queue::Replace => Admission::Wait,
+        Queue::Serial if lane == Lane::default() => Admission::Start,
+        Queue::Serial if lane.queued < lane_length_max => Admission::Wait,
+        Queue::Serial => Admission::Refuse,
+    }
+}
+
+impl AcceptEvent {
+    pub(super) fn execute(&self, tx: &mut dyn Tx) -> Result<Accepted, StoreError> {
+        if let Some(earlier) = self.earlier(tx)? {
+            return Ok(earlier);
+        }
+        let (admission, running) = match (&self.run, &self.conversation_id) {
+            (Some(run), Some(conversation)) => self.admission(tx, run, conversation)?,
+            _ => (Admission::Start, Vec::new()),
+        };
+        if admission == Admission::Refuse {
+            return Ok(Accepted::LaneFull);
+        }
+        let replaces = self.run.as_ref().is_some_and(|run| run.queue == Queue::Replace);
+        let (cancelled, replaced) =
+            if replaces { self.make_way(tx, running)? } else { (Vec::new(), Vec::new()) };
+        let (conversation_seq, transcript_seq) = self.append_to_conversation(tx)?;
+        let event_seq = self.insert_event(tx, conversation_seq)?;
+        let run = match &self.run {
+            Some(run) => {
+                let row = self.row(run, admission, event_seq, conversation_seq, transcript_seq);
+                insert_run(tx, &row)?;
+                if let Some(grant) = &run.grant {
+                    insert_grant(tx, grant)?;
+                }
+                Some(row)
+            }
+            None => None,
+        };
+        Ok(Accepted::New { run, cancelled, replaced })
+    }
+
+    /// What the key already stands for, if anything.
+    fn earlier(&self, tx: &mut dyn Tx) -> Result<Option<Accepted>, StoreError> {
+        let found = tx.query_opt(
+            "SELECT body_hash, run_id FROM events
+             WHERE workspace_id = ?1 AND source = ?2 AND event_id = ?3",
+            params![&self.workspace_id, &self.source, &self.event_id],
+        )?;
+        let Some(mut row) = found else { return Ok(None) };
+        let (hash, run_id) = (row.blob()?, row.opt_text()?);
+        if hash != self.body_hash {
+            return Ok(Some(Accepted::Conflict));
+        }
+        let run = match &run_id {
+            Some(run_id) => reads::runs::get(tx, &self.workspace_id, run_id)?,
+            None => None,
+        };
+        // Our own commit whose answer was lost is told as new, so that the host acts on it.
+        let ours = self.run.as_ref().map(|run| &run.run_id) == run_id.as_ref() && run_id.is_some();
+        Ok(Some(match run {
+            Some(run) if ours => {
+                Accepted::New { run: Some(run), cancelled: Vec::new(), replaced: Vec::new() }
+            }
+            run => Accepted::Repeated { run },
+        }))
+    }
+
+    fn admission(
+        &self,
+        tx: &mut dyn Tx,
+        run: &NewRun,
+        conversation: &str,
+    ) -> Result<(Admission, Vec<String>), StoreError> {
+        if run.queue == Queue::Parallel {
+            return Ok((Admission::Start, Vec::new()));
+        }
+        let open = tx.query(
+            "SELECT run_id, status, queue FROM runs
+             WHERE workspace_id = ?1 AND conversation_id = ?2 AND status IN ('queued', 'running')",
+            params![&self.workspace_id, conversation],
+        )?;
+        let mut lane = Lane::default();
+        let mut running = Vec::new();
+        for mut row in open {
+            let (run_id, status, queue) = (row.text()?, row.text()?, row.text()?);
+            match status.as_str() {
+                "running" => {
+                    // A replacing run waits for all of the conversation, a serial one not for those in parallel.
+                    let counts = run.queue == Queue::Replace || queue != "parallel";
+                    lane.running += i64::from(counts);
+                    running.push(run_id);
+                }
+                _ => lane.queued += 1,
+            }
+        }
+        Ok((admit(run.queue, lane, run.lane_length_max), running))
+    }
+
+    /// Ends the queued runs of the conversation and marks the running ones, so that not even a crash
+    /// brings them back.
+    fn make_way(
+        &self,
+        tx: &mut dyn Tx,
+        running: Vec<String>,
+    ) -> Result<(Vec<RunRow>, Vec<String>), StoreError> {
+        let queued = tx.query(
+            "SELECT run_id FROM runs
+             WHERE workspace_id = ?1 AND conversation_id = ?2 AND status = 'queued'
+             ORDER BY conversation_seq",
+            params![&self.workspace_id, &self.conversation_id],
+        )?;
+        let mut cancelled = Vec::new();
+        for mut row in queued {
+            let run_id = row.text()?;
+            let ended = super::runs::end_queued(tx, &self.workspace_id, &run_id, self.now_ms)?;
+            cancelled.extend(ended);
+        }
+        for run_id in &running {
+            super::runs::mark_cancelled(tx, &self.workspace_id, run_id)?;
+        }
+        Ok((cancelled, running))
+    }
+
+    fn append_to_conversation(
+        &self,
+        tx: &mut dyn Tx,
+    ) -> Result<(Option<i64>, Option<i64>), StoreError> {
+        let Some(conversation) = &self.conversation_id else { return Ok((None, None)) };
+        let items = i64::from(self.item.is_some());
+        let (event_seq, transcript_seq) =
+            bump_conversation(tx, &self.workspace_id, conversation, (1, items), self.now_ms)?;
+        if let Some(item) = &self.item {
+            insert_item(tx, &self.workspace_id, conversation, transcript_seq, item, self.now_ms)?;
+        }
+        Ok((Some(event_seq), Some(transcript_seq)))
+    }
+
+    fn insert_event(
+        &self,
+        tx: &mut dyn Tx,
+        conversation_seq: Option<i64>,
+    ) -> Result<i64, StoreError> {
+        let run_id = self.run.as_ref().map(|run| run.run_id.as_str());
+        let row = tx.query_opt(
+            "INSERT INTO events (workspace_id, source, event_id, body_hash, event_type,
+                 conversation_id, conversation_seq, run_id, body, created_at)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) RETURNING seq",
+            params![
+                &self.workspace_id,
+                &self.source,
+                &self.event_id,
+                self.body_hash.as_slice(),
+                &self.event_type,
+                &self.conversation_id,
+                conversation_seq,
+                run_id,
+                &self.body,
+                self.now_ms,
+            ],
+        )?;
+        row.ok_or_else(|| StoreError::Refused("the event got no number".to_owned()))?.int()
+    }
+
+    fn row(
+        &self,
+        run: &NewRun,
+        admission: Admission,
+        event_seq: i64,
+        conversation_seq: Option<i64>,
+        transcript_seq: Option<i64>,
+    ) -> RunRow {
+        let starts = admission == Admission::Start;
+        RunRow {
+            workspace_id: self.workspace_id.clone(),
+            run_id: run.run_id.clone(),
+            event_seq,
+            event_id: self.event_id.clone(),
+            agent: run.agent.clone(),
+            runner_id: run.runner_id.clone(),
+            conversation_id: self.conversation_id.clone(),
+            conversation_seq,
+            transcript_seq,
+            queue: run.queue,
+            status: if starts { RunStatus::Running } else { RunStatus::Queued },
+            attempt: 1,
+            epoch: run.epoch,
+            grant_hash: run.grant.as_ref().map(|grant| grant.hash.clone()),
+            on_interrupt: run.on_interrupt,
+            deadline_ms: run.deadline_ms,
+            surface: run.surface.clone(),
+            last_seq: 0,
+            reserved_seq: run.reserved_seq,
+            effects: false,
+            cancel_requested: false,
+            created_at: self.now_ms,
+            started_at: starts.then_some(self.now_ms),
+            finished_at: None,
+            error: None,
+            usage: None,
+            isolation: None,
+        }
+    }
+}
+
+fn insert_run(tx: &mut dyn Tx, run: &RunRow) -> Result<(), StoreError> {
+    tx.execute(
+        "INSERT INTO runs (workspace_id, run_id, event_seq, event_id, agent, runner_id,
+             conversation_id, conversation_seq, transcript_seq, queue, status, attempt, epoch,
+             grant_hash, on_interrupt, deadline_ms, surface, last_seq, reserved_seq, effects,
+             cancel_requested, created_at, started_at)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, 0, ?18,
+             0, 0, ?19, ?20)",
+        params![
+            &run.workspace_id,
+            &run.run_id,
+            run.event_seq,
+            &run.event_id,
+            &run.agent,
+            &run.runner_id,
+            &run.conversation_id,
+            run.conversation_seq,
+            run.transcript_seq,
+            run.queue.as_str(),
+            run.status.as_str(),
+            run.attempt,
+            run.epoch,
+            &run.grant_hash,
+            run.on_interrupt.as_str(),
+            run.deadline_ms,
+            &run.surface,
+            run.reserved_seq,
+            run.created_at,
+            run.started_at,
+        ],
+    )?;
+    Ok(())
+}
+
+pub(super) fn insert_grant(tx: &mut dyn Tx, grant: &GrantDoc) -> Result<(), StoreError> {
+    tx.execute(
+        "INSERT INTO grants (hash, body) VALUES (?1, ?2) ON CONFLICT (hash) DO NOTHING",
+        params![&grant.hash, &grant.body],
+    )?;
+    Ok(())
+}

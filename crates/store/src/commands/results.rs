@@ -1,0 +1,242 @@
+//! Results of a run, applied: ledger, state, transcript, deliveries and, at the end, the terminal.
+//!
+//! Invariant: everything a batch of results changes is committed together, and only while the run is the
+//! writer's own (same attempt, same epoch, still running). Late output changes nothing.
+
+use super::start::start_next;
+use super::transcript::{bump_conversation, insert_item};
+use crate::sql::Tx;
+use crate::types::{Chunk, Diagnostic, HostEvent, NewDelivery, NewItem, RunRow, StateWrite};
+use crate::{StoreError, params, reads};
+use greenroom_protocol::{RunError, RunStatus};
+
+#[derive(Debug, Clone)]
+pub struct ApplyResults {
+    pub workspace_id: String,
+    pub run_id: String,
+    pub attempt: i64,
+    pub epoch: i64,
+    /// The epoch of this start of the host, for the run that gets its turn.
+    pub epoch_now: i64,
+    pub conversation_id: Option<String>,
+    pub chunk: Option<Chunk>,
+    /// Numbers up to here may be published before they are stored.
+    pub reserved_seq: i64,
+    /// The run has done something that cannot be undone: it will not be tried again.
+    pub effects: bool,
+    pub isolation: Option<String>,
+    pub state: Vec<StateWrite>,
+    pub items: Vec<NewItem>,
+    pub deliveries: Vec<NewDelivery>,
+    pub diagnostics: Vec<Diagnostic>,
+    pub log: Vec<HostEvent>,
+    pub terminal: Option<Terminal>,
+    pub now_ms: i64,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Terminal {
+    pub status: RunStatus,
+    pub error: Option<RunError>,
+    pub usage: Option<Box<str>>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Applied {
+    /// Committed; `next` is the run of the same conversation that started with this terminal.
+    Done { next: Option<Box<RunRow>> },
+    /// The run was no longer the writer's: nothing was changed.
+    Stale,
+}
+
+impl ApplyResults {
+    pub(super) fn execute(&self, tx: &mut dyn Tx) -> Result<Applied, StoreError> {
+        if !self.update_run(tx)? {
+            return self.already_applied(tx);
+        }
+        if let Some(chunk) = &self.chunk {
+            insert_chunk(tx, &self.run_id, chunk)?;
+        }
+        for write in &self.state {
+            write_state(tx, &self.workspace_id, write, self.now_ms)?;
+        }
+        self.append_items(tx)?;
+        for delivery in &self.deliveries {
+            self.insert_delivery(tx, delivery)?;
+        }
+        for diagnostic in &self.diagnostics {
+            insert_diagnostic(tx, &self.run_id, diagnostic)?;
+        }
+        for event in &self.log {
+            let about = (self.conversation_id.as_deref(), Some(self.run_id.as_str()));
+            insert_host_event(tx, &self.workspace_id, event, about, self.now_ms)?;
+        }
+        let conversation = self.conversation_id.as_deref();
+        let next = match self.terminal {
+            Some(_) => {
+                start_next(tx, &self.workspace_id, conversation, self.epoch_now, self.now_ms)?
+            }
+            None => None,
+        };
+        Ok(Applied::Done { next })
+    }
+
+    /// The one condition: status, attempt and epoch.
+    fn update_run(&self, tx: &mut dyn Tx) -> Result<bool, StoreError> {
+        let first_seq = self.chunk.as_ref().map(|chunk| chunk.first_seq);
+        let last_seq = self.chunk.as_ref().map(|chunk| chunk.last_seq);
+        let status = self.terminal.as_ref().map_or(RunStatus::Running, |end| end.status);
+        let finished_at = self.terminal.as_ref().map(|_| self.now_ms);
+        let error = self.terminal.as_ref().and_then(|end| end.error.as_ref());
+        let error = error.and_then(|error| serde_json::to_string(error).ok());
+        let usage = self.terminal.as_ref().and_then(|end| end.usage.as_deref());
+        let changed = tx.execute(
+            "UPDATE runs SET last_seq = COALESCE(CAST(?5 AS BIGINT), last_seq),
+                 reserved_seq = CASE WHEN reserved_seq > ?6 THEN reserved_seq ELSE ?6 END,
+                 effects = CASE WHEN ?7 = 1 THEN 1 ELSE effects END,
+                 isolation = COALESCE(CAST(?8 AS TEXT), isolation),
+                 status = ?9, finished_at = ?10, error = ?11, usage = ?12
+             WHERE workspace_id = ?1 AND run_id = ?2 AND status = 'running'
+               AND attempt = ?3 AND epoch = ?4
+               AND (CAST(?13 AS BIGINT) IS NULL OR last_seq < ?13)",
+            params![
+                &self.workspace_id,
+                &self.run_id,
+                self.attempt,
+                self.epoch,
+                last_seq,
+                self.reserved_seq,
+                i64::from(self.effects),
+                &self.isolation,
+                status.as_str(),
+                finished_at,
+                &error,
+                usage,
+                first_seq,
+            ],
+        )?;
+        Ok(changed == 1)
+    }
+
+    /// Tells a repeated command (the answer to its commit was lost) from a late one.
+    fn already_applied(&self, tx: &mut dyn Tx) -> Result<Applied, StoreError> {
+        let run = reads::runs::get(tx, &self.workspace_id, &self.run_id)?;
+        let ours = run.is_some_and(|run| {
+            let same = run.attempt == self.attempt && run.epoch == self.epoch;
+            let stored = self.chunk.as_ref().is_some_and(|chunk| run.last_seq == chunk.last_seq);
+            let status = self.terminal.as_ref().map_or(RunStatus::Running, |end| end.status);
+            same && stored && run.status == status
+        });
+        if !ours {
+            return Ok(Applied::Stale);
+        }
+        let next = match (&self.terminal, &self.conversation_id) {
+            (Some(_), Some(conversation)) => {
+                reads::runs::started_at(tx, &self.workspace_id, conversation, self.now_ms)?
+                    .map(Box::new)
+            }
+            _ => None,
+        };
+        Ok(Applied::Done { next })
+    }
+
+    fn append_items(&self, tx: &mut dyn Tx) -> Result<(), StoreError> {
+        let Some(conversation) = &self.conversation_id else { return Ok(()) };
+        let Ok(count @ 1..) = i64::try_from(self.items.len()) else { return Ok(()) };
+        let (_, last) =
+            bump_conversation(tx, &self.workspace_id, conversation, (0, count), self.now_ms)?;
+        for (seq, item) in (last - count + 1..).zip(&self.items) {
+            insert_item(tx, &self.workspace_id, conversation, seq, item, self.now_ms)?;
+        }
+        Ok(())
+    }
+
+    fn insert_delivery(&self, tx: &mut dyn Tx, delivery: &NewDelivery) -> Result<(), StoreError> {
+        tx.execute(
+            "INSERT INTO outbox (workspace_id, delivery_id, surface, target, run_id, sequence,
+                 payload, status, attempts, created_at, updated_at)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 'pending', 0, ?8, ?8)",
+            params![
+                &self.workspace_id,
+                &delivery.delivery_id,
+                &delivery.surface,
+                &delivery.target,
+                &self.run_id,
+                delivery.sequence,
+                &delivery.payload,
+                self.now_ms,
+            ],
+        )?;
+        Ok(())
+    }
+}
+
+pub(super) fn insert_chunk(tx: &mut dyn Tx, run_id: &str, chunk: &Chunk) -> Result<(), StoreError> {
+    tx.execute(
+        "INSERT INTO results (run_id, first_seq, last_seq, body) VALUES (?1, ?2, ?3, ?4)",
+        params![run_id, chunk.first_seq, chunk.last_seq, &chunk.body],
+    )?;
+    Ok(())
+}
+
+fn write_state(
+    tx: &mut dyn Tx,
+    workspace: &str,
+    write: &StateWrite,
+    now_ms: i64,
+) -> Result<(), StoreError> {
+    match &write.value {
+        Some(value) => tx.execute(
+            "INSERT INTO state (workspace_id, owner, name, value, version, updated_at)
+             VALUES (?1, ?2, ?3, ?4, 1, ?5)
+             ON CONFLICT (workspace_id, owner, name) DO UPDATE SET
+                 value = excluded.value, version = state.version + 1, expires_at = NULL,
+                 updated_at = excluded.updated_at",
+            params![workspace, &write.owner, &write.name, value, now_ms],
+        )?,
+        None => tx.execute(
+            "DELETE FROM state WHERE workspace_id = ?1 AND owner = ?2 AND name = ?3",
+            params![workspace, &write.owner, &write.name],
+        )?,
+    };
+    Ok(())
+}
+
+fn insert_diagnostic(
+    tx: &mut dyn Tx,
+    run_id: &str,
+    diagnostic: &Diagnostic,
+) -> Result<(), StoreError> {
+    tx.execute(
+        "INSERT INTO diagnostics (run_id, kind, message, created_at) VALUES (?1, ?2, ?3, ?4)",
+        params![run_id, &diagnostic.kind, &diagnostic.message, diagnostic.created_at],
+    )?;
+    Ok(())
+}
+
+/// Appends a fact of the host's own to the event log; a repeated one changes nothing.
+pub(super) fn insert_host_event(
+    tx: &mut dyn Tx,
+    workspace: &str,
+    event: &HostEvent,
+    (conversation, run_id): (Option<&str>, Option<&str>),
+    now_ms: i64,
+) -> Result<(), StoreError> {
+    tx.execute(
+        "INSERT INTO events (workspace_id, source, event_id, body_hash, event_type,
+             conversation_id, run_id, body, created_at)
+         VALUES (?1, 'host', ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+         ON CONFLICT (workspace_id, source, event_id) DO NOTHING",
+        params![
+            workspace,
+            &event.event_id,
+            [0_u8; 32].as_slice(),
+            &event.event_type,
+            conversation,
+            run_id,
+            &event.body,
+            now_ms,
+        ],
+    )?;
+    Ok(())
+}

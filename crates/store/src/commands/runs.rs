@@ -1,0 +1,168 @@
+//! A run's turns that are not results: frozen late, cancelled in the queue, tried again.
+
+use super::accept::insert_grant;
+use super::results::insert_chunk;
+use super::start::start_next;
+use crate::chunk::ChunkBuilder;
+use crate::sql::Tx;
+use crate::types::{Chunk, GrantDoc, RunRow};
+use crate::{StoreError, params, reads};
+use greenroom_protocol::error::run_code;
+use greenroom_protocol::{RunError, RunStatus};
+
+/// Sets the grant of a run that was accepted before its runner's manifest was known.
+#[derive(Debug, Clone)]
+pub struct FreezeGrant {
+    pub workspace_id: String,
+    pub run_id: String,
+    pub attempt: i64,
+    pub epoch: i64,
+    pub grant: GrantDoc,
+}
+
+impl FreezeGrant {
+    pub(super) fn execute(&self, tx: &mut dyn Tx) -> Result<bool, StoreError> {
+        insert_grant(tx, &self.grant)?;
+        let changed = tx.execute(
+            "UPDATE runs SET grant_hash = ?5
+             WHERE workspace_id = ?1 AND run_id = ?2 AND attempt = ?3 AND epoch = ?4
+               AND status = 'running' AND (grant_hash IS NULL OR grant_hash = ?5)",
+            params![&self.workspace_id, &self.run_id, self.attempt, self.epoch, &self.grant.hash],
+        )?;
+        Ok(changed == 1)
+    }
+}
+
+/// Cancels a run: at once while it is queued, by a mark that survives a crash while it runs.
+#[derive(Debug, Clone)]
+pub struct CancelQueued {
+    pub workspace_id: String,
+    pub run_id: String,
+    pub epoch_now: i64,
+    pub now_ms: i64,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum CancelRequest {
+    NotFound,
+    /// It was queued and is cancelled now.
+    Cancelled {
+        run: Box<RunRow>,
+        next: Option<Box<RunRow>>,
+    },
+    /// It runs: its writer has to end it.
+    Running,
+    /// It had ended before.
+    Ended(RunStatus),
+}
+
+impl CancelQueued {
+    pub(super) fn execute(&self, tx: &mut dyn Tx) -> Result<CancelRequest, StoreError> {
+        let Some(run) = reads::runs::get(tx, &self.workspace_id, &self.run_id)? else {
+            return Ok(CancelRequest::NotFound);
+        };
+        match run.status {
+            RunStatus::Queued => {
+                let ended = end_queued(tx, &self.workspace_id, &self.run_id, self.now_ms)?;
+                let conversation = run.conversation_id.as_deref();
+                let next =
+                    start_next(tx, &self.workspace_id, conversation, self.epoch_now, self.now_ms)?;
+                Ok(ended.map_or(CancelRequest::NotFound, |run| CancelRequest::Cancelled {
+                    run: Box::new(run),
+                    next,
+                }))
+            }
+            RunStatus::Running => {
+                mark_cancelled(tx, &self.workspace_id, &self.run_id)?;
+                Ok(CancelRequest::Running)
+            }
+            ended => Ok(CancelRequest::Ended(ended)),
+        }
+    }
+}
+
+/// Starts a run again whose host went away: a new attempt, announced by a result of the host's own.
+#[derive(Debug, Clone)]
+pub struct RestartRun {
+    pub workspace_id: String,
+    pub run_id: String,
+    /// The attempt and epoch that were interrupted.
+    pub attempt: i64,
+    pub epoch: i64,
+    pub epoch_now: i64,
+    /// Holds `run.restarted`.
+    pub chunk: Chunk,
+    pub reserved_seq: i64,
+    pub now_ms: i64,
+}
+
+impl RestartRun {
+    pub(super) fn execute(&self, tx: &mut dyn Tx) -> Result<bool, StoreError> {
+        let changed = tx.execute(
+            "UPDATE runs SET attempt = ?5, epoch = ?6, started_at = ?7, last_seq = ?8,
+                 reserved_seq = ?9
+             WHERE workspace_id = ?1 AND run_id = ?2 AND attempt = ?3 AND epoch = ?4
+               AND status = 'running' AND effects = 0",
+            params![
+                &self.workspace_id,
+                &self.run_id,
+                self.attempt,
+                self.epoch,
+                self.attempt + 1,
+                self.epoch_now,
+                self.now_ms,
+                self.chunk.last_seq,
+                self.reserved_seq,
+            ],
+        )?;
+        if changed == 1 {
+            insert_chunk(tx, &self.run_id, &self.chunk)?;
+            return Ok(true);
+        }
+        let run = reads::runs::get(tx, &self.workspace_id, &self.run_id)?;
+        Ok(run.is_some_and(|run| {
+            run.attempt == self.attempt + 1
+                && run.epoch == self.epoch_now
+                && run.status == RunStatus::Running
+        }))
+    }
+}
+
+/// Writes the terminal of a run that never started.
+pub(super) fn end_queued(
+    tx: &mut dyn Tx,
+    workspace: &str,
+    run_id: &str,
+    now_ms: i64,
+) -> Result<Option<RunRow>, StoreError> {
+    let Some(run) = reads::runs::get(tx, workspace, run_id)? else { return Ok(None) };
+    let error = RunError {
+        code: run_code::CANCELLED.to_owned(),
+        message: "cancelled before it started".to_owned(),
+        retryable: false,
+    };
+    let seq = run.last_seq.max(0) + 1;
+    let chunk = ChunkBuilder::terminal_failed(seq, &error, now_ms / 1000);
+    let error_text = serde_json::to_string(&error).unwrap_or_default();
+    tx.execute(
+        "UPDATE runs SET status = 'cancelled', finished_at = ?3, error = ?4, last_seq = ?5
+         WHERE workspace_id = ?1 AND run_id = ?2 AND status = 'queued'",
+        params![workspace, run_id, now_ms, &error_text, seq],
+    )?;
+    insert_chunk(tx, run_id, &chunk)?;
+    reads::runs::get(tx, workspace, run_id)
+}
+
+/// Marks a running run, so that a crash before its terminal does not bring it back.
+pub(super) fn mark_cancelled(
+    tx: &mut dyn Tx,
+    workspace: &str,
+    run_id: &str,
+) -> Result<(), StoreError> {
+    tx.execute(
+        "UPDATE runs SET cancel_requested = 1
+         WHERE workspace_id = ?1 AND run_id = ?2 AND status = 'running'",
+        params![workspace, run_id],
+    )?;
+    Ok(())
+}

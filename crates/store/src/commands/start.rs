@@ -1,0 +1,39 @@
+//! A queued run gets its turn: in its predecessor's terminal transaction.
+
+use crate::sql::Tx;
+use crate::types::RunRow;
+use crate::{StoreError, params, reads};
+
+/// Starts the next queued run of a conversation if nothing in its lane runs.
+pub(super) fn start_next(
+    tx: &mut dyn Tx,
+    workspace: &str,
+    conversation: Option<&str>,
+    epoch: i64,
+    now_ms: i64,
+) -> Result<Option<Box<RunRow>>, StoreError> {
+    let Some(conversation) = conversation else { return Ok(None) };
+    let next = tx.query_opt(
+        "SELECT run_id, queue FROM runs
+         WHERE workspace_id = ?1 AND conversation_id = ?2 AND status = 'queued'
+         ORDER BY conversation_seq LIMIT 1",
+        params![workspace, conversation],
+    )?;
+    let Some(mut next) = next else { return Ok(None) };
+    let (run_id, queue) = (next.text()?, next.text()?);
+    let busy = tx.query_opt(
+        "SELECT run_id FROM runs
+         WHERE workspace_id = ?1 AND conversation_id = ?2 AND status = 'running'
+           AND (queue <> 'parallel' OR ?3 = 'replace') LIMIT 1",
+        params![workspace, conversation, &queue],
+    )?;
+    if busy.is_some() {
+        return Ok(None);
+    }
+    tx.execute(
+        "UPDATE runs SET status = 'running', started_at = ?3, epoch = ?4
+         WHERE workspace_id = ?1 AND run_id = ?2",
+        params![workspace, &run_id, now_ms, epoch],
+    )?;
+    Ok(reads::runs::get(tx, workspace, &run_id)?.map(Box::new))
+}

@@ -1,0 +1,69 @@
+//! Counters of a conversation, and the items that take their place by them.
+
+use crate::sql::Tx;
+use crate::types::NewItem;
+use crate::{StoreError, params};
+
+/// Number of buckets that conversations are spread over, fixed for ever.
+const BUCKETS: u64 = 1024;
+
+/// Advances both counters and returns where they stand.
+pub(super) fn bump_conversation(
+    tx: &mut dyn Tx,
+    workspace: &str,
+    conversation: &str,
+    (events, items): (i64, i64),
+    now_ms: i64,
+) -> Result<(i64, i64), StoreError> {
+    let row = tx.query_opt(
+        "INSERT INTO conversations (workspace_id, conversation_id, bucket, event_seq,
+             transcript_seq, created_at, updated_at)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6)
+         ON CONFLICT (workspace_id, conversation_id) DO UPDATE SET
+             event_seq = conversations.event_seq + excluded.event_seq,
+             transcript_seq = conversations.transcript_seq + excluded.transcript_seq,
+             updated_at = excluded.updated_at
+         RETURNING event_seq, transcript_seq",
+        params![workspace, conversation, bucket(workspace, conversation), events, items, now_ms],
+    )?;
+    let mut row = row.ok_or_else(|| StoreError::Refused("no conversation counter".to_owned()))?;
+    Ok((row.int()?, row.int()?))
+}
+
+pub(super) fn insert_item(
+    tx: &mut dyn Tx,
+    workspace: &str,
+    conversation: &str,
+    seq: i64,
+    item: &NewItem,
+    now_ms: i64,
+) -> Result<(), StoreError> {
+    tx.execute(
+        "INSERT INTO transcript (workspace_id, conversation_id, seq, item_id, thread_id, role,
+             event_id, run_id, text, body, created_at)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+        params![
+            workspace,
+            conversation,
+            seq,
+            &item.item_id,
+            &item.thread_id,
+            item.role,
+            &item.event_id,
+            &item.run_id,
+            &item.text,
+            &item.body,
+            now_ms,
+        ],
+    )?;
+    Ok(())
+}
+
+/// FNV-1a, so that a conversation stays in its bucket across versions and machines.
+fn bucket(workspace: &str, conversation: &str) -> i64 {
+    let bytes = workspace.bytes().chain([0]).chain(conversation.bytes());
+    let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    i64::try_from(hash % BUCKETS).unwrap_or(0)
+}

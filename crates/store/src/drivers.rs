@@ -1,0 +1,23 @@
+//! The two databases, as thin as they can be: connections, transactions, errors.
+
+mod postgres;
+mod sqlite;
+
+pub(crate) use self::postgres::PostgresDriver;
+pub(crate) use self::sqlite::{SqliteDriver, checkpoint};
+
+use crate::StoreError;
+use crate::sql::Tx;
+
+pub(crate) trait Driver: Tx + Send {
+    /// Whether the database holds our tables at all.
+    fn has_schema(&mut self) -> Result<bool, StoreError>;
+    /// Runs a script of several statements, placeholders of the schema filled in.
+    fn run_script(&mut self, script: &str) -> Result<(), StoreError>;
+    fn begin(&mut self) -> Result<(), StoreError>;
+    fn commit(&mut self) -> Result<(), StoreError>;
+    fn rollback(&mut self);
+    /// Opens the connection again and takes back the right to write; an error is `Lost` when another
+    /// host has taken over.
+    fn reconnect(&mut self) -> Result<(), StoreError>;
+}

@@ -1,0 +1,195 @@
+//! PostgreSQL: the same statements over one session that also holds the right to write.
+//!
+//! Invariant: the advisory lock lives in the writer's own session, so a session that writes is a session
+//! that holds it; after a new connection the epoch tells whether another host was there in between.
+
+use super::Driver;
+use crate::StoreError;
+use crate::sql::{Cell, Row, Tx, Value};
+use postgres::error::SqlState;
+use postgres::types::{IsNull, ToSql, Type, to_sql_checked};
+use postgres::{Client, Config, NoTls, Statement};
+use std::collections::HashMap;
+use std::time::Duration;
+
+/// The advisory lock that makes a host the one writer of its database.
+const LOCK: i64 = 0x0067_7265_656e_726d;
+
+pub(crate) struct PostgresDriver {
+    config: Config,
+    client: Client,
+    statements: HashMap<&'static str, Statement>,
+    writes: bool,
+    epoch: Option<String>,
+}
+
+impl PostgresDriver {
+    pub(crate) fn writer(url: &str) -> Result<Self, StoreError> {
+        let mut driver = Self::connect(url, true)?;
+        driver.take_lock()?;
+        Ok(driver)
+    }
+
+    pub(crate) fn reader(url: &str) -> Result<Self, StoreError> {
+        Self::connect(url, false)
+    }
+
+    fn connect(url: &str, writes: bool) -> Result<Self, StoreError> {
+        let mut config: Config = url
+            .parse()
+            .map_err(|error| StoreError::Refused(format!("`store.url` is not valid: {error}")))?;
+        config.connect_timeout(Duration::from_secs(5));
+        config.keepalives_idle(Duration::from_secs(10));
+        config.application_name("greenroom");
+        let client = config.connect(NoTls).map_err(failed)?;
+        Ok(Self { config, client, statements: HashMap::new(), writes, epoch: None })
+    }
+
+    fn take_lock(&mut self) -> Result<(), StoreError> {
+        let row = self.client.query_one("SELECT pg_try_advisory_lock($1)", &[&LOCK]);
+        if row.map_err(failed)?.get::<_, bool>(0) {
+            Ok(())
+        } else {
+            Err(StoreError::Lost("another host writes to this database".to_owned()))
+        }
+    }
+
+    fn statement(&mut self, sql: &'static str) -> Result<Statement, StoreError> {
+        if let Some(statement) = self.statements.get(sql) {
+            return Ok(statement.clone());
+        }
+        let statement = self.client.prepare(&sql.replace('?', "$")).map_err(failed)?;
+        self.statements.insert(sql, statement.clone());
+        Ok(statement)
+    }
+}
+
+impl Tx for PostgresDriver {
+    fn execute(&mut self, sql: &'static str, params: &[Value<'_>]) -> Result<u64, StoreError> {
+        let statement = self.statement(sql)?;
+        self.client.execute(&statement, &dynamic(params)).map_err(failed)
+    }
+
+    fn query(&mut self, sql: &'static str, params: &[Value<'_>]) -> Result<Vec<Row>, StoreError> {
+        let statement = self.statement(sql)?;
+        let rows = self.client.query(&statement, &dynamic(params)).map_err(failed)?;
+        rows.iter().map(row).collect()
+    }
+}
+
+fn dynamic<'a>(params: &'a [Value<'a>]) -> Vec<&'a (dyn ToSql + std::marker::Sync)> {
+    params.iter().map(|value| value as _).collect()
+}
+
+fn row(row: &postgres::Row) -> Result<Row, StoreError> {
+    let cells = (0..row.len()).map(|column| cell(row, column)).collect::<Result<_, _>>()?;
+    Ok(Row::new(cells))
+}
+
+fn cell(row: &postgres::Row, column: usize) -> Result<Cell, StoreError> {
+    let kind = row.columns()[column].type_();
+    let cell = if *kind == Type::INT8 {
+        row.try_get::<_, Option<i64>>(column).map_err(failed)?.map(Cell::Int)
+    } else if *kind == Type::INT4 {
+        row.try_get::<_, Option<i32>>(column).map_err(failed)?.map(|value| Cell::Int(value.into()))
+    } else if *kind == Type::BYTEA {
+        row.try_get::<_, Option<Vec<u8>>>(column).map_err(failed)?.map(Cell::Blob)
+    } else {
+        row.try_get::<_, Option<String>>(column).map_err(failed)?.map(Cell::Text)
+    };
+    Ok(cell.unwrap_or(Cell::Null))
+}
+
+impl ToSql for Value<'_> {
+    fn to_sql(
+        &self,
+        kind: &Type,
+        out: &mut bytes::BytesMut,
+    ) -> Result<IsNull, Box<dyn std::error::Error + std::marker::Sync + Send>> {
+        match self {
+            Value::Null => Ok(IsNull::Yes),
+            Value::Int(value) if *kind == Type::INT4 => i32::try_from(*value)?.to_sql(kind, out),
+            Value::Int(value) => value.to_sql(kind, out),
+            Value::Text(value) => value.to_sql(kind, out),
+            Value::Blob(value) => value.to_sql(kind, out),
+        }
+    }
+
+    fn accepts(_kind: &Type) -> bool {
+        true
+    }
+
+    to_sql_checked!();
+}
+
+impl Driver for PostgresDriver {
+    fn has_schema(&mut self) -> Result<bool, StoreError> {
+        let row = self.client.query_one("SELECT to_regclass('meta') IS NOT NULL", &[]);
+        Ok(row.map_err(failed)?.get(0))
+    }
+
+    fn run_script(&mut self, script: &str) -> Result<(), StoreError> {
+        let script = script
+            .replace("{serial}", "BIGINT GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY")
+            .replace("{blob}", "BYTEA")
+            .replace("{by_key}", "");
+        self.client.batch_execute(&script).map_err(failed)
+    }
+
+    fn begin(&mut self) -> Result<(), StoreError> {
+        if self.writes && self.epoch.is_none() && self.has_schema()? {
+            self.epoch = Some(crate::schema::read_meta(self, "epoch")?);
+        }
+        self.client.batch_execute("BEGIN").map_err(failed)
+    }
+
+    fn commit(&mut self) -> Result<(), StoreError> {
+        self.client.batch_execute("COMMIT").map_err(failed)
+    }
+
+    fn rollback(&mut self) {
+        if let Err(error) = self.client.batch_execute("ROLLBACK") {
+            tracing::debug!(%error, "nothing to roll back");
+        }
+    }
+
+    fn reconnect(&mut self) -> Result<(), StoreError> {
+        self.client = self.config.connect(NoTls).map_err(failed)?;
+        self.statements.clear();
+        if !self.writes {
+            return Ok(());
+        }
+        // The server may not have noticed yet that the old session is gone: not being given the lock is
+        // final only when the epoch shows another host.
+        let epoch = crate::schema::read_meta(self, "epoch")?;
+        if self.epoch.as_ref().is_some_and(|ours| *ours != epoch) {
+            return Err(StoreError::Lost("another host has taken over this database".to_owned()));
+        }
+        self.take_lock().map_err(|error| StoreError::Unavailable(error.to_string()))
+    }
+}
+
+fn failed(error: postgres::Error) -> StoreError {
+    let message = match error.as_db_error() {
+        Some(detail) => detail.to_string(),
+        None => std::error::Error::source(&error)
+            .map_or_else(|| error.to_string(), |cause| format!("{error}: {cause}")),
+    };
+    match error.code() {
+        Some(&SqlState::DISK_FULL) => StoreError::Full,
+        Some(
+            &SqlState::ADMIN_SHUTDOWN
+            | &SqlState::CRASH_SHUTDOWN
+            | &SqlState::CANNOT_CONNECT_NOW
+            | &SqlState::TOO_MANY_CONNECTIONS,
+        ) => StoreError::Unavailable(message),
+        Some(_) => StoreError::Refused(message),
+        None if error.is_closed() => StoreError::Unavailable(message),
+        None if std::error::Error::source(&error)
+            .is_some_and(|cause| cause.is::<std::io::Error>()) =>
+        {
+            StoreError::Unavailable(message)
+        }
+        None => StoreError::Refused(message),
+    }
+}

@@ -1,0 +1,17 @@
+//! Everything that only looks: point reads and pages, always by workspace.
+
+pub mod conversations;
+pub mod deliveries;
+pub mod events;
+pub mod results;
+pub mod runs;
+pub mod state;
+
+/// Which way a page goes from its starting point.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    /// From newer to older.
+    Backward,
+    /// From older to newer.
+    Forward,
+}

@@ -1,0 +1,74 @@
+//! The event log.
+
+use crate::sql::{Row, Tx};
+use crate::types::EventRow;
+use crate::{StoreError, params};
+
+macro_rules! select {
+    ($tail:literal) => {
+        concat!(
+            "SELECT seq, source, event_id, event_type, conversation_id, conversation_seq, run_id,
+                 body, created_at
+             FROM events ",
+            $tail
+        )
+    };
+}
+
+/// The event with this position in the log.
+pub fn load(tx: &mut dyn Tx, workspace: &str, seq: i64) -> Result<Option<EventRow>, StoreError> {
+    let row =
+        tx.query_opt(select!("WHERE seq = ?1 AND workspace_id = ?2"), params![seq, workspace])?;
+    row.map(read).transpose()
+}
+
+/// All events with this id: ids are the sender's, so two sources may use the same one.
+pub fn by_id(
+    tx: &mut dyn Tx,
+    workspace: &str,
+    event_id: &str,
+) -> Result<Vec<EventRow>, StoreError> {
+    let rows = tx.query(
+        select!("WHERE workspace_id = ?1 AND event_id = ?2 ORDER BY seq LIMIT 16"),
+        params![workspace, event_id],
+    )?;
+    rows.into_iter().map(read).collect()
+}
+
+/// A page of the log, newest first, older than `before`.
+pub fn page(
+    tx: &mut dyn Tx,
+    workspace: &str,
+    conversation: Option<&str>,
+    before: i64,
+    limit: i64,
+) -> Result<Vec<EventRow>, StoreError> {
+    let rows = match conversation {
+        Some(conversation) => tx.query(
+            select!(
+                "WHERE workspace_id = ?1 AND conversation_id = ?2 AND seq < ?3
+                 ORDER BY seq DESC LIMIT ?4"
+            ),
+            params![workspace, conversation, before, limit],
+        )?,
+        None => tx.query(
+            select!("WHERE workspace_id = ?1 AND seq < ?2 ORDER BY seq DESC LIMIT ?3"),
+            params![workspace, before, limit],
+        )?,
+    };
+    rows.into_iter().map(read).collect()
+}
+
+fn read(mut row: Row) -> Result<EventRow, StoreError> {
+    Ok(EventRow {
+        seq: row.int()?,
+        source: row.text()?,
+        event_id: row.text()?,
+        event_type: row.text()?,
+        conversation_id: row.opt_text()?,
+        conversation_seq: row.opt_int()?,
+        run_id: row.opt_text()?,
+        body: row.opt_text()?,
+        created_at: row.int()?,
+    })
+}

@@ -1,0 +1,142 @@
+-- The whole schema of a new database. `{blob}`, `{serial}` and `{by_key}` are filled in per database.
+-- Times are Unix milliseconds. Every fact carries its workspace.
+
+CREATE TABLE meta (
+    name  TEXT PRIMARY KEY,
+    value TEXT NOT NULL
+);
+
+-- What happened. The row outlives its body: after retention the key still refuses a second event.
+CREATE TABLE events (
+    seq              {serial},
+    workspace_id     TEXT NOT NULL,
+    source           TEXT NOT NULL,
+    event_id         TEXT NOT NULL,
+    body_hash        {blob} NOT NULL,
+    event_type       TEXT NOT NULL,
+    conversation_id  TEXT,
+    conversation_seq BIGINT,
+    run_id           TEXT,
+    body             TEXT,
+    created_at       BIGINT NOT NULL,
+    UNIQUE (workspace_id, source, event_id)
+);
+CREATE INDEX events_by_id ON events (workspace_id, event_id);
+CREATE INDEX events_by_conversation ON events (workspace_id, conversation_id, seq);
+
+-- Counters that give a conversation its order.
+CREATE TABLE conversations (
+    workspace_id    TEXT NOT NULL,
+    conversation_id TEXT NOT NULL,
+    bucket          BIGINT NOT NULL,
+    event_seq       BIGINT NOT NULL,
+    transcript_seq  BIGINT NOT NULL,
+    created_at      BIGINT NOT NULL,
+    updated_at      BIGINT NOT NULL,
+    PRIMARY KEY (workspace_id, conversation_id)
+) {by_key};
+CREATE INDEX conversations_by_time ON conversations (workspace_id, updated_at);
+
+CREATE TABLE runs (
+    workspace_id     TEXT NOT NULL,
+    run_id           TEXT NOT NULL,
+    event_seq        BIGINT NOT NULL,
+    event_id         TEXT NOT NULL,
+    agent            TEXT NOT NULL,
+    runner_id        TEXT NOT NULL,
+    conversation_id  TEXT,
+    conversation_seq BIGINT,
+    transcript_seq   BIGINT,
+    queue            TEXT NOT NULL,
+    status           TEXT NOT NULL,
+    attempt          BIGINT NOT NULL,
+    epoch            BIGINT NOT NULL,
+    grant_hash       TEXT,
+    on_interrupt     TEXT NOT NULL,
+    deadline_ms      BIGINT NOT NULL,
+    surface          TEXT,
+    last_seq         BIGINT NOT NULL,
+    reserved_seq     BIGINT NOT NULL,
+    effects          BIGINT NOT NULL,
+    cancel_requested BIGINT NOT NULL,
+    created_at       BIGINT NOT NULL,
+    started_at       BIGINT,
+    finished_at      BIGINT,
+    error            TEXT,
+    usage            TEXT,
+    isolation        TEXT,
+    PRIMARY KEY (workspace_id, run_id)
+) {by_key};
+CREATE INDEX runs_open ON runs (workspace_id, conversation_id, conversation_seq)
+    WHERE status IN ('queued', 'running');
+CREATE INDEX runs_by_conversation ON runs (workspace_id, conversation_id, run_id);
+
+-- The frozen authorization of runs, by content: most runs of a binding share one row.
+CREATE TABLE grants (
+    hash TEXT PRIMARY KEY,
+    body TEXT NOT NULL
+) {by_key};
+
+-- Results, coalesced: a row covers first_seq..last_seq and keeps the boundaries.
+CREATE TABLE results (
+    run_id    TEXT NOT NULL,
+    first_seq BIGINT NOT NULL,
+    last_seq  BIGINT NOT NULL,
+    body      TEXT NOT NULL,
+    PRIMARY KEY (run_id, first_seq)
+) {by_key};
+
+-- What a run sent that took no number: refused results, output after the terminal.
+CREATE TABLE diagnostics (
+    id         {serial},
+    run_id     TEXT NOT NULL,
+    kind       TEXT NOT NULL,
+    message    TEXT NOT NULL,
+    created_at BIGINT NOT NULL
+);
+CREATE INDEX diagnostics_by_run ON diagnostics (run_id, id);
+
+CREATE TABLE transcript (
+    workspace_id    TEXT NOT NULL,
+    conversation_id TEXT NOT NULL,
+    seq             BIGINT NOT NULL,
+    item_id         TEXT NOT NULL,
+    thread_id       TEXT,
+    role            TEXT NOT NULL,
+    event_id        TEXT,
+    run_id          TEXT,
+    text            TEXT,
+    body            TEXT NOT NULL,
+    created_at      BIGINT NOT NULL,
+    PRIMARY KEY (workspace_id, conversation_id, seq)
+) {by_key};
+
+CREATE TABLE state (
+    workspace_id TEXT NOT NULL,
+    owner        TEXT NOT NULL,
+    name         TEXT NOT NULL,
+    value        TEXT NOT NULL,
+    version      BIGINT NOT NULL,
+    expires_at   BIGINT,
+    updated_at   BIGINT NOT NULL,
+    PRIMARY KEY (workspace_id, owner, name)
+) {by_key};
+
+-- What has to reach a surface: first in, first out per target.
+CREATE TABLE outbox (
+    id           {serial},
+    workspace_id TEXT NOT NULL,
+    delivery_id  TEXT NOT NULL UNIQUE,
+    surface      TEXT NOT NULL,
+    target       TEXT NOT NULL,
+    run_id       TEXT NOT NULL,
+    sequence     BIGINT NOT NULL,
+    payload      TEXT NOT NULL,
+    status       TEXT NOT NULL,
+    attempts     BIGINT NOT NULL,
+    error        TEXT,
+    created_at   BIGINT NOT NULL,
+    updated_at   BIGINT NOT NULL
+);
+CREATE INDEX outbox_open ON outbox (id) WHERE status IN ('pending', 'claimed');
+CREATE INDEX outbox_by_run ON outbox (run_id, id);

@@ -1,0 +1,146 @@
+//! The few words in which commands and reads speak to a database.
+//!
+//! Invariant: statements are written once, in SQL that SQLite and PostgreSQL both understand, with `?1`
+//! placeholders; only a driver knows which of the two it talks to.
+
+use crate::StoreError;
+
+/// A parameter.
+#[derive(Debug, Clone, Copy)]
+pub enum Value<'a> {
+    Null,
+    Int(i64),
+    Text(&'a str),
+    Blob(&'a [u8]),
+}
+
+impl From<i64> for Value<'_> {
+    fn from(value: i64) -> Self {
+        Value::Int(value)
+    }
+}
+
+impl<'a> From<&'a str> for Value<'a> {
+    fn from(value: &'a str) -> Self {
+        Value::Text(value)
+    }
+}
+
+impl<'a> From<&'a String> for Value<'a> {
+    fn from(value: &'a String) -> Self {
+        Value::Text(value)
+    }
+}
+
+impl<'a> From<Option<&'a str>> for Value<'a> {
+    fn from(value: Option<&'a str>) -> Self {
+        value.map_or(Value::Null, Value::Text)
+    }
+}
+
+impl<'a> From<&'a Option<String>> for Value<'a> {
+    fn from(value: &'a Option<String>) -> Self {
+        value.as_deref().into()
+    }
+}
+
+impl From<Option<i64>> for Value<'_> {
+    fn from(value: Option<i64>) -> Self {
+        value.map_or(Value::Null, Value::Int)
+    }
+}
+
+impl<'a> From<&'a [u8]> for Value<'a> {
+    fn from(value: &'a [u8]) -> Self {
+        Value::Blob(value)
+    }
+}
+
+/// Builds a parameter list: `params![id, now, &text]`.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! params {
+    ($($value:expr),* $(,)?) => { &[$($crate::sql::Value::from($value)),*] };
+}
+
+/// One column of a row that was read.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Cell {
+    Null,
+    Int(i64),
+    Text(String),
+    Blob(Vec<u8>),
+}
+
+/// A row, taken apart from left to right.
+#[derive(Debug)]
+pub struct Row(std::vec::IntoIter<Cell>);
+
+impl Row {
+    pub fn new(cells: Vec<Cell>) -> Self {
+        Self(cells.into_iter())
+    }
+
+    fn take(&mut self) -> Cell {
+        self.0.next().unwrap_or(Cell::Null)
+    }
+
+    pub fn int(&mut self) -> Result<i64, StoreError> {
+        match self.take() {
+            Cell::Int(value) => Ok(value),
+            other => Err(unexpected("an integer", &other)),
+        }
+    }
+
+    pub fn text(&mut self) -> Result<String, StoreError> {
+        match self.take() {
+            Cell::Text(value) => Ok(value),
+            other => Err(unexpected("a text", &other)),
+        }
+    }
+
+    pub fn blob(&mut self) -> Result<Vec<u8>, StoreError> {
+        match self.take() {
+            Cell::Blob(value) => Ok(value),
+            other => Err(unexpected("bytes", &other)),
+        }
+    }
+
+    pub fn opt_int(&mut self) -> Result<Option<i64>, StoreError> {
+        match self.take() {
+            Cell::Null => Ok(None),
+            Cell::Int(value) => Ok(Some(value)),
+            other => Err(unexpected("an integer or nothing", &other)),
+        }
+    }
+
+    pub fn opt_text(&mut self) -> Result<Option<String>, StoreError> {
+        match self.take() {
+            Cell::Null => Ok(None),
+            Cell::Text(value) => Ok(Some(value)),
+            other => Err(unexpected("a text or nothing", &other)),
+        }
+    }
+}
+
+fn unexpected(wanted: &str, found: &Cell) -> StoreError {
+    StoreError::Refused(format!("expected {wanted} in a column, found {found:?}"))
+}
+
+/// An open transaction (or a reader's snapshot of one statement).
+pub trait Tx {
+    /// Runs a statement and says how many rows it changed.
+    fn execute(&mut self, sql: &'static str, params: &[Value<'_>]) -> Result<u64, StoreError>;
+
+    /// Runs a statement and returns its rows.
+    fn query(&mut self, sql: &'static str, params: &[Value<'_>]) -> Result<Vec<Row>, StoreError>;
+
+    /// Runs a statement that returns at most one row.
+    fn query_opt(
+        &mut self,
+        sql: &'static str,
+        params: &[Value<'_>],
+    ) -> Result<Option<Row>, StoreError> {
+        Ok(self.query(sql, params)?.into_iter().next())
+    }
+}

@@ -1,0 +1,270 @@
+//! The store's handle: open it once, clone it freely.
+
+use crate::commands::{
+    AcceptEvent, Accepted, Applied, ApplyResults, CancelQueued, CancelRequest, ClaimDelivery,
+    Command, FinishDelivery, FreezeGrant, Outcome, RestartRun,
+};
+use crate::drivers::{Driver, PostgresDriver, SqliteDriver, checkpoint};
+use crate::reader::{self, ReadJob};
+use crate::sql::Tx;
+use crate::writer::{Job, Writer};
+use crate::{StoreError, schema};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+use tokio::sync::{mpsc, oneshot, watch};
+
+/// Commands that may wait for the writer.
+const WRITES_WAITING_MAX: usize = 4096;
+/// Reads that may wait for one reader.
+const READS_WAITING_MAX: usize = 1024;
+const READERS: usize = 2;
+/// The log's size from which on it is moved into the database.
+const CHECKPOINT_BYTES: u64 = 4 * 1024 * 1024;
+
+/// Where the facts are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Location {
+    Sqlite(PathBuf),
+    Postgres(String),
+}
+
+/// What a commit survives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Sync {
+    /// Power loss: the log is synced before an answer.
+    #[default]
+    Full,
+    /// A crash of the host, but not of the machine.
+    Normal,
+}
+
+#[derive(Debug, Clone)]
+pub struct Options {
+    pub location: Location,
+    pub sync: Sync,
+}
+
+#[derive(Clone)]
+pub struct Store {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    writer: Mutex<Option<mpsc::Sender<Job>>>,
+    readers: Vec<mpsc::Sender<ReadJob>>,
+    next_reader: AtomicUsize,
+    near: Mutex<Option<Box<dyn Driver>>>,
+    epoch: i64,
+    cursor_key: String,
+    lost: watch::Receiver<Option<StoreError>>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+}
+
+impl Store {
+    /// Opens the database, brings its schema up to date and begins a new epoch. Blocks.
+    pub fn open(options: &Options) -> Result<Store, StoreError> {
+        let mut writer = connect_writer(options)?;
+        schema::prepare(&mut *writer)?;
+        let epoch = schema::bump_epoch(&mut *writer)?;
+        let cursor_key = schema::read_meta(&mut *writer, "cursor_key")?;
+        let (lost_sender, lost) = watch::channel(None);
+        let (committed, commits) = std::sync::mpsc::sync_channel(1);
+        let (jobs_sender, jobs) = mpsc::channel(WRITES_WAITING_MAX);
+        let mut threads = Vec::new();
+        let writer = Writer { driver: writer, jobs, lost: lost_sender, committed };
+        threads.push(spawn("store-writer", move || writer.run())?);
+        let mut readers = Vec::new();
+        for _ in 0..READERS {
+            let driver = connect_reader(options)?;
+            let (sender, jobs) = mpsc::channel(READS_WAITING_MAX);
+            threads.push(spawn("store-reader", move || reader::run(driver, jobs))?);
+            readers.push(sender);
+        }
+        let near = match &options.location {
+            Location::Sqlite(path) => {
+                let path = path.clone();
+                threads.push(spawn("store-checkpoint", move || checkpoints(&path, &commits))?);
+                Some(connect_reader(options)?)
+            }
+            Location::Postgres(_) => None,
+        };
+        let inner = Inner {
+            writer: Mutex::new(Some(jobs_sender)),
+            readers,
+            next_reader: AtomicUsize::new(0),
+            near: Mutex::new(near),
+            epoch,
+            cursor_key,
+            lost,
+            threads: Mutex::new(threads),
+        };
+        Ok(Store { inner: Arc::new(inner) })
+    }
+
+    /// Which start of the host this is.
+    pub fn epoch(&self) -> i64 {
+        self.inner.epoch
+    }
+
+    /// The database's own key for cursors, as hexadecimal text.
+    pub fn cursor_key(&self) -> &str {
+        &self.inner.cursor_key
+    }
+
+    /// Waits until this host may no longer write, and says why.
+    pub async fn lost(&self) -> StoreError {
+        let mut lost = self.inner.lost.clone();
+        let found = lost.wait_for(Option::is_some).await;
+        let error = found.ok().and_then(|error| error.clone());
+        error.unwrap_or_else(|| StoreError::Unavailable("the store was closed".to_owned()))
+    }
+
+    pub async fn accept(&self, command: AcceptEvent) -> Result<Accepted, StoreError> {
+        match self.submit(Command::Accept(Box::new(command))).await? {
+            Outcome::Accepted(accepted) => Ok(*accepted),
+            other => Err(mixed_up(&other)),
+        }
+    }
+
+    pub async fn apply(&self, command: ApplyResults) -> Result<Applied, StoreError> {
+        match self.submit(Command::Apply(Box::new(command))).await? {
+            Outcome::Applied(applied) => Ok(*applied),
+            other => Err(mixed_up(&other)),
+        }
+    }
+
+    pub async fn cancel(&self, command: CancelQueued) -> Result<CancelRequest, StoreError> {
+        match self.submit(Command::CancelQueued(command)).await? {
+            Outcome::Cancel(request) => Ok(*request),
+            other => Err(mixed_up(&other)),
+        }
+    }
+
+    pub async fn freeze_grant(&self, command: FreezeGrant) -> Result<bool, StoreError> {
+        self.change(Command::FreezeGrant(command)).await
+    }
+
+    pub async fn restart(&self, command: RestartRun) -> Result<bool, StoreError> {
+        self.change(Command::Restart(Box::new(command))).await
+    }
+
+    pub async fn claim_delivery(&self, command: ClaimDelivery) -> Result<bool, StoreError> {
+        self.change(Command::ClaimDelivery(command)).await
+    }
+
+    pub async fn finish_delivery(&self, command: FinishDelivery) -> Result<bool, StoreError> {
+        self.change(Command::FinishDelivery(Box::new(command))).await
+    }
+
+    async fn change(&self, command: Command) -> Result<bool, StoreError> {
+        match self.submit(command).await? {
+            Outcome::Changed(changed) => Ok(changed),
+            other => Err(mixed_up(&other)),
+        }
+    }
+
+    async fn submit(&self, command: Command) -> Result<Outcome, StoreError> {
+        let writer = lock(&self.inner.writer).clone().ok_or_else(closed)?;
+        let (reply, outcome) = oneshot::channel();
+        writer.send(Job { command, reply }).await.map_err(|_| closed())?;
+        outcome.await.map_err(|_| closed())?
+    }
+
+    /// Reads on one of the reader threads. `read` may be called again after a new connection.
+    pub async fn read<T, F>(&self, mut read: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: FnMut(&mut dyn Tx) -> Result<T, StoreError> + Send + 'static,
+    {
+        let (reply, answer) = oneshot::channel();
+        let mut reply = Some(reply);
+        let job: ReadJob = Box::new(move |tx| {
+            let found = read(tx);
+            if found.as_ref().is_err_and(StoreError::is_connection) {
+                return found.map(drop);
+            }
+            if let Some(reply) = reply.take() {
+                let _ = reply.send(found);
+            }
+            Ok(())
+        });
+        let reader = self.inner.next_reader.fetch_add(1, Ordering::Relaxed) % READERS;
+        self.inner.readers[reader].send(job).await.map_err(|_| closed())?;
+        answer.await.map_err(|_| closed())?
+    }
+
+    /// Reads a point where the caller stands if the database is a local file, else like `read`.
+    /// For look-ups of a few microseconds only.
+    pub async fn read_near<T, F>(&self, mut read: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: FnMut(&mut dyn Tx) -> Result<T, StoreError> + Send + 'static,
+    {
+        if let Ok(mut near) = self.inner.near.try_lock()
+            && let Some(driver) = near.as_mut()
+        {
+            return read(&mut **driver);
+        }
+        self.read(read).await
+    }
+
+    /// Waits for everything submitted so far, then lets go of the database. Blocks.
+    pub fn close(&self) {
+        lock(&self.inner.writer).take();
+        let threads = std::mem::take(&mut *lock(&self.inner.threads));
+        // The writer ends by itself now; readers and the checkpointer end with the last handle.
+        for thread in threads.into_iter().take(1) {
+            if thread.join().is_err() {
+                tracing::error!("the store's writer panicked");
+            }
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn connect_writer(options: &Options) -> Result<Box<dyn Driver>, StoreError> {
+    Ok(match &options.location {
+        Location::Sqlite(path) => Box::new(SqliteDriver::writer(path, options.sync)?),
+        Location::Postgres(url) => Box::new(PostgresDriver::writer(url)?),
+    })
+}
+
+fn connect_reader(options: &Options) -> Result<Box<dyn Driver>, StoreError> {
+    Ok(match &options.location {
+        Location::Sqlite(path) => Box::new(SqliteDriver::reader(path)?),
+        Location::Postgres(url) => Box::new(PostgresDriver::reader(url)?),
+    })
+}
+
+fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, StoreError> {
+    std::thread::Builder::new()
+        .name(name.to_owned())
+        .spawn(work)
+        .map_err(|error| StoreError::Unavailable(format!("cannot start thread {name}: {error}")))
+}
+
+/// After commits, and never more often than twice a second, looks whether the log has grown.
+fn checkpoints(path: &Path, commits: &std::sync::mpsc::Receiver<()>) {
+    let log = PathBuf::from(format!("{}-wal", path.display()));
+    while commits.recv().is_ok() {
+        std::thread::sleep(Duration::from_millis(500));
+        let grown = std::fs::metadata(&log).is_ok_and(|file| file.len() > CHECKPOINT_BYTES);
+        if grown && let Err(error) = checkpoint(path) {
+            tracing::warn!(%error, "could not move the log into the database");
+        }
+    }
+}
+
+fn closed() -> StoreError {
+    StoreError::Unavailable("the store was closed".to_owned())
+}
+
+fn mixed_up(outcome: &Outcome) -> StoreError {
+    StoreError::Refused(format!("the store answered something else: {outcome:?}"))
+}

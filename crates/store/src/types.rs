@@ -1,0 +1,242 @@
+//! The facts as the host hands them in and reads them back.
+
+use greenroom_protocol::{RunError, RunStatus};
+use serde_json::value::RawValue;
+
+/// How the runs of one conversation follow each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Queue {
+    Serial,
+    Parallel,
+    Replace,
+}
+
+impl Queue {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Queue::Serial => "serial",
+            Queue::Parallel => "parallel",
+            Queue::Replace => "replace",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Self> {
+        [Queue::Serial, Queue::Parallel, Queue::Replace].into_iter().find(|q| q.as_str() == text)
+    }
+}
+
+/// What becomes of a run that the host's end interrupted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnInterrupt {
+    Fail,
+    Retry,
+}
+
+impl OnInterrupt {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            OnInterrupt::Fail => "fail",
+            OnInterrupt::Retry => "retry",
+        }
+    }
+}
+
+/// A frozen grant, as the host wrote it: opaque here, kept once per content.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GrantDoc {
+    pub hash: String,
+    pub body: String,
+}
+
+/// A run as stored.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunRow {
+    pub workspace_id: String,
+    pub run_id: String,
+    pub event_seq: i64,
+    pub event_id: String,
+    pub agent: String,
+    pub runner_id: String,
+    pub conversation_id: Option<String>,
+    pub conversation_seq: Option<i64>,
+    pub transcript_seq: Option<i64>,
+    pub queue: Queue,
+    pub status: RunStatus,
+    pub attempt: i64,
+    pub epoch: i64,
+    pub grant_hash: Option<String>,
+    pub on_interrupt: OnInterrupt,
+    pub deadline_ms: i64,
+    pub surface: Option<String>,
+    pub last_seq: i64,
+    pub reserved_seq: i64,
+    pub effects: bool,
+    pub cancel_requested: bool,
+    pub created_at: i64,
+    pub started_at: Option<i64>,
+    pub finished_at: Option<i64>,
+    pub error: Option<RunError>,
+    pub usage: Option<Box<str>>,
+    pub isolation: Option<String>,
+}
+
+/// An event as stored; `body` is the envelope as JSON text, gone after retention.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EventRow {
+    pub seq: i64,
+    pub source: String,
+    pub event_id: String,
+    pub event_type: String,
+    pub conversation_id: Option<String>,
+    pub conversation_seq: Option<i64>,
+    pub run_id: Option<String>,
+    pub body: Option<String>,
+    pub created_at: i64,
+}
+
+/// A conversation's counters.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConversationRow {
+    pub conversation_id: String,
+    pub event_seq: i64,
+    pub transcript_seq: i64,
+    pub created_at: i64,
+    pub updated_at: i64,
+}
+
+/// A transcript item to be appended; the store gives it its `seq`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewItem {
+    pub item_id: String,
+    pub thread_id: Option<String>,
+    pub role: &'static str,
+    pub event_id: Option<String>,
+    pub run_id: Option<String>,
+    pub text: Option<String>,
+    /// The rest of the item (`actor, segments, artifacts, metadata`) as a JSON object.
+    pub body: String,
+}
+
+/// A transcript item as stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ItemRow {
+    pub conversation_id: String,
+    pub seq: i64,
+    pub item_id: String,
+    pub thread_id: Option<String>,
+    pub role: String,
+    pub event_id: Option<String>,
+    pub run_id: Option<String>,
+    pub text: Option<String>,
+    pub body: String,
+    pub created_at: i64,
+}
+
+/// A result with the host's number, as it is published and stored.
+#[derive(Debug, Clone)]
+pub struct ResultRecord {
+    pub sequence: i64,
+    pub kind: std::borrow::Cow<'static, str>,
+    pub data: Box<RawValue>,
+    /// Unix seconds.
+    pub timestamp: i64,
+    pub runner_sequence: Option<i64>,
+    pub usage: Option<Box<RawValue>>,
+}
+
+/// Stored results of one span of numbers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Chunk {
+    pub first_seq: i64,
+    pub last_seq: i64,
+    pub body: String,
+}
+
+/// One write to host-kept state; `value` is JSON text, nothing removes the key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StateWrite {
+    pub owner: String,
+    pub name: String,
+    pub value: Option<String>,
+}
+
+/// One state value as stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StateRow {
+    pub owner: String,
+    pub name: String,
+    pub value: String,
+    pub version: i64,
+}
+
+/// Something that has to reach a surface.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewDelivery {
+    pub delivery_id: String,
+    pub surface: String,
+    /// The FIFO lane: deliveries of one target never overtake each other.
+    pub target: String,
+    pub sequence: i64,
+    pub payload: String,
+}
+
+/// A delivery as stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeliveryRow {
+    pub id: i64,
+    pub workspace_id: String,
+    pub delivery_id: String,
+    pub surface: String,
+    pub target: String,
+    pub run_id: String,
+    pub sequence: i64,
+    pub payload: String,
+    pub status: DeliveryStatus,
+    pub attempts: i64,
+    pub error: Option<String>,
+    pub created_at: i64,
+    pub updated_at: i64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DeliveryStatus {
+    Pending,
+    Claimed,
+    Done,
+    Failed,
+    Unknown,
+}
+
+impl DeliveryStatus {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            DeliveryStatus::Pending => "pending",
+            DeliveryStatus::Claimed => "claimed",
+            DeliveryStatus::Done => "done",
+            DeliveryStatus::Failed => "failed",
+            DeliveryStatus::Unknown => "unknown",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Self> {
+        [Self::Pending, Self::Claimed, Self::Done, Self::Failed, Self::Unknown]
+            .into_iter()
+            .find(|status| status.as_str() == text)
+    }
+}
+
+/// A refused result, or anything else a run sent that took no number.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Diagnostic {
+    pub kind: String,
+    pub message: String,
+    pub created_at: i64,
+}
+
+/// A fact the host itself adds to the event log: a tool call, a delivery's outcome, a failure.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostEvent {
+    pub event_id: String,
+    pub event_type: String,
+    pub body: String,
+}
