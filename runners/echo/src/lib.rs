@@ -1,1 +1,59 @@
-//! To come.
+//! Echo: the smallest real runner. It answers with what it was told, and misbehaves on request.
+//!
+//! Invariant: it misbehaves only when the agent's config says so; a sender alone cannot make it.
+
+mod answer;
+mod games;
+mod manifest;
+mod options;
+
+use greenroom_sdk::{Manifest, Plugin, RunCtx, RunFailure, Runner};
+use options::{Mode, Request};
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// `greenroom/echo` with its one runner, `default`.
+pub fn plugin() -> Plugin {
+    Plugin::new("greenroom", "echo")
+        .version(env!("CARGO_PKG_VERSION"))
+        // The stubborn mode would not be stubborn if the SDK ended it.
+        .cancel_grace(Duration::MAX)
+        .threads(1)
+        .runner(Echo)
+}
+
+/// Serves the plugin until its host is done with it.
+pub fn main() -> ExitCode {
+    greenroom_sdk::serve(plugin())
+}
+
+struct Echo;
+
+impl Runner for Echo {
+    fn manifest(&self) -> Manifest {
+        manifest::manifest()
+    }
+
+    async fn run(&self, ctx: RunCtx) -> Result<(), RunFailure> {
+        let Request { mode, options, text } = Request::of(&ctx)?;
+        match mode {
+            Mode::Echo => answer::echo(&ctx, &options, &text).await,
+            Mode::Stream => answer::stream(&ctx, &options).await,
+            Mode::Count => answer::count(&ctx, &options).await,
+            Mode::Slow => answer::slow(&ctx, &options, &text).await,
+            Mode::State => answer::state(&ctx, &options, &text).await,
+            Mode::Huge => answer::huge(&ctx, &options).await,
+            Mode::Fail => Err(options.failure()),
+            Mode::Stubborn => games::stubborn(&ctx, &options).await,
+            Mode::Crash => games::crash(&ctx, &options).await,
+            Mode::Panic => panic!("{}", options.message),
+            Mode::Hang => games::hang(&ctx, &options).await,
+            Mode::NoTerminal => games::no_terminal(&ctx, &text).await,
+            Mode::Unknown => games::unknown(&ctx, &text).await,
+            Mode::Sequence => games::sequence(&ctx).await,
+            Mode::WrongRun => games::wrong_run(&ctx, &options, &text).await,
+            Mode::AfterTerminal => games::after_terminal(&ctx, &text).await,
+            Mode::Garbage => games::garbage(&ctx, &text).await,
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! One connection to a host: what each message of the host means.
+//!
+//! Invariant: every request gets exactly one answer; a run ends with one terminal and then the answer to
+//! its `run_agent`; nothing the host sends and nothing a run does ends the process, except `shutdown`.
+
+use crate::calls::Calls;
+use crate::message::{self, Refusal, Response};
+use crate::outbox::Outbox;
+use crate::plugin::{AnyRunner, CheckedPlugin};
+use crate::{RunCtx, RunFailure, RunResult};
+use futures_util::FutureExt;
+use greenroom_protocol::wire::{
+    CancelParams, INVALID_PARAMS, INVALID_REQUEST, Incoming, InitializeParams, InitializeResult,
+    METHOD_NOT_FOUND, PARSE_ERROR, RequestId, method,
+};
+use greenroom_protocol::{AgentRunRequest, PROTOCOL_VERSION};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use std::collections::HashMap;
+use std::panic::AssertUnwindSafe;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+/// How long the runs may take to end once the connection is over.
+const DRAIN: Duration = Duration::from_secs(2);
+
+pub(crate) struct Connection {
+    pub(crate) outbox: Arc<Outbox>,
+    plugin: Arc<CheckedPlugin>,
+    calls: Arc<Calls>,
+    runs: Mutex<HashMap<String, CancellationToken>>,
+    tasks: TaskTracker,
+}
+
+/// What to do after a message.
+pub(crate) enum Next {
+    Read,
+    /// The host asked for the end; answer when the runs are over.
+    ShutDown(Option<RequestId>),
+}
+
+/// A refusal of a request: JSON-RPC code and message.
+type Refused = (i64, String);
+
+impl Connection {
+    pub(crate) fn new(plugin: Arc<CheckedPlugin>) -> Arc<Self> {
+        let outbox = Arc::new(Outbox::default());
+        let calls = Arc::new(Calls::new(outbox.clone()));
+        Arc::new(Self { outbox, plugin, calls, runs: Mutex::default(), tasks: TaskTracker::new() })
+    }
+
+    /// Takes one message of the host.
+    pub(crate) async fn receive(self: &Arc<Self>, bytes: &[u8]) -> Next {
+        let incoming = match serde_json::from_slice::<Incoming<'_>>(bytes) {
+            Ok(incoming) => incoming,
+            Err(error) => {
+                let is_json = serde_json::from_slice::<&RawValue>(bytes).is_ok();
+                let code = if is_json { INVALID_REQUEST } else { PARSE_ERROR };
+                self.refuse(None, (code, error.to_string())).await;
+                return Next::Read;
+            }
+        };
+        let Some(name) = incoming.method.as_deref() else {
+            self.answered(incoming).await;
+            return Next::Read;
+        };
+        if name == method::SHUTDOWN {
+            return Next::ShutDown(incoming.id);
+        }
+        match incoming.id {
+            Some(id) => self.request(id, name, incoming.params).await,
+            None => self.notification(name, incoming.params),
+        }
+        Next::Read
+    }
+
+    /// Ends all runs, answers `shutdown` if that was the reason, and lets the writer finish.
+    pub(crate) async fn drain(&self, shutdown: Option<RequestId>) {
+        for cancel in self.runs().values() {
+            cancel.cancel();
+        }
+        self.calls.close();
+        self.tasks.close();
+        // Runs that are still there are dropped with the runtime.
+        let _ = tokio::time::timeout(DRAIN, self.tasks.wait()).await;
+        if let Some(id) = shutdown {
+            self.respond(id, Empty {}).await;
+        }
+        self.outbox.close();
+    }
+
+    /// The connection broke: nobody is left to speak to.
+    pub(crate) fn abandon(&self) {
+        self.outbox.close();
+        self.calls.close();
+        for cancel in self.runs().values() {
+            cancel.cancel();
+        }
+    }
+
+    async fn request(self: &Arc<Self>, id: RequestId, name: &str, params: Option<&RawValue>) {
+        let refused = match name {
+            method::INITIALIZE => match self.initialize(params) {
+                Ok(answer) => return self.respond(id, answer).await,
+                Err(refused) => refused,
+            },
+            method::LIST_AGENT_RUNNERS => {
+                let runners = self.plugin.manifests();
+                return self.respond(id, serde_json::json!({ "runners": runners })).await;
+            }
+            method::RUN_AGENT => match self.start(id.clone(), params) {
+                Ok(()) => return,
+                Err(refused) => refused,
+            },
+            _ => (METHOD_NOT_FOUND, format!("there is no method `{name}`")),
+        };
+        self.refuse(Some(id), refused).await;
+    }
+
+    /// Notifications have no answer; those we do not know are passed over, as JSON-RPC asks.
+    fn notification(&self, name: &str, params: Option<&RawValue>) {
+        if name == method::RUN_CANCEL
+            && let Ok(cancel) = read::<CancelParams>(params)
+            && let Some(token) = self.runs().get(&cancel.run_id)
+        {
+            token.cancel();
+        }
+    }
+
+    fn initialize(&self, params: Option<&RawValue>) -> Result<InitializeResult, Refused> {
+        let asked: InitializeParams = read(params)?;
+        let major = asked.protocol_version.split('.').next();
+        if major != Some(PROTOCOL_VERSION) {
+            let text = format!(
+                "protocol version `{}` is not spoken here, `{PROTOCOL_VERSION}` is",
+                asked.protocol_version
+            );
+            return Err((INVALID_PARAMS, text));
+        }
+        Ok(InitializeResult {
+            protocol_version: PROTOCOL_VERSION.to_owned(),
+            plugin: self.plugin.identity.clone(),
+        })
+    }
+
+    fn start(self: &Arc<Self>, id: RequestId, params: Option<&RawValue>) -> Result<(), Refused> {
+        let request: AgentRunRequest = read(params)?;
+        let runner = self.plugin.get(&request.runner_id).ok_or_else(|| {
+            (INVALID_PARAMS, format!("there is no runner `{}`", request.runner_id))
+        })?;
+        let ctx = RunCtx::new(request.context, self.outbox.clone(), self.calls.clone());
+        let mut runs = self.runs();
+        if runs.contains_key(&ctx.run_id) {
+            return Err((INVALID_PARAMS, format!("run `{}` is already going on", ctx.run_id)));
+        }
+        runs.insert(ctx.run_id.clone(), ctx.cancellation().clone());
+        drop(runs);
+        let connection = self.clone();
+        self.tasks.spawn(async move { connection.run(id, runner, ctx).await });
+        Ok(())
+    }
+
+    async fn run(&self, id: RequestId, runner: Arc<dyn AnyRunner>, ctx: RunCtx) {
+        let outcome = self.outcome(runner, &ctx).await;
+        if ctx.end() {
+            let terminal = match outcome {
+                _ if ctx.is_cancelled() => RunResult::failed(RunFailure::cancelled()),
+                Ok(()) => RunResult { usage: ctx.take_usage(), ..RunResult::completed("stop") },
+                Err(failure) => RunResult::failed(failure),
+            };
+            ctx.send_terminal(terminal).await;
+        }
+        self.runs().remove(&ctx.run_id);
+        self.respond(id, Empty {}).await;
+    }
+
+    /// Runs to the end, to the panic, or to the end of the grace after a cancellation.
+    async fn outcome(&self, runner: Arc<dyn AnyRunner>, ctx: &RunCtx) -> Result<(), RunFailure> {
+        let running = AssertUnwindSafe(async { runner.start(ctx.clone()).await }).catch_unwind();
+        let overdue = async {
+            ctx.cancellation().cancelled().await;
+            tokio::time::sleep(self.plugin.cancel_grace).await;
+        };
+        tokio::select! {
+            biased;
+            ended = running => ended.unwrap_or_else(|panic| Err(panicked(panic.as_ref()))),
+            () = overdue => Err(RunFailure::cancelled()),
+        }
+    }
+
+    /// An answer to one of our calls, or something that is no message at all.
+    async fn answered(&self, incoming: Incoming<'_>) {
+        let answer = match (incoming.error, incoming.result) {
+            (Some(error), _) => Err(error),
+            (None, Some(result)) => Ok(result.to_owned()),
+            (None, None) => Ok(RawValue::NULL.to_owned()),
+        };
+        match incoming.id {
+            Some(RequestId::Number(id)) if id > 0 => {
+                // Nobody waits for the answer to a call that was given up.
+                self.calls.answer(id.unsigned_abs(), answer);
+            }
+            // The host's report of a line it could not read has no id; answering it would never end.
+            None if answer.is_err() => {}
+            id => {
+                self.refuse(id, (INVALID_REQUEST, "there is no `method`".to_owned())).await;
+            }
+        }
+    }
+
+    async fn respond(&self, id: RequestId, result: impl Serialize) {
+        self.say(&Response::new(id, result)).await;
+    }
+
+    async fn refuse(&self, id: Option<RequestId>, (code, message): Refused) {
+        self.say(&Refusal::new(id, code, message)).await;
+    }
+
+    async fn say(&self, message: &impl Serialize) {
+        // A closed connection has nobody to answer.
+        let _ = self
+            .outbox
+            .push(|buffer| {
+                message::write(buffer, message);
+            })
+            .await;
+    }
+
+    fn runs(&self) -> MutexGuard<'_, HashMap<String, CancellationToken>> {
+        self.runs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[derive(Serialize)]
+struct Empty {}
+
+fn read<'a, T: Deserialize<'a>>(params: Option<&'a RawValue>) -> Result<T, Refused> {
+    let params = params.map_or("{}", RawValue::get);
+    serde_json::from_str(params).map_err(|error| (INVALID_PARAMS, error.to_string()))
+}
+
+fn panicked(panic: &(dyn std::any::Any + Send)) -> RunFailure {
+    let text = panic
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    RunFailure::error(format!("the runner panicked: {}", text.unwrap_or("no message")))
+}

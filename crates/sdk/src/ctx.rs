@@ -1,0 +1,248 @@
+//! One run as its runner sees it: what it was told, how it speaks, what it may ask.
+//!
+//! Invariant: results carry this run's id and its own count, in the order in which they were sent; after
+//! a terminal or a cancellation nothing is sent any more.
+
+use crate::calls::Calls;
+use crate::message::{self, DeltaChunk, DeltaData, Request, ResultParams};
+use crate::outbox::Outbox;
+use crate::state::StateApi;
+use crate::unchecked::Unchecked;
+use crate::{RunFailure, RunResult};
+use futures_util::{Stream, StreamExt};
+use greenroom_protocol::result::kind;
+use greenroom_protocol::wire::method;
+use greenroom_protocol::{AgentAPIError, AgentRunContext, ErrorCode, Object};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use std::ops::Deref;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+/// The context of a run; reads as the protocol's `AgentRunContext`, and is cheap to clone.
+#[derive(Clone)]
+pub struct RunCtx(Arc<Shared>);
+
+struct Shared {
+    context: AgentRunContext,
+    outbox: Arc<Outbox>,
+    calls: Arc<Calls>,
+    cancel: CancellationToken,
+    deadline: Option<Instant>,
+    /// The last number given; only changed while the outbox is held, so numbers and order agree.
+    sequence: AtomicI64,
+    ended: AtomicBool,
+    usage: Mutex<Option<Object>>,
+}
+
+impl Deref for RunCtx {
+    type Target = AgentRunContext;
+    fn deref(&self) -> &AgentRunContext {
+        &self.0.context
+    }
+}
+
+impl RunCtx {
+    pub(crate) fn new(context: AgentRunContext, outbox: Arc<Outbox>, calls: Arc<Calls>) -> Self {
+        let remaining = context.runtime.metadata.get("remaining_ms").and_then(Value::as_f64);
+        let deadline = remaining
+            .and_then(|ms| Duration::try_from_secs_f64(ms.max(0.0) / 1000.0).ok())
+            .and_then(|remaining| Instant::now().checked_add(remaining));
+        Self(Arc::new(Shared {
+            context,
+            outbox,
+            calls,
+            cancel: CancellationToken::new(),
+            deadline,
+            sequence: AtomicI64::new(0),
+            ended: AtomicBool::new(false),
+            usage: Mutex::default(),
+        }))
+    }
+
+    /// The text of the event, empty when it has none.
+    pub fn text(&self) -> &str {
+        self.input.text.as_deref().unwrap_or_default()
+    }
+
+    /// A value of the agent's `config`.
+    pub fn config(&self, key: &str) -> Option<&Value> {
+        self.0.context.config.get(key)
+    }
+
+    /// Cancelled when the host takes the run back. Sending and calling fail from then on, so a runner
+    /// that uses `?` stops by itself; one that waits for something else listens to this.
+    pub fn cancellation(&self) -> &CancellationToken {
+        &self.0.cancel
+    }
+
+    pub fn is_cancelled(&self) -> bool {
+        self.0.cancel.is_cancelled()
+    }
+
+    /// The time left until the deadline; `None` when the run has none.
+    pub fn remaining(&self) -> Option<Duration> {
+        self.0.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()))
+    }
+
+    /// Waits, unless the run is cancelled meanwhile.
+    pub async fn sleep(&self, duration: Duration) -> Result<(), RunFailure> {
+        self.unless_cancelled(tokio::time::sleep(duration)).await
+    }
+
+    /// The future's output, or the failure `cancelled` as soon as the run is cancelled.
+    pub async fn unless_cancelled<T>(
+        &self,
+        future: impl Future<Output = T>,
+    ) -> Result<T, RunFailure> {
+        self.0.cancel.run_until_cancelled(future).await.ok_or_else(RunFailure::cancelled)
+    }
+
+    /// Sends a piece of the answer.
+    pub async fn delta(&self, text: &str) -> Result<(), RunFailure> {
+        let chunk = DeltaChunk { role: "assistant", content: text };
+        self.send(kind::MESSAGE_DELTA, DeltaData { chunk }, None).await
+    }
+
+    /// Sends the whole answer, after its deltas or without any.
+    pub async fn message(&self, text: impl Into<String>) -> Result<(), RunFailure> {
+        self.emit(RunResult::message(text)).await
+    }
+
+    /// Sends any result. After a terminal result nothing more is accepted.
+    pub async fn emit(&self, result: RunResult) -> Result<(), RunFailure> {
+        self.send(&result.kind, &result.data, result.usage.as_ref()).await?;
+        if result.is_terminal() {
+            self.0.ended.store(true, Ordering::Release);
+        }
+        Ok(())
+    }
+
+    /// Sends all results of a stream, up to its end or its first failure.
+    pub async fn emit_all(
+        &self,
+        results: impl Stream<Item = Result<RunResult, RunFailure>>,
+    ) -> Result<(), RunFailure> {
+        let mut results = std::pin::pin!(results);
+        while let Some(result) = self.unless_cancelled(results.next()).await? {
+            self.emit(result?).await?;
+        }
+        Ok(())
+    }
+
+    /// Waits until all that was sent has left the process.
+    pub async fn flush(&self) {
+        self.0.outbox.flush().await;
+    }
+
+    /// Tokens and cost, to stand beside the `run.completed` that ends this run.
+    pub fn set_usage(&self, usage: Object) {
+        *self.0.usage.lock().unwrap_or_else(PoisonError::into_inner) = Some(usage);
+    }
+
+    /// Calls a method of the host (CONTRACT §4) with its arguments by name; `run_id` is added. Ends at
+    /// the run's deadline at the latest; dropping the future gives the call up.
+    pub async fn call<T: DeserializeOwned>(
+        &self,
+        method: &str,
+        params: impl Serialize,
+    ) -> Result<T, AgentAPIError> {
+        let params = self.with_run_id(method, params)?;
+        let answer = self.0.calls.call(method, params);
+        let timely = async {
+            match self.0.deadline {
+                Some(deadline) => tokio::time::timeout_at(deadline, answer).await,
+                None => Ok(answer.await),
+            }
+        };
+        let answer = match self.0.cancel.run_until_cancelled(timely).await {
+            Some(Ok(answer)) => answer?,
+            Some(Err(_)) => {
+                let text = format!("the run's deadline passed while waiting for `{method}`");
+                return Err(AgentAPIError::new(ErrorCode::DeadlineExceeded, text));
+            }
+            None => {
+                return Err(AgentAPIError::new(ErrorCode::RuntimeError, "the run was cancelled"));
+            }
+        };
+        serde_json::from_str(answer.get()).map_err(|error| {
+            let text = format!("the answer to `{method}` is not as expected: {error}");
+            AgentAPIError::new(ErrorCode::RuntimeError, text)
+        })
+    }
+
+    /// Small JSON values the host keeps: `ctx.state().get(StateScope::Conversation, "topic")`.
+    pub fn state(&self) -> StateApi<'_> {
+        StateApi(self)
+    }
+
+    /// Sends without the checks of this SDK: for tests of hosts.
+    pub fn unchecked(&self) -> Unchecked<'_> {
+        Unchecked { ctx: self, outbox: &self.0.outbox }
+    }
+
+    pub(crate) fn take_usage(&self) -> Option<Object> {
+        self.0.usage.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Marks the run as ended; true when it had not been.
+    pub(crate) fn end(&self) -> bool {
+        !self.0.ended.swap(true, Ordering::AcqRel)
+    }
+
+    /// Sends the terminal, also for a cancelled run; the caller has marked the end.
+    pub(crate) async fn send_terminal(&self, result: RunResult) {
+        let usage = result.usage.as_ref();
+        // A closed connection means that the host has ended the run by itself.
+        let _ = self.push(&result.kind, &result.data, usage).await;
+    }
+
+    async fn send(
+        &self,
+        kind: &str,
+        data: impl Serialize,
+        usage: Option<&Object>,
+    ) -> Result<(), RunFailure> {
+        if self.is_cancelled() {
+            return Err(RunFailure::cancelled());
+        }
+        if self.0.ended.load(Ordering::Acquire) {
+            return Err(RunFailure::error("the run has already sent its terminal result"));
+        }
+        self.push(kind, data, usage).await
+    }
+
+    async fn push(
+        &self,
+        kind: &str,
+        data: impl Serialize,
+        usage: Option<&Object>,
+    ) -> Result<(), RunFailure> {
+        let run_id = &self.0.context.run_id;
+        let numbered = |buffer: &mut Vec<u8>| {
+            let sequence = Some(self.0.sequence.fetch_add(1, Ordering::Relaxed) + 1);
+            let params = ResultParams { run_id, kind, data, sequence, usage };
+            message::write(buffer, &Request::notification(method::RUN_RESULT, params));
+        };
+        Ok(self.0.outbox.push(numbered).await?)
+    }
+
+    fn with_run_id(&self, method: &str, params: impl Serialize) -> Result<Object, AgentAPIError> {
+        let invalid = |reason: String| {
+            let text = format!("the parameters of `{method}` {reason}");
+            AgentAPIError::new(ErrorCode::InvalidArgument, text)
+        };
+        match serde_json::to_value(params) {
+            Ok(Value::Object(mut object)) => {
+                object.insert("run_id".to_owned(), self.run_id.clone().into());
+                Ok(object)
+            }
+            Ok(_) => Err(invalid("are not an object".to_owned())),
+            Err(error) => Err(invalid(format!("are not JSON: {error}"))),
+        }
+    }
+}

@@ -1,0 +1,22 @@
+//! The environment of a runner process, read in this one place.
+//!
+//! Invariant: the token is handed on and never printed.
+
+use crate::Transport;
+
+/// The host's address for a runner on another machine, such as `wss://host.example`.
+const URL: &str = "GREENROOM_URL";
+/// The runner's token there.
+const TOKEN: &str = "GREENROOM_RUNNER_TOKEN";
+
+/// WebSocket when both variables are set, stdio otherwise.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a runner is a program of its own: this is the one place where it reads its environment"
+)]
+pub(crate) fn transport() -> Transport {
+    match (std::env::var(URL), std::env::var(TOKEN)) {
+        (Ok(url), Ok(token)) => Transport::WebSocket { url, token },
+        _ => Transport::Stdio,
+    }
+}

@@ -1,0 +1,76 @@
+//! Serving a plugin until its host is done with it.
+//!
+//! Invariant: returns only when the wire is over; runs that are still there are dropped with the runtime.
+
+use crate::plugin::CheckedPlugin;
+use crate::{InvalidPlugin, Plugin, environment, stdio};
+use std::io;
+use std::process::ExitCode;
+use std::sync::Arc;
+use tokio_util::task::TaskTracker;
+
+/// How a plugin reaches its host.
+#[derive(Clone)]
+pub enum Transport {
+    /// The host started this process and speaks over its stdin and stdout.
+    Stdio,
+    /// The host is elsewhere: `ws://HOST[:PORT]` or `wss://…`, with the runner's token. Connects again
+    /// when the connection is lost.
+    WebSocket { url: String, token: String },
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    #[error("the plugin is not valid")]
+    Plugin(#[from] InvalidPlugin),
+    #[error("the connection to the host broke")]
+    Io(#[from] io::Error),
+    #[error("`{0}` is not the address of a host")]
+    Address(String),
+    #[error("the host refused the runner's token")]
+    Token,
+    #[error("this runner was built without the feature `{0}` of greenroom-sdk")]
+    Feature(&'static str),
+}
+
+/// Serves a plugin as the environment says: over WebSocket when `GREENROOM_URL` and
+/// `GREENROOM_RUNNER_TOKEN` are set, over stdio otherwise. What goes wrong is said on stderr.
+pub fn serve(plugin: Plugin) -> ExitCode {
+    match serve_on(plugin, environment::transport()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            let failure = crate::RunFailure::from(error);
+            eprintln!("error: {}", failure.message);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Serves a plugin over the given transport.
+pub fn serve_on(plugin: Plugin, transport: Transport) -> Result<(), ServeError> {
+    let mut builder = match plugin.threads {
+        Some(1) => tokio::runtime::Builder::new_current_thread(),
+        _ => tokio::runtime::Builder::new_multi_thread(),
+    };
+    if let Some(threads) = plugin.threads {
+        builder.worker_threads(threads.max(1));
+    }
+    let runtime = builder.enable_all().build()?;
+    let plugin = Arc::new(plugin.checked()?);
+    let tasks = TaskTracker::new();
+    // As a task the wire shares the workers with the runs, instead of waking a thread of its own.
+    let wire = tasks.spawn_on(serve_checked(plugin, transport), runtime.handle());
+    let served = runtime.block_on(wire);
+    runtime.shutdown_background();
+    served.map_err(io::Error::other)?
+}
+
+async fn serve_checked(plugin: Arc<CheckedPlugin>, transport: Transport) -> Result<(), ServeError> {
+    match transport {
+        Transport::Stdio => Ok(stdio::serve(plugin).await?),
+        #[cfg(feature = "websocket")]
+        Transport::WebSocket { url, token } => crate::websocket::serve(plugin, &url, &token).await,
+        #[cfg(not(feature = "websocket"))]
+        Transport::WebSocket { .. } => Err(ServeError::Feature("websocket")),
+    }
+}
