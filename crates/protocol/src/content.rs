@@ -85,7 +85,7 @@ impl MediaElement {
 #[serde(untagged)]
 pub enum MessageContent {
     Text(String),
-    Parts(Vec<ContentElement>),
+    Parts(#[serde(deserialize_with = "crate::object::list")] Vec<ContentElement>),
 }
 
 impl MessageContent {

@@ -133,6 +133,7 @@ pub struct SubjectContext {
 #[serde(default)]
 pub struct AgentInput {
     pub text: Option<String>,
+    #[serde(deserialize_with = "crate::object::list")]
     pub contents: Vec<ContentElement>,
     pub attachments: Vec<ArtifactRef>,
     pub message_chain: Option<Object>,

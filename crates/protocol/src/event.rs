@@ -2,7 +2,7 @@
 //!
 //! Invariant: unknown keys are refused, so that a misspelt field is noticed by its sender and not by a user.
 
-use crate::{ActorContext, AgentInput, Object, SubjectContext};
+use crate::{ActorContext, AgentInput, Object, SubjectContext, object};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ops::RangeInclusive;
@@ -36,7 +36,11 @@ pub struct NewEvent {
     pub subject: Option<SubjectContext>,
     #[serde(default)]
     pub input: AgentInput,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "object::optional",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub delivery: Option<EventDelivery>,
     #[serde(default, skip_serializing_if = "Object::is_empty")]
     pub data: Object,
@@ -64,7 +68,7 @@ impl NewEvent {
     /// Reads and checks an event as it came from outside.
     pub fn parse(json: &[u8]) -> Result<Self, InvalidEvent> {
         let event: Self =
-            serde_json::from_slice(json).map_err(|reason| InvalidEvent::Shape { reason })?;
+            object::from_slice(json).map_err(|reason| InvalidEvent::Shape { reason })?;
         event.check()?;
         Ok(event)
     }

@@ -9,6 +9,7 @@ pub mod event;
 pub mod form;
 pub mod manifest;
 mod number;
+mod object;
 pub mod payload;
 pub mod resources;
 pub mod result;

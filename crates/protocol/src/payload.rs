@@ -10,7 +10,7 @@ pub use check::check_state_key;
 pub use delta::DeltaRef;
 
 use crate::result::kind;
-use crate::{ContentElement, MessageContent, Object, Role};
+use crate::{ContentElement, MessageContent, Object, Role, object};
 use schemars::JsonSchema;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
@@ -79,7 +79,7 @@ impl Payload {
 }
 
 fn read<'a, T: Deserialize<'a>>(result_kind: &str, data: &'a str) -> Result<T, InvalidPayload> {
-    serde_json::from_str(data)
+    object::from_str(data)
         .map_err(|reason| InvalidPayload::Shape { kind: result_kind.to_owned(), reason })
 }
 
@@ -91,6 +91,7 @@ fn unknown(result_kind: &str, data: &str) -> Result<Payload, InvalidPayload> {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MessageDelta {
+    #[serde(deserialize_with = "object::one")]
     pub chunk: MessageChunk,
 }
 
@@ -109,6 +110,7 @@ fn assistant() -> Role {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MessageCompleted {
+    #[serde(deserialize_with = "object::one")]
     pub message: Message,
 }
 
@@ -241,7 +243,7 @@ pub struct ActionRequested {
 pub struct RunCompleted {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub finish_reason: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "object::optional", skip_serializing_if = "Option::is_none")]
     pub message: Option<Message>,
 }
 

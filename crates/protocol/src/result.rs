@@ -5,7 +5,7 @@
 //!
 //! Invariant: a `sequence` that was read is a whole number from 0 on.
 
-use crate::Object;
+use crate::{Object, object};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -55,6 +55,13 @@ pub struct RawResult {
     pub timestamp: Option<i64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Box<RawValue>>,
+}
+
+impl RawResult {
+    /// Reads one result as it stands on the wire.
+    pub fn parse(json: &str) -> serde_json::Result<Self> {
+        object::from_str(json)
+    }
 }
 
 /// The names of the stable result types, and of those the host writes itself.

@@ -3,7 +3,7 @@
 //! Invariant: a message is read once and its parameters are not copied; `"result": null` is an answer, a
 //! missing `result` is none.
 
-use crate::AgentAPIError;
+use crate::{AgentAPIError, object};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
@@ -40,8 +40,15 @@ pub struct Incoming<'a> {
     pub params: Option<&'a RawValue>,
     #[serde(default, borrow, deserialize_with = "present")]
     pub result: Option<&'a RawValue>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "object::optional")]
     pub error: Option<RpcError>,
+}
+
+impl<'a> Incoming<'a> {
+    /// Reads one message; a list, a batch included, is none.
+    pub fn parse(json: &'a str) -> serde_json::Result<Self> {
+        object::from_str(json)
+    }
 }
 
 fn borrowed_text<'de: 'a, 'a, D: Deserializer<'de>>(

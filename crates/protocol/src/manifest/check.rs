@@ -3,7 +3,7 @@
 //! Invariant: the version is looked at first, so that a manifest of another major version is told apart
 //! from a broken one, whatever its shape.
 
-use crate::{AgentRunnerManifest, RunnerId, is_compatible};
+use crate::{AgentRunnerManifest, RunnerId, is_compatible, object};
 use serde::Deserialize;
 
 /// Why a manifest is not offered. It hides itself, never the others of its plugin.
@@ -34,7 +34,7 @@ impl AgentRunnerManifest {
         struct Version {
             protocol_version: Option<String>,
         }
-        let version: Version = serde_json::from_str(json).map_err(shape)?;
+        let version: Version = object::from_str(json).map_err(shape)?;
         if let Some(version) = version.protocol_version.filter(|version| !is_compatible(version)) {
             return Err(InvalidManifest::Version { version: version.chars().take(80).collect() });
         }

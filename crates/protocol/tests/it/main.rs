@@ -1,0 +1,9 @@
+//! The contract, tested from outside: golden vectors, schemas, properties, and the pages behind each code.
+
+mod delta;
+mod error_pages;
+mod manifest;
+mod properties;
+mod schemas;
+mod vectors;
+mod wire;
