@@ -2,6 +2,7 @@
 //!
 //! Invariant: unknown keys are refused, so that a misspelt field is noticed by its sender and not by a user.
 
+use crate::nesting::{self, NESTING_MAX};
 use crate::{ActorContext, AgentInput, Object, SubjectContext, object};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -67,6 +68,10 @@ pub enum InvalidEvent {
 impl NewEvent {
     /// Reads and checks an event as it came from outside.
     pub fn parse(json: &[u8]) -> Result<Self, InvalidEvent> {
+        if nesting::depth(json) > NESTING_MAX {
+            let reason = format!("is nested deeper than {NESTING_MAX} levels");
+            return Err(InvalidEvent::Value { field: "event", reason });
+        }
         let event: Self =
             object::from_slice(json).map_err(|reason| InvalidEvent::Shape { reason })?;
         event.check()?;

@@ -8,6 +8,7 @@ pub mod error;
 pub mod event;
 pub mod form;
 pub mod manifest;
+mod nesting;
 mod number;
 mod object;
 pub mod payload;
@@ -36,6 +37,7 @@ pub use manifest::{
     AgentRunnerCapabilities, AgentRunnerContextPolicy, AgentRunnerManifest, AgentRunnerPermissions,
     InvalidManifest, ListAgentRunnersResponse, ManifestWarning,
 };
+pub use nesting::NESTING_MAX;
 pub use payload::{DeltaRef, Payload};
 pub use resources::{
     AgentResources, FileResource, KnowledgeBaseResource, ModelResource, StorageResource,

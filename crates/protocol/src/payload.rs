@@ -9,16 +9,17 @@ mod delta;
 pub use check::check_state_key;
 pub use delta::DeltaRef;
 
+use crate::nesting::{self, NESTING_MAX};
 use crate::result::kind;
 use crate::{ContentElement, MessageContent, Object, Role, object};
 use schemars::JsonSchema;
-use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::collections::HashMap;
 
 /// Longest state key.
 pub const STATE_KEY_BYTES_MAX: usize = 256;
+/// Longest result type.
+pub const KIND_BYTES_MAX: usize = 128;
 /// Longest code of a failed run.
 pub const RUN_CODE_BYTES_MAX: usize = 128;
 /// Largest state value, as JSON text.
@@ -50,26 +51,30 @@ pub enum InvalidPayload {
 }
 
 impl Payload {
-    /// Parses and checks the data of one result. `data` is JSON text; absent data is an empty object.
+    /// Parses and checks the data of one result that a runner sent. `data` is JSON text; absent data is an empty object.
     pub fn parse(result_kind: &str, data: Option<&str>) -> Result<Payload, InvalidPayload> {
         let data = data.unwrap_or("{}");
+        if result_kind != kind::MESSAGE_DELTA {
+            check_kind(result_kind)?;
+            check_readable(result_kind, data)?;
+        }
         let payload = match result_kind {
-            kind::MESSAGE_DELTA => Payload::MessageDelta(read(result_kind, data)?),
+            kind::MESSAGE_DELTA => return DeltaRef::parse(data).map(Payload::from),
             kind::MESSAGE_COMPLETED => Payload::MessageCompleted(read(result_kind, data)?),
             kind::TOOL_CALL_STARTED => match read(result_kind, data) {
                 Ok(call) => Payload::ToolCallStarted(call),
-                Err(_) => unknown(result_kind, data)?,
+                Err(_) => Payload::Unknown,
             },
             kind::TOOL_CALL_COMPLETED => match read(result_kind, data) {
                 Ok(call) => Payload::ToolCallCompleted(call),
-                Err(_) => unknown(result_kind, data)?,
+                Err(_) => Payload::Unknown,
             },
             kind::ARTIFACT_CREATED => Payload::ArtifactCreated(read(result_kind, data)?),
             kind::STATE_UPDATED => Payload::StateUpdated(read(result_kind, data)?),
             kind::ACTION_REQUESTED => Payload::ActionRequested(read(result_kind, data)?),
             kind::RUN_COMPLETED => Payload::RunCompleted(read(result_kind, data)?),
             kind::RUN_FAILED => Payload::RunFailed(read(result_kind, data)?),
-            _ => unknown(result_kind, data)?,
+            _ => Payload::Unknown,
         };
         match payload.problem() {
             Some(reason) => Err(InvalidPayload::Value { kind: result_kind.to_owned(), reason }),
@@ -83,10 +88,27 @@ fn read<'a, T: Deserialize<'a>>(result_kind: &str, data: &'a str) -> Result<T, I
         .map_err(|reason| InvalidPayload::Shape { kind: result_kind.to_owned(), reason })
 }
 
-/// Any object will do for what is kept and not acted on.
-fn unknown(result_kind: &str, data: &str) -> Result<Payload, InvalidPayload> {
-    read::<HashMap<String, IgnoredAny>>(result_kind, data)?;
-    Ok(Payload::Unknown)
+/// Types become names of server-sent events: one word, and none that only the host writes.
+fn check_kind(result_kind: &str) -> Result<(), InvalidPayload> {
+    let is_word = (1..=KIND_BYTES_MAX).contains(&result_kind.len())
+        && !result_kind.contains(|c: char| c.is_control() || c.is_whitespace());
+    let reason = match result_kind {
+        kind::RUN_RESTARTED => "only the host writes this type".to_owned(),
+        _ if !is_word => format!("a type is one word of 1 to {KIND_BYTES_MAX} bytes"),
+        _ => return Ok(()),
+    };
+    let kind = result_kind.chars().take(KIND_BYTES_MAX).collect();
+    Err(InvalidPayload::Value { kind, reason })
+}
+
+/// Data is kept and handed on as the text it came in, fields we do not know included. So all of it must be
+/// readable: an object, no half surrogates, no numbers beyond a double, not too deep.
+fn check_readable(result_kind: &str, data: &str) -> Result<(), InvalidPayload> {
+    if nesting::depth(data.as_bytes()) > NESTING_MAX {
+        let reason = format!("it is nested deeper than {NESTING_MAX} levels");
+        return Err(InvalidPayload::Value { kind: result_kind.to_owned(), reason });
+    }
+    read::<Object>(result_kind, data).map(drop)
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -1,9 +1,10 @@
 //! `message.delta` read without copying: the one payload that passes through the host 200,000 times a second.
 //!
-//! Invariant: `DeltaRef::parse` accepts exactly what `MessageDelta` accepts, and says when the data held more.
+//! Invariant: `DeltaRef::parse` accepts what `MessageDelta` accepts, as long as all of it can be
+//! read by others, and says when the data held more.
 
 use crate::Role;
-use crate::payload::InvalidPayload;
+use crate::payload::{InvalidPayload, MessageChunk, MessageDelta, Payload, check_readable};
 use crate::result::kind;
 use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, Visitor};
 use std::borrow::Cow;
@@ -21,9 +22,25 @@ pub struct DeltaRef<'a> {
 
 impl<'a> DeltaRef<'a> {
     pub fn parse(data: &'a str) -> Result<Self, InvalidPayload> {
-        serde_json::from_str(data).map_err(|reason| InvalidPayload::Shape {
+        let delta: Self = serde_json::from_str(data).map_err(|reason| InvalidPayload::Shape {
             kind: kind::MESSAGE_DELTA.to_owned(),
             reason,
+        })?;
+        if delta.has_more {
+            check_readable(kind::MESSAGE_DELTA, data)?;
+        }
+        Ok(delta)
+    }
+}
+
+impl From<DeltaRef<'_>> for Payload {
+    fn from(delta: DeltaRef<'_>) -> Self {
+        Payload::MessageDelta(MessageDelta {
+            chunk: MessageChunk {
+                role: delta.role,
+                content: delta.content.into_owned(),
+                message_id: delta.message_id.map(Cow::into_owned),
+            },
         })
     }
 }

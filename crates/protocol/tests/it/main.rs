@@ -4,6 +4,7 @@ mod delta;
 mod error_pages;
 mod manifest;
 mod properties;
+mod readable;
 mod schemas;
 mod vectors;
 mod wire;
