@@ -23,10 +23,10 @@ def say(**message):
 def answer(ctx, send, stop):
     """The runner's own work: send results; look at `stop` when it takes long."""
     text = "You said: " + (ctx["input"].get("text") or "")
-    for word in text.split(" "):
+    for word in text.replace(" ", " \n").split("\n"):
         if stop.is_set():
             return send("run.failed", {"code": "cancelled", "message": "the run was cancelled"})
-        send("message.delta", {"chunk": {"role": "assistant", "content": word + " "}})
+        send("message.delta", {"chunk": {"role": "assistant", "content": word}})
     send("message.completed", {"message": {"role": "assistant", "content": text}})
     send("run.completed", {"finish_reason": "stop"})
 
