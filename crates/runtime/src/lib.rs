@@ -1,1 +1,44 @@
-//! To come.
+//! Runner processes: start them, feed them, limit them, replace them.
+//!
+//! Invariants: a connection's identity is its name in the configuration, never what the process says; what
+//! a runner does ends at its own runs; nothing here waits for a runner without a bound. This crate knows
+//! nothing of the store or of what a run means: it carries requests out and results back.
+
+mod connection;
+mod handshake;
+mod lines;
+mod orphans;
+mod outbox;
+mod process;
+mod reader;
+mod registry;
+mod remote;
+mod run;
+mod runtime;
+mod slot;
+mod spec;
+mod state;
+mod stderr;
+pub mod supervisor;
+mod tasks;
+
+pub use connection::{ConnectionId, Proxy, ProxyCall, ProxyFuture};
+pub use orphans::wait_for_orphans;
+pub use remote::AttachError;
+pub use run::{RunEnd, RunEvent, RunHandle};
+pub use runtime::Runtime;
+pub use spec::{Limits, RunnerSpec, Settings};
+pub use state::{Descriptor, RunnerState, RunnerStatus, Unavailable};
+
+/// Keeps other processes of the same user out of this one's memory and environment.
+pub fn make_undumpable() {
+    use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+    if let Err(error) = set_dumpable_behavior(DumpableBehavior::NotDumpable) {
+        tracing::warn!(%error, "this process cannot be made undumpable");
+    }
+}
+
+/// Which isolation runners get on this machine: `landlock:N` or `unavailable`.
+pub fn isolation_available() -> String {
+    supervisor::isolation_available()
+}

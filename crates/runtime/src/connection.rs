@@ -1,0 +1,366 @@
+//! One connection to a runner process: what is under way on it, and who is told when it ends.
+//!
+//! Invariant: a result reaches a run only over the connection that the run was started on; every run of a
+//! connection that ends has ended.
+
+use crate::outbox::{NotSent, Outbox};
+use crate::run::{Run, RunEnd, RunHandle, RunLimits};
+use crate::spec::Limits;
+use crate::state::Unavailable;
+use crate::tasks::Tasks;
+use bytes::Bytes;
+use greenroom_protocol::wire::{RpcError, method};
+use greenroom_protocol::{AgentAPIError, AgentRunRequest};
+use serde::Serialize;
+use serde_json::value::RawValue;
+use std::collections::HashMap;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use tokio::sync::{oneshot, watch};
+use tokio::task::AbortHandle;
+
+/// Names one connection for the lifetime of the host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ConnectionId(pub u64);
+
+/// The host's side of the calls that runners make.
+pub trait Proxy: Send + Sync + 'static {
+    fn call(&self, call: ProxyCall) -> ProxyFuture<'_>;
+}
+
+pub type ProxyFuture<'a> =
+    Pin<Box<dyn Future<Output = Result<Box<RawValue>, AgentAPIError>> + Send + 'a>>;
+
+/// One call, with the identity that the connection gives it.
+#[derive(Debug)]
+pub struct ProxyCall {
+    pub connection: ConnectionId,
+    /// The name in the configuration.
+    pub runner: Arc<str>,
+    pub plugin: Arc<str>,
+    /// What the parameters name, unchecked.
+    pub run_id: Option<String>,
+    /// Whether that run is under way on this very connection.
+    pub run_is_on_connection: bool,
+    pub method: String,
+    pub params: Box<RawValue>,
+}
+
+/// Where a connection is in its life.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Fate {
+    Serving,
+    /// No new runs; the others may end.
+    Replace {
+        reason: String,
+    },
+    Gone {
+        reason: String,
+    },
+}
+
+pub(crate) struct Connection {
+    pub(crate) id: ConnectionId,
+    pub(crate) runner: Arc<str>,
+    pub(crate) isolation: Arc<str>,
+    pub(crate) plugin: OnceLock<Arc<str>>,
+    pub(crate) outbox: Outbox,
+    pub(crate) limits: Limits,
+    pub(crate) run_limits: RunLimits,
+    pub(crate) proxy: Arc<dyn Proxy>,
+    pub(crate) tasks: Tasks,
+    state: Mutex<State>,
+    fate: watch::Sender<Fate>,
+    /// How many runs are under way and not fenced.
+    live: watch::Sender<usize>,
+}
+
+#[derive(Default)]
+pub(crate) struct State {
+    runs: HashMap<String, Entry>,
+    requests: HashMap<i64, Waiting>,
+    request_last: i64,
+    /// Calls of the runner, by the text of their id.
+    pub(crate) calls: HashMap<String, AbortHandle>,
+}
+
+struct Entry {
+    run: Arc<Run>,
+    /// Over for the host, but not answered by the runner yet.
+    fenced: bool,
+}
+
+enum Waiting {
+    Run(String),
+    Answer(oneshot::Sender<Result<Box<RawValue>, RpcError>>),
+}
+
+/// What a connection is made of, beside its transport.
+pub(crate) struct Parts {
+    pub(crate) id: ConnectionId,
+    pub(crate) runner: Arc<str>,
+    pub(crate) isolation: Arc<str>,
+    pub(crate) limits: Limits,
+    pub(crate) proxy: Arc<dyn Proxy>,
+    pub(crate) tasks: Tasks,
+}
+
+impl Connection {
+    pub(crate) fn new(parts: Parts, outbox: Outbox) -> Arc<Self> {
+        let Parts { id, runner, isolation, limits, proxy, tasks } = parts;
+        Arc::new(Self {
+            id,
+            runner,
+            isolation,
+            plugin: OnceLock::new(),
+            outbox,
+            run_limits: RunLimits {
+                buffer_bytes_max: limits.run_buffer_bytes_max,
+                output_bytes_max: limits.run_output_bytes_max,
+            },
+            limits,
+            proxy,
+            tasks,
+            state: Mutex::default(),
+            fate: watch::Sender::new(Fate::Serving),
+            live: watch::Sender::new(0),
+        })
+    }
+
+    /// Registers the run and writes `run_agent`.
+    pub(crate) fn start_run(
+        self: &Arc<Self>,
+        request: &AgentRunRequest,
+    ) -> Result<RunHandle, Unavailable> {
+        let id = request.context.run_id.clone();
+        let run = Arc::new(Run::new(id.clone()));
+        let number = {
+            let mut state = self.lock();
+            if let Fate::Replace { reason } | Fate::Gone { reason } = &*self.fate.borrow() {
+                return Err(Unavailable::new(reason.clone()));
+            }
+            if state.runs.len() >= self.limits.runs_in_flight_max {
+                return Err(Unavailable::new(format!("runner `{}` is full", self.runner)));
+            }
+            if state.runs.contains_key(&id) {
+                return Err(Unavailable::new(format!("run `{id}` is already under way")));
+            }
+            state.runs.insert(id.clone(), Entry { run: run.clone(), fenced: false });
+            self.live.send_modify(|live| *live += 1);
+            state.expect(Waiting::Run(id.clone()))
+        };
+        if let Err(error) = self.send_request(number, method::RUN_AGENT, request) {
+            self.forget(number);
+            self.replace(format!("runner `{}` takes no runs: {error}", self.runner));
+            return Err(Unavailable::new(format!(
+                "runner `{}` takes no runs: {error}",
+                self.runner
+            )));
+        }
+        Ok(RunHandle::new(run, self.clone()))
+    }
+
+    /// Calls the runner and waits for its answer.
+    pub(crate) async fn request(
+        &self,
+        method: &str,
+        params: &impl Serialize,
+    ) -> Result<Box<RawValue>, String> {
+        let (sender, answer) = oneshot::channel();
+        let number = self.lock().expect(Waiting::Answer(sender));
+        self.send_request(number, method, params).map_err(|error| error.to_string())?;
+        match answer.await {
+            Ok(Ok(result)) => Ok(result),
+            Ok(Err(error)) => Err(format!("`{method}` was answered with: {}", error.message)),
+            Err(_) => Err(match &*self.fate.borrow() {
+                Fate::Serving => format!("`{method}` was not answered"),
+                Fate::Replace { reason } | Fate::Gone { reason } => reason.clone(),
+            }),
+        }
+    }
+
+    /// Tells the runner to stop a run, and replaces the process if it has not after the grace period.
+    pub(crate) fn cancel(self: &Arc<Self>, run: &Arc<Run>, reason: &str) {
+        if !self.is_under_way(run) {
+            return;
+        }
+        let params = serde_json::json!({ "run_id": run.id, "reason": reason });
+        let message =
+            serde_json::json!({ "jsonrpc": "2.0", "method": method::RUN_CANCEL, "params": params });
+        self.send_or_replace(format!("{message}\n").into());
+        let (connection, run) = (self.clone(), run.clone());
+        let grace = self.limits.cancel_grace;
+        self.tasks.spawn(async move {
+            let mut fate = connection.fate.subscribe();
+            let gone = fate.wait_for(|fate| matches!(fate, Fate::Gone { .. }));
+            if tokio::time::timeout(grace, gone).await.is_err() && connection.is_under_way(&run) {
+                connection.replace(format!(
+                    "runner `{}` did not end a run within {} s of its cancellation",
+                    connection.runner,
+                    grace.as_secs_f32()
+                ));
+            }
+        });
+    }
+
+    /// The host has let go of the run: it does not count any more, but its id stays taken until answered.
+    pub(crate) fn fence(&self, run: &Arc<Run>) {
+        let mut state = self.lock();
+        if let Some(entry) = state.runs.get_mut(&run.id)
+            && Arc::ptr_eq(&entry.run, run)
+            && !std::mem::replace(&mut entry.fenced, true)
+        {
+            self.live.send_modify(|live| *live -= 1);
+        }
+    }
+
+    /// Ends runs for a fault of the runner and fences them; `None` ends all of them.
+    pub(crate) fn fail(self: &Arc<Self>, only: Option<&Arc<Run>>, end: &RunEnd) {
+        let runs: Vec<Arc<Run>> = match only {
+            Some(run) => {
+                self.cancel(run, "failed");
+                vec![run.clone()]
+            }
+            None => self.lock().runs.values().map(|entry| entry.run.clone()).collect(),
+        };
+        for run in runs {
+            run.end(end.clone());
+            self.fence(&run);
+        }
+    }
+
+    /// Takes no new runs from now on; whoever keeps the process starts another.
+    pub(crate) fn replace(&self, reason: String) {
+        self.fate.send_if_modified(|fate| {
+            let serving = *fate == Fate::Serving;
+            if serving {
+                tracing::warn!(runner = &*self.runner, %reason, "replacing a runner process");
+                *fate = Fate::Replace { reason };
+            }
+            serving
+        });
+    }
+
+    /// The transport is over: everything under way ends.
+    pub(crate) fn close(&self, reason: String) {
+        let (runs, calls) = {
+            let mut state = self.lock();
+            self.fate.send_if_modified(|fate| {
+                let open = !matches!(fate, Fate::Gone { .. });
+                if open {
+                    *fate = Fate::Gone { reason: reason.clone() };
+                }
+                open
+            });
+            state.requests.clear();
+            (std::mem::take(&mut state.runs), std::mem::take(&mut state.calls))
+        };
+        self.outbox.close();
+        for call in calls.into_values() {
+            call.abort();
+        }
+        for entry in runs.into_values() {
+            entry.run.end(RunEnd::Crashed { message: reason.clone() });
+        }
+        self.live.send_replace(0);
+    }
+
+    pub(crate) fn fate(&self) -> watch::Receiver<Fate> {
+        self.fate.subscribe()
+    }
+
+    pub(crate) fn live(&self) -> watch::Receiver<usize> {
+        self.live.subscribe()
+    }
+
+    /// The run under this id, unless it is over for the host.
+    pub(crate) fn live_run(&self, id: &str) -> Option<Arc<Run>> {
+        self.lock().runs.get(id).filter(|entry| !entry.fenced).map(|entry| entry.run.clone())
+    }
+
+    /// The only run that is under way, if there is exactly one.
+    pub(crate) fn only_live_run(&self) -> Option<Arc<Run>> {
+        let state = self.lock();
+        let mut live = state.runs.values().filter(|entry| !entry.fenced);
+        let only = live.next().map(|entry| entry.run.clone());
+        only.filter(|_| live.next().is_none())
+    }
+
+    /// The runner has answered one of our requests; says whether it was one.
+    pub(crate) fn answered(&self, number: i64, answer: Result<&RawValue, RpcError>) -> bool {
+        let mut state = self.lock();
+        match state.requests.remove(&number) {
+            None => false,
+            Some(Waiting::Answer(sender)) => {
+                // Whoever asked may have given up.
+                let _ = sender.send(answer.map(ToOwned::to_owned));
+                true
+            }
+            Some(Waiting::Run(id)) => {
+                if let Some(entry) = state.runs.remove(&id) {
+                    if !entry.fenced {
+                        self.live.send_modify(|live| *live -= 1);
+                    }
+                    entry.run.end(match answer {
+                        Ok(_) => RunEnd::Finished,
+                        Err(error) => RunEnd::Failed { code: error.code, message: error.message },
+                    });
+                }
+                true
+            }
+        }
+    }
+
+    /// A runner that takes nothing in cannot go on.
+    pub(crate) fn send_or_replace(&self, frame: Bytes) {
+        if let Err(error) = self.outbox.push(frame) {
+            self.replace(format!("runner `{}` is not listening: {error}", self.runner));
+        }
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_under_way(&self, run: &Arc<Run>) -> bool {
+        self.lock().runs.get(&run.id).is_some_and(|entry| Arc::ptr_eq(&entry.run, run))
+    }
+
+    fn send_request(
+        &self,
+        number: i64,
+        method: &str,
+        params: &impl Serialize,
+    ) -> Result<(), NotSent> {
+        let mut frame = format!(r#"{{"jsonrpc":"2.0","id":{number},"method":"{method}","params":"#)
+            .into_bytes();
+        // Protocol types have string keys only and no failing serialisers.
+        serde_json::to_writer(&mut frame, params).expect("protocol types are JSON");
+        frame.extend_from_slice(b"}\n");
+        self.outbox.push(frame.into())
+    }
+
+    fn forget(&self, number: i64) {
+        let mut state = self.lock();
+        if let Some(Waiting::Run(id)) = state.requests.remove(&number)
+            && state.runs.remove(&id).is_some()
+        {
+            self.live.send_modify(|live| *live -= 1);
+        }
+    }
+}
+
+impl State {
+    fn expect(&mut self, waiting: Waiting) -> i64 {
+        self.request_last += 1;
+        self.requests.insert(self.request_last, waiting);
+        self.request_last
+    }
+}
+
+impl std::fmt::Debug for Connection {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Connection({}, {})", self.id.0, self.runner)
+    }
+}

@@ -1,0 +1,165 @@
+//! What goes to a runner: frames in order, written at once when the pipe has room, queued when not.
+//!
+//! Invariant: pushing never waits, and no more than `bytes_max` bytes are queued.
+
+use bytes::{Buf, Bytes};
+use std::collections::VecDeque;
+use std::io::{self, IoSlice};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::net::unix::pipe;
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+#[derive(Debug)]
+pub(crate) struct Outbox {
+    inner: Mutex<Inner>,
+    queued: Notify,
+    /// Frees the pipe from a writer that waits for room in it.
+    over: CancellationToken,
+    bytes_max: usize,
+}
+
+#[derive(Debug)]
+struct Inner {
+    queue: VecDeque<Bytes>,
+    bytes: usize,
+    pipe: Option<Arc<pipe::Sender>>,
+    closed: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum NotSent {
+    #[error("it does not read its input")]
+    Full,
+    #[error("its input is closed")]
+    Closed,
+}
+
+/// How many frames one write takes along.
+const FRAMES_PER_WRITE: usize = 64;
+
+impl Outbox {
+    /// With a pipe, frames are lines of a byte stream; without, someone takes them by `next`.
+    pub(crate) fn new(bytes_max: usize, pipe: Option<pipe::Sender>) -> Self {
+        let pipe = pipe.map(Arc::new);
+        let inner = Inner { queue: VecDeque::new(), bytes: 0, pipe, closed: false };
+        Self {
+            inner: Mutex::new(inner),
+            queued: Notify::new(),
+            over: CancellationToken::new(),
+            bytes_max,
+        }
+    }
+
+    /// `frame` ends with a newline.
+    pub(crate) fn push(&self, frame: Bytes) -> Result<(), NotSent> {
+        let mut inner = self.lock();
+        if inner.closed {
+            return Err(NotSent::Closed);
+        }
+        if inner.bytes + frame.len() > self.bytes_max {
+            return Err(NotSent::Full);
+        }
+        inner.bytes += frame.len();
+        inner.queue.push_back(frame);
+        if inner.queue.len() == 1 && inner.pipe.is_some() {
+            inner.write().map_err(|_| NotSent::Closed)?;
+        }
+        if !inner.queue.is_empty() {
+            drop(inner);
+            self.queued.notify_one();
+        }
+        Ok(())
+    }
+
+    /// Writes what is queued whenever the pipe has room again; ends when the outbox is closed.
+    pub(crate) async fn write_queued(&self) -> Result<(), NotSent> {
+        loop {
+            tokio::select! {
+                () = self.over.cancelled() => return Ok(()),
+                () = self.queued.notified() => {}
+            }
+            loop {
+                let pipe = match self.lock() {
+                    inner if inner.queue.is_empty() => break,
+                    inner => inner.pipe.clone().ok_or(NotSent::Closed)?,
+                };
+                tokio::select! {
+                    () = self.over.cancelled() => return Ok(()),
+                    room = pipe.writable() => room.map_err(|_| NotSent::Closed)?,
+                }
+                self.lock().write().map_err(|_| NotSent::Closed)?;
+            }
+        }
+    }
+
+    /// The next frame without its newline, for a transport that has frames of its own.
+    pub(crate) async fn next(&self) -> Option<Bytes> {
+        loop {
+            {
+                let mut inner = self.lock();
+                if let Some(mut frame) = inner.queue.pop_front() {
+                    inner.bytes -= frame.len();
+                    frame.truncate(frame.len() - 1);
+                    return Some(frame);
+                }
+                if inner.closed {
+                    return None;
+                }
+            }
+            self.queued.notified().await;
+        }
+    }
+
+    /// Nothing more is written: the runner reads end-of-file.
+    pub(crate) fn close(&self) {
+        let mut inner = self.lock();
+        inner.close();
+        drop(inner);
+        self.over.cancel();
+        self.queued.notify_one();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Inner {
+    /// Writes as much as the pipe takes now.
+    fn write(&mut self) -> io::Result<()> {
+        let Some(pipe) = self.pipe.clone() else { return Ok(()) };
+        while !self.queue.is_empty() {
+            let frames: Vec<IoSlice<'_>> =
+                self.queue.iter().take(FRAMES_PER_WRITE).map(|frame| IoSlice::new(frame)).collect();
+            match pipe.try_write_vectored(&frames) {
+                Ok(written) => self.advance(written),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(error) => {
+                    self.close();
+                    return Err(error);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn advance(&mut self, mut written: usize) {
+        self.bytes -= written;
+        while let Some(frame) = self.queue.front_mut() {
+            if written < frame.len() {
+                frame.advance(written);
+                return;
+            }
+            written -= frame.len();
+            self.queue.pop_front();
+        }
+    }
+
+    fn close(&mut self) {
+        self.closed = true;
+        self.pipe = None;
+        self.queue.clear();
+        self.bytes = 0;
+    }
+}

@@ -1,0 +1,195 @@
+//! Starts a runner process under its supervisor and ends it.
+//!
+//! Invariant: dropping a `Process` or its `Control` kills the whole tree, because the supervisor sees the
+//! control socket close.
+
+use crate::spec::{RunnerSpec, Settings};
+use crate::supervisor::job::{Job, Report, TERMINATE};
+use rustix::fs::{FlockOperation, flock};
+use rustix::net::{
+    AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
+    sendmsg, socketpair,
+};
+use rustix::pipe::{PipeFlags, fcntl_setpipe_size, pipe_with};
+use std::io::{self, IoSlice, Write};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::{Mutex, PoisonError};
+use tokio::io::{AsyncBufReadExt, BufReader, Lines};
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf, pipe};
+use tokio::process::{Child, Command};
+
+/// Room in a runner's stdout, so that a busy one need not stop at every chunk we read.
+const PIPE_BYTES: usize = 256 * 1024;
+
+pub(crate) struct Process {
+    pub(crate) stdin: pipe::Sender,
+    pub(crate) stdout: pipe::Receiver,
+    pub(crate) stderr: pipe::Receiver,
+    pub(crate) pid: u32,
+    pub(crate) isolation: String,
+    pub(crate) warnings: Vec<String>,
+    pub(crate) control: Control,
+    pub(crate) reports: Reports,
+}
+
+/// The host's hold on the tree.
+pub(crate) struct Control(Mutex<Option<OwnedWriteHalf>>);
+
+/// What the supervisor has to say.
+pub(crate) struct Reports {
+    lines: Lines<BufReader<OwnedReadHalf>>,
+    supervisor: Child,
+}
+
+/// The files of one process, unique among all hosts that ever used the folder.
+pub(crate) struct Place {
+    lock: PathBuf,
+    private: PathBuf,
+}
+
+impl Place {
+    pub(crate) fn new(run_dir: &Path, name: &str, number: u64) -> Self {
+        let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
+        let name: String = name.chars().take(40).map(plain).collect();
+        let lock = run_dir.join(format!("{name}-{}-{number}.lock", std::process::id()));
+        Self { private: lock.with_extension("private"), lock }
+    }
+}
+
+impl Process {
+    pub(crate) async fn start(
+        spec: &RunnerSpec,
+        settings: &Settings,
+        hidden: &[PathBuf],
+        place: Place,
+    ) -> Result<Self, String> {
+        let (stdin, stdout, stderr, control, supervisor) = spawn(spec, settings, hidden, place)
+            .map_err(|error| format!("cannot start a supervisor: {error}"))?;
+        let (read, write) = control.into_split();
+        let mut reports = Reports { lines: BufReader::new(read).lines(), supervisor };
+        match reports.next().await {
+            Some(Report::Started { pid, isolation, warnings }) => {
+                let control = Control(Mutex::new(Some(write)));
+                Ok(Self { stdin, stdout, stderr, pid, isolation, warnings, control, reports })
+            }
+            Some(Report::Failed { message } | Report::Ended { message }) => Err(message),
+            None => Err("the supervisor ended without a word".to_owned()),
+        }
+    }
+}
+
+impl Control {
+    /// Asks every process of the tree to end.
+    pub(crate) fn terminate(&self) {
+        if let Some(control) = &*self.0.lock().unwrap_or_else(PoisonError::into_inner) {
+            // One byte always fits, and a supervisor that is gone has ended the tree.
+            let _ = control.try_write(&[TERMINATE]);
+        }
+    }
+
+    pub(crate) fn kill(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+    }
+}
+
+impl Reports {
+    /// Waits until the tree is gone; says why.
+    pub(crate) async fn ended(&mut self) -> String {
+        loop {
+            match self.next().await {
+                Some(Report::Ended { message } | Report::Failed { message }) => return message,
+                Some(Report::Started { .. }) => {}
+                None => return "lost its supervisor".to_owned(),
+            }
+        }
+    }
+
+    /// Waits until the supervisor has cleaned up.
+    pub(crate) async fn gone(&mut self) {
+        // Its exit code says nothing that its reports have not.
+        let _ = self.supervisor.wait().await;
+    }
+
+    async fn next(&mut self) -> Option<Report> {
+        let line = self.lines.next_line().await.ok().flatten()?;
+        serde_json::from_str(&line).ok()
+    }
+}
+
+type Spawned = (pipe::Sender, pipe::Receiver, pipe::Receiver, tokio::net::UnixStream, Child);
+
+fn spawn(
+    spec: &RunnerSpec,
+    settings: &Settings,
+    hidden: &[PathBuf],
+    place: Place,
+) -> io::Result<Spawned> {
+    std::fs::create_dir_all(&settings.run_dir)?;
+    // Locked here and inherited: there is no moment at which the supervisor lives without it.
+    let lock = std::fs::File::create(&place.lock)?;
+    flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
+    let (ours, theirs) =
+        socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+    let (stdin_read, stdin) = pipe_with(PipeFlags::CLOEXEC)?;
+    let (stdout, stdout_write) = pipe_with(PipeFlags::CLOEXEC)?;
+    let (stderr, stderr_write) = pipe_with(PipeFlags::CLOEXEC)?;
+    // Beyond a user's quota of pipe memory the default has to do.
+    let _ = fcntl_setpipe_size(&stdout, PIPE_BYTES);
+    let (program, args) = settings.supervisor.split_first().ok_or(io::ErrorKind::InvalidInput)?;
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the runtime starts runner processes: this is the place"
+    )]
+    let mut command = Command::new(program);
+    command.args(args).env_clear().process_group(0);
+    if let Some(path) = std::env::var_os("PATH") {
+        command.env("PATH", path);
+    }
+    let supervisor = command
+        .stdin(Stdio::from(theirs))
+        .stdout(Stdio::from(lock))
+        .stderr(Stdio::from(stderr_write))
+        .spawn()?;
+    let job = Job {
+        command: spec.command.clone(),
+        dir: spec.dir.clone(),
+        env: spec.env.clone(),
+        sandbox: spec.sandbox,
+        paths: spec.paths.clone(),
+        hidden: hidden.to_vec(),
+        processes: spec.processes,
+        memory_mb: spec.memory_mb,
+        private: place.private,
+        lock: place.lock,
+        supervisor_args: args.to_vec(),
+    };
+    let control = send_job(ours, &job, [stdin_read.as_fd(), stdout_write.as_fd()])?;
+    Ok((
+        pipe::Sender::from_owned_fd(stdin)?,
+        pipe::Receiver::from_owned_fd(stdout)?,
+        pipe::Receiver::from_owned_fd(stderr)?,
+        tokio::net::UnixStream::from_std(control)?,
+        supervisor,
+    ))
+}
+
+/// The descriptors travel with the first byte. The rest may wait for the supervisor to read.
+fn send_job(
+    control: OwnedFd,
+    job: &Job,
+    stdio: [std::os::fd::BorrowedFd<'_>; 2],
+) -> io::Result<std::os::unix::net::UnixStream> {
+    let mut line = serde_json::to_vec(job)?;
+    line.push(b'\n');
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+    let mut ancillary = SendAncillaryBuffer::new(&mut space);
+    ancillary.push(SendAncillaryMessage::ScmRights(&stdio));
+    let sent = sendmsg(&control, &[IoSlice::new(&line)], &mut ancillary, SendFlags::NOSIGNAL)?;
+    let mut control = std::os::unix::net::UnixStream::from(control);
+    control.write_all(&line[sent..])?;
+    control.set_nonblocking(true)?;
+    Ok(control)
+}

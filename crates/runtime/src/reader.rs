@@ -1,0 +1,279 @@
+//! Takes what a runner writes and routes it: results to runs, answers to requests, calls to the proxy.
+//!
+//! Invariant: never waits for a run, a call or a writer. What cannot be understood ends the run it can be
+//! pinned on, or else all runs of the connection, and never anything beyond it.
+
+use crate::connection::{Connection, ProxyCall};
+use crate::lines::{Line, Lines};
+use crate::run::{Run, RunEnd, Taken};
+use greenroom_protocol::wire::{RequestId, RpcError, method};
+use greenroom_protocol::{AgentAPIError, ErrorCode, RawResult};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+use std::io;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::net::unix::pipe;
+
+/// Read at once; about what a busy runner writes between two looks.
+const CHUNK_BYTES: usize = 128 * 1024;
+/// How much of a line that cannot be understood is quoted.
+const QUOTE_CHARS: usize = 120;
+const WARN_EVERY: Duration = Duration::from_secs(1);
+
+/// A JSON-RPC message, borrowed from its line.
+#[derive(Deserialize)]
+struct Message<'a> {
+    #[serde(default, borrow)]
+    id: Option<&'a RawValue>,
+    #[serde(default, borrow)]
+    method: Cow<'a, str>,
+    #[serde(default, borrow)]
+    params: Option<&'a RawValue>,
+    #[serde(default, borrow)]
+    result: Option<&'a RawValue>,
+    #[serde(default)]
+    error: Option<RpcError>,
+}
+
+pub(crate) struct Reader {
+    connection: Arc<Connection>,
+    /// Runs that got results in this chunk and have not been told.
+    unannounced: Vec<Arc<Run>>,
+    last: Option<Arc<Run>>,
+    dropped: u64,
+    warned_at: Option<Instant>,
+}
+
+impl Reader {
+    pub(crate) fn new(connection: Arc<Connection>) -> Self {
+        Self { connection, unannounced: Vec::new(), last: None, dropped: 0, warned_at: None }
+    }
+
+    /// Reads lines until the pipe ends.
+    pub(crate) async fn read_pipe(mut self, pipe: pipe::Receiver) {
+        let mut lines = Lines::new(self.connection.limits.line_bytes_max);
+        let mut chunk = vec![0; CHUNK_BYTES];
+        loop {
+            match pipe.try_read(&mut chunk) {
+                Ok(0) => return,
+                Ok(length) => {
+                    lines.feed(&chunk[..length], |line| match line {
+                        Line::Whole(bytes) => self.take(bytes),
+                        Line::TooLong(head) => self.corrupt("a line that is too long", head),
+                    });
+                    self.announce();
+                    tokio::task::coop::consume_budget().await;
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    if pipe.readable().await.is_err() {
+                        return;
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => return,
+            }
+        }
+    }
+
+    /// Takes one frame of a transport that has frames of its own.
+    pub(crate) fn take_frame(&mut self, frame: &[u8]) {
+        if frame.len() > self.connection.limits.line_bytes_max {
+            let head = &frame[..frame.len().min(64 * 1024)];
+            self.corrupt("a message that is too long", head);
+        } else {
+            self.take(frame);
+        }
+        self.announce();
+    }
+
+    fn take(&mut self, line: &[u8]) {
+        let Ok(text) = std::str::from_utf8(line) else {
+            return self.corrupt("a line that is not UTF-8", line);
+        };
+        if text.trim_ascii().is_empty() {
+            return;
+        }
+        let Ok(message) = serde_json::from_str::<Message<'_>>(text) else {
+            return self.corrupt("a line that is not a JSON-RPC message", line);
+        };
+        match (message.method.as_ref(), message.id) {
+            (method::RUN_RESULT, None) => self.result(line, message.params),
+            (method::REQUEST_CANCEL, None) => self.give_up(message.params),
+            ("", Some(_)) => self.answer(line, &message),
+            ("", None) => self.corrupt("a line that is not a JSON-RPC message", line),
+            (_, Some(id)) => self.call(id, &message),
+            (_, None) => self.warn("a notification that the host does not know"),
+        }
+    }
+
+    fn result(&mut self, line: &[u8], params: Option<&RawValue>) {
+        let result = params.and_then(|params| serde_json::from_str::<RawResult>(params.get()).ok());
+        let Some(result) = result else {
+            return self.corrupt("a `run.result` without a proper result", line);
+        };
+        let run = match self.last.take().filter(|run| run.id == result.run_id) {
+            Some(run) => Some(run),
+            None => self.connection.live_run(&result.run_id),
+        };
+        let Some(run) = run else {
+            return self.warn("a result of a run that is not under way on this connection");
+        };
+        match run.offer(result, line.len(), &self.connection.run_limits) {
+            Taken::First => self.unannounced.push(run.clone()),
+            Taken::More => {}
+            Taken::Closed => return,
+            Taken::Overflow(message) => {
+                self.connection.fail(Some(&run), &RunEnd::Overflow { message });
+                let runner = &self.connection.runner;
+                self.connection.replace(format!("runner `{runner}` wrote too much in one run"));
+                return;
+            }
+        }
+        self.last = Some(run);
+    }
+
+    fn answer(&mut self, line: &[u8], message: &Message<'_>) {
+        let number = message.id.and_then(|id| id.get().parse::<i64>().ok());
+        let answer = match (message.result, &message.error) {
+            (Some(result), None) => Ok(result),
+            (None, Some(error)) => Err(error.clone()),
+            // `"result":null` reads as absent.
+            (None, None) => Ok(RawValue::NULL),
+            (Some(_), Some(_)) => {
+                return self.corrupt("an answer with a result and an error", line);
+            }
+        };
+        // Results that came before the answer belong before the end of the run.
+        self.announce();
+        self.last = None;
+        if !number.is_some_and(|number| self.connection.answered(number, answer)) {
+            self.warn("an answer to nothing that was asked");
+        }
+    }
+
+    fn call(&mut self, id: &RawValue, message: &Message<'_>) {
+        if serde_json::from_str::<RequestId>(id.get()).is_err() {
+            return self.corrupt("a request with an improper id", id.get().as_bytes());
+        }
+        self.announce();
+        let connection = &self.connection;
+        let params = message.params.unwrap_or(RawValue::NULL);
+        let run_id = run_id_of(params);
+        let on_connection = run_id.as_deref().is_some_and(|id| connection.live_run(id).is_some());
+        let call = ProxyCall {
+            connection: connection.id,
+            runner: connection.runner.clone(),
+            plugin: connection.plugin.get().cloned().unwrap_or_default(),
+            run_id,
+            run_is_on_connection: on_connection,
+            method: message.method.to_string(),
+            params: params.to_owned(),
+        };
+        let id = id.get().to_owned();
+        let mut state = connection.lock();
+        if state.calls.len() >= connection.limits.calls_in_flight_max
+            || state.calls.contains_key(&id)
+        {
+            drop(state);
+            let error = AgentAPIError::new(ErrorCode::RateLimited, "too many calls at once");
+            return connection.send_or_replace(answer_frame(&id, Err(error)));
+        }
+        // Registered under the lock, so that the task cannot be over before it is known.
+        let (shared, key) = (connection.clone(), id.clone());
+        let task = connection.tasks.spawn(async move {
+            let answer = shared.proxy.call(call).await;
+            let wanted = shared.lock().calls.remove(&id).is_some();
+            if wanted {
+                shared.send_or_replace(answer_frame(&id, answer));
+            }
+        });
+        state.calls.insert(key, task);
+    }
+
+    fn give_up(&mut self, params: Option<&RawValue>) {
+        #[derive(Deserialize)]
+        struct GiveUp<'a> {
+            #[serde(borrow)]
+            request_id: &'a RawValue,
+        }
+        let request =
+            params.and_then(|params| serde_json::from_str::<GiveUp<'_>>(params.get()).ok());
+        let call = request
+            .and_then(|request| self.connection.lock().calls.remove(request.request_id.get()));
+        if let Some(call) = call {
+            call.abort();
+        }
+    }
+
+    /// The runner's framing cannot be trusted any more: it is replaced, and whoever the line belonged to ends.
+    fn corrupt(&mut self, what: &str, line: &[u8]) {
+        self.announce();
+        self.last = None;
+        let quote: String = String::from_utf8_lossy(&line[..line.len().min(4 * QUOTE_CHARS)])
+            .chars()
+            .take(QUOTE_CHARS)
+            .collect();
+        let message = format!("runner `{}` wrote {what}: {quote:?}", self.connection.runner);
+        let whose = self.mentioned(line).or_else(|| self.connection.only_live_run());
+        self.connection.fail(whose.as_ref(), &RunEnd::ProtocolError { message: message.clone() });
+        self.connection.replace(message);
+    }
+
+    /// The one run under way whose id stands in the line.
+    fn mentioned(&self, line: &[u8]) -> Option<Arc<Run>> {
+        let in_id = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.:".contains(byte);
+        let words =
+            line.split(|byte| !in_id(byte)).filter_map(|word| std::str::from_utf8(word).ok());
+        let mut found: Option<Arc<Run>> = None;
+        for run in
+            words.filter(|word| !word.is_empty()).filter_map(|word| self.connection.live_run(word))
+        {
+            if found.as_ref().is_some_and(|other| !Arc::ptr_eq(other, &run)) {
+                return None;
+            }
+            found = Some(run);
+        }
+        found
+    }
+
+    fn announce(&mut self) {
+        for run in self.unannounced.drain(..) {
+            run.announce();
+        }
+    }
+
+    fn warn(&mut self, what: &str) {
+        self.dropped += 1;
+        if self.warned_at.is_none_or(|at| at.elapsed() >= WARN_EVERY) {
+            tracing::warn!(
+                runner = &*self.connection.runner,
+                dropped = self.dropped,
+                "the runner sent {what}"
+            );
+            self.warned_at = Some(Instant::now());
+            self.dropped = 0;
+        }
+    }
+}
+
+fn run_id_of(params: &RawValue) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Named {
+        #[serde(default)]
+        run_id: Option<String>,
+    }
+    serde_json::from_str::<Named>(params.get()).ok().and_then(|named| named.run_id)
+}
+
+fn answer_frame(id: &str, answer: Result<Box<RawValue>, AgentAPIError>) -> bytes::Bytes {
+    let frame = match answer {
+        Ok(result) => format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}\n"),
+        Err(error) => {
+            let error = serde_json::to_string(&RpcError::from(error)).unwrap_or_default();
+            format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"error\":{error}}}\n")
+        }
+    };
+    frame.into()
+}

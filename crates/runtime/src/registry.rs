@@ -1,0 +1,285 @@
+//! Which runners there are now: one entry per name of the configuration.
+//!
+//! Invariant: a plugin belongs to one entry at most, and only the newest generation of an entry changes it.
+
+use crate::connection::Connection;
+use crate::handshake::Offer;
+use crate::spec::RunnerSpec;
+use crate::state::{Descriptor, RunnerState, RunnerStatus, Unavailable};
+use greenroom_protocol::RunnerId;
+use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::sync::watch;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+pub(crate) struct Registry {
+    entries: Mutex<Entries>,
+    changes: watch::Sender<u64>,
+}
+
+#[derive(Default)]
+pub(crate) struct Entries {
+    pub(crate) by_name: BTreeMap<String, Entry>,
+    /// Kept while a process is down: a runner is known before it is back.
+    offered: HashMap<RunnerId, Arc<Descriptor>>,
+}
+
+pub(crate) struct Entry {
+    pub(crate) spec: RunnerSpec,
+    /// Other runners' folders, as far as this one's sandbox has to leave them out.
+    pub(crate) hidden: Vec<PathBuf>,
+    pub(crate) generation: u64,
+    pub(crate) stop: CancellationToken,
+    pub(crate) phase: Phase,
+    pub(crate) connection: Option<Arc<Connection>>,
+    pub(crate) pid: Option<u32>,
+    pub(crate) restarts: u64,
+    pub(crate) last_error: Option<String>,
+    pub(crate) isolation: Option<String>,
+    pub(crate) start_warnings: Vec<String>,
+    plugin: Option<String>,
+    version: Option<String>,
+    descriptors: Vec<Arc<Descriptor>>,
+    warnings: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Phase {
+    Starting,
+    Ready,
+    BackingOff { until: Instant },
+    Draining,
+    Stopped,
+    Disconnected,
+}
+
+/// What can be said about a runner id at one moment.
+enum Outlook {
+    Ready(Arc<Descriptor>),
+    /// It may come within the time that is left.
+    Hope(String),
+    None(String),
+}
+
+impl Entry {
+    pub(crate) fn new(spec: RunnerSpec, hidden: Vec<PathBuf>, generation: u64) -> Self {
+        let phase = if spec.command.is_empty() { Phase::Disconnected } else { Phase::Starting };
+        Self {
+            spec,
+            hidden,
+            generation,
+            stop: CancellationToken::new(),
+            phase,
+            connection: None,
+            pid: None,
+            restarts: 0,
+            last_error: None,
+            isolation: None,
+            start_warnings: Vec::new(),
+            plugin: None,
+            version: None,
+            descriptors: Vec::new(),
+            warnings: Vec::new(),
+        }
+    }
+
+    fn state(&self, name: &str) -> RunnerState {
+        RunnerState {
+            name: name.to_owned(),
+            status: match self.phase {
+                Phase::Starting => RunnerStatus::Starting,
+                Phase::Ready => RunnerStatus::Ready,
+                Phase::BackingOff { until } => RunnerStatus::BackingOff {
+                    retry_in_ms: u64::try_from(
+                        until.saturating_duration_since(Instant::now()).as_millis(),
+                    )
+                    .unwrap_or(u64::MAX),
+                },
+                Phase::Draining => RunnerStatus::Draining,
+                Phase::Stopped => RunnerStatus::Stopped,
+                Phase::Disconnected => RunnerStatus::Disconnected,
+            },
+            plugin: self.plugin.clone().or_else(|| self.spec.plugin.clone()),
+            version: self.version.clone(),
+            pid: self.pid,
+            restarts: self.restarts,
+            last_error: self.last_error.clone(),
+            runs_in_flight: self
+                .connection
+                .as_ref()
+                .map_or(0, |connection| *connection.live().borrow()),
+            isolation: self.isolation.clone(),
+            descriptors: self.descriptors.clone(),
+            warnings: self.start_warnings.iter().chain(&self.warnings).cloned().collect(),
+        }
+    }
+
+    /// Whether the plugin is, or may turn out to be, this entry's.
+    fn may_offer(&self, plugin: &str) -> bool {
+        match (&self.spec.plugin, &self.plugin) {
+            (Some(pin), _) => pin == plugin,
+            (None, Some(declared)) => declared == plugin,
+            (None, None) => true,
+        }
+    }
+
+    fn outlook(&self, name: &str, id: &RunnerId, left: Duration) -> Outlook {
+        let error = self.last_error.as_deref().unwrap_or("it has not been ready yet");
+        match self.phase {
+            Phase::Starting => Outlook::Hope(format!("runner `{name}` is starting: {error}")),
+            Phase::Disconnected => Outlook::Hope(format!("runner `{name}` is not connected")),
+            Phase::BackingOff { until } => {
+                let message = format!("runner `{name}` cannot start: {error}");
+                if until > Instant::now() + left {
+                    Outlook::None(message)
+                } else {
+                    Outlook::Hope(message)
+                }
+            }
+            Phase::Ready => match self.warnings.first() {
+                Some(warning) => {
+                    Outlook::None(format!("runner `{name}` does not offer `{id}`: {warning}"))
+                }
+                None => Outlook::None(format!("runner `{name}` does not offer `{id}`")),
+            },
+            Phase::Draining | Phase::Stopped => {
+                Outlook::None(format!("runner `{name}` is stopping"))
+            }
+        }
+    }
+}
+
+impl Registry {
+    pub(crate) fn new() -> Self {
+        Self { entries: Mutex::default(), changes: watch::Sender::new(0) }
+    }
+
+    /// Changes the entries and tells everyone who waits for a change.
+    pub(crate) fn change<R>(&self, change: impl FnOnce(&mut Entries) -> R) -> R {
+        let result = change(&mut self.lock());
+        self.changes.send_modify(|count| *count += 1);
+        result
+    }
+
+    /// Changes one entry, if it is still of this generation.
+    pub(crate) fn update(&self, name: &str, generation: u64, update: impl FnOnce(&mut Entry)) {
+        self.change(|entries| {
+            if let Some(entry) =
+                entries.by_name.get_mut(name).filter(|entry| entry.generation == generation)
+            {
+                update(entry);
+            }
+        });
+    }
+
+    /// Makes a connection the one that gets runs, unless its plugin belongs to another runner.
+    pub(crate) fn publish(
+        &self,
+        generation: u64,
+        connection: &Arc<Connection>,
+        offer: Offer,
+    ) -> Result<(), String> {
+        self.change(|entries| {
+            let plugin = offer.plugin.path();
+            let name = &*connection.runner;
+            let owner = entries.by_name.iter().find(|(other, entry)| {
+                *other != name
+                    && (entry.plugin.as_ref().or(entry.spec.plugin.as_ref()) == Some(&plugin))
+            });
+            if let Some((owner, _)) = owner {
+                return Err(format!("it declares itself `{plugin}`, which is runner `{owner}`"));
+            }
+            let entry =
+                entries.by_name.get_mut(name).filter(|entry| entry.generation == generation);
+            let entry = entry.ok_or("it is no longer configured")?;
+            for warning in &offer.warnings {
+                tracing::warn!(runner = name, "{warning}");
+            }
+            entry.phase = Phase::Ready;
+            entry.connection = Some(connection.clone());
+            entry.plugin = Some(plugin);
+            entry.version = Some(offer.plugin.version);
+            entry.descriptors = offer.descriptors;
+            entry.warnings = offer.warnings;
+            entry.last_error = None;
+            entries.index();
+            Ok(())
+        })
+    }
+
+    pub(crate) fn states(&self) -> Vec<RunnerState> {
+        self.lock().by_name.iter().map(|(name, entry)| entry.state(name)).collect()
+    }
+
+    pub(crate) fn descriptor(&self, id: &RunnerId) -> Option<Arc<Descriptor>> {
+        self.lock().offered.get(id).cloned()
+    }
+
+    /// The connection that serves a runner now.
+    pub(crate) fn connection(&self, id: &RunnerId) -> Result<Arc<Connection>, Unavailable> {
+        let entries = self.lock();
+        let entry = entries.offered.get(id).and_then(|found| entries.by_name.get(&*found.runner));
+        entry.and_then(|entry| entry.connection.clone()).ok_or_else(|| {
+            match entries.outlook(id, Duration::ZERO) {
+                Outlook::Hope(message) | Outlook::None(message) => Unavailable::new(message),
+                Outlook::Ready(_) => Unavailable::new(format!("`{id}` is not ready")),
+            }
+        })
+    }
+
+    /// Waits for a runner that is on its way.
+    pub(crate) async fn ready(
+        &self,
+        id: &RunnerId,
+        wait: Duration,
+    ) -> Result<Arc<Descriptor>, Unavailable> {
+        let mut changes = self.changes.subscribe();
+        let deadline = Instant::now() + wait;
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let outlook = self.lock().outlook(id, left);
+            let message = match outlook {
+                Outlook::Ready(descriptor) => return Ok(descriptor),
+                Outlook::None(message) => return Err(Unavailable::new(message)),
+                Outlook::Hope(message) => message,
+            };
+            // The sender lives as long as this registry.
+            if tokio::time::timeout_at(deadline, changes.changed()).await.is_err() {
+                return Err(Unavailable::new(message));
+            }
+        }
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Entries> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Entries {
+    /// Builds the index anew after entries or their descriptors have changed.
+    pub(crate) fn index(&mut self) {
+        let all = self.by_name.values().flat_map(|entry| &entry.descriptors);
+        self.offered = all.map(|found| (found.manifest.id.clone(), found.clone())).collect();
+    }
+
+    fn outlook(&self, id: &RunnerId, left: Duration) -> Outlook {
+        if let Some(found) = self.offered.get(id)
+            && self.by_name.get(&*found.runner).is_some_and(|entry| entry.connection.is_some())
+        {
+            return Outlook::Ready(found.clone());
+        }
+        let mut none = Outlook::None(format!("no configured runner offers `{id}`"));
+        for (name, entry) in &self.by_name {
+            if entry.may_offer(id.plugin()) {
+                match entry.outlook(name, id, left) {
+                    hope @ Outlook::Hope(_) => return hope,
+                    other => none = other,
+                }
+            }
+        }
+        none
+    }
+}

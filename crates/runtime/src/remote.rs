@@ -1,0 +1,164 @@
+//! Runners on other machines, over any transport that carries one JSON message per frame.
+//!
+//! Invariant: one connection at a time gets the runs of a name; a second is refused while the first lives.
+
+use crate::connection::{Connection, Fate, Parts};
+use crate::handshake;
+use crate::outbox::Outbox;
+use crate::reader::Reader;
+use crate::registry::Phase;
+use crate::run::RunEnd;
+use crate::runtime::Shared;
+use bytes::Bytes;
+use futures_util::{Sink, SinkExt, Stream, StreamExt};
+use std::fmt::Display;
+use std::sync::Arc;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum AttachError {
+    #[error("there is no remote runner `{0}` in the configuration")]
+    Unknown(String),
+    #[error("runner `{0}` is connected already")]
+    Connected(String),
+    #[error("runner `{name}` cannot be used: {reason}")]
+    Refused { name: String, reason: String },
+}
+
+/// Serves a connection until it is over.
+pub(crate) async fn attach<T, R, W>(
+    shared: &Arc<Shared>,
+    name: &str,
+    transport: T,
+) -> Result<(), AttachError>
+where
+    T: Stream<Item = Result<Bytes, R>> + Sink<Bytes, Error = W> + Send + 'static,
+    R: Display + Send,
+    W: Display + Send,
+{
+    let (generation, pin, stop) = claim(shared, name)?;
+    let limits = shared.settings.limits.clone();
+    let parts = Parts {
+        id: shared.next_connection(),
+        runner: name.into(),
+        isolation: "remote".into(),
+        limits: limits.clone(),
+        proxy: shared.proxy.clone(),
+        tasks: shared.tasks.clone(),
+    };
+    let connection = Connection::new(parts, Outbox::new(limits.queue_bytes_max, None));
+    let _release = Release { shared: shared.clone(), connection: connection.clone(), generation };
+    let (mut sink, mut stream) = transport.split();
+    let reading = {
+        let mut reader = Reader::new(connection.clone());
+        async move {
+            while let Some(frame) = stream.next().await {
+                match frame {
+                    Ok(frame) => reader.take_frame(&frame),
+                    Err(error) => return format!("lost its connection: {error}"),
+                }
+                tokio::task::coop::consume_budget().await;
+            }
+            "closed its connection".to_owned()
+        }
+    };
+    let writing = {
+        let connection = connection.clone();
+        async move {
+            while let Some(frame) = connection.outbox.next().await {
+                if let Err(error) = sink.send(frame).await {
+                    return format!("lost its connection: {error}");
+                }
+            }
+            // A peer that is gone needs no farewell.
+            let _ = sink.close().await;
+            "was disconnected".to_owned()
+        }
+    };
+    let serving = async {
+        let offer =
+            handshake::introduce(&connection, pin.as_deref(), &shared.settings.host_version).await;
+        let published =
+            offer.and_then(|offer| shared.registry.publish(generation, &connection, offer));
+        if let Err(reason) = published {
+            return Err(AttachError::Refused { name: name.to_owned(), reason });
+        }
+        until_idle(shared, &connection, generation, &stop).await;
+        Ok(())
+    };
+    let (reason, result) = tokio::select! {
+        reason = reading => (reason, Ok(())),
+        reason = writing => (reason, Ok(())),
+        result = serving => ("was disconnected".to_owned(), result),
+    };
+    connection.close(format!("runner `{name}` {reason}"));
+    result
+}
+
+/// Serves until the connection is to be replaced and its runs have ended, or the runner is removed.
+async fn until_idle(
+    shared: &Shared,
+    connection: &Arc<Connection>,
+    generation: u64,
+    stop: &CancellationToken,
+) {
+    let mut fate = connection.fate();
+    tokio::select! {
+        _ = fate.wait_for(|fate| *fate != Fate::Serving) => {}
+        () = stop.cancelled() => {}
+    }
+    connection.replace("the runner is stopping".to_owned());
+    release(shared, connection, generation);
+    let mut live = connection.live();
+    let drained = timeout(shared.settings.limits.drain_max, live.wait_for(|live| *live == 0)).await;
+    if drained.is_err() {
+        let message =
+            format!("runner `{}` was disconnected before the run had ended", connection.runner);
+        connection.fail(None, &RunEnd::Crashed { message });
+    }
+}
+
+fn claim(
+    shared: &Shared,
+    name: &str,
+) -> Result<(u64, Option<String>, CancellationToken), AttachError> {
+    shared.registry.change(|entries| {
+        let entry = entries.by_name.get_mut(name).filter(|entry| entry.spec.command.is_empty());
+        let entry = entry.ok_or_else(|| AttachError::Unknown(name.to_owned()))?;
+        if entry.phase != Phase::Disconnected {
+            return Err(AttachError::Connected(name.to_owned()));
+        }
+        entry.phase = Phase::Starting;
+        entry.isolation = Some("remote".to_owned());
+        Ok((entry.generation, entry.spec.plugin.clone(), entry.stop.clone()))
+    })
+}
+
+/// Frees the name for the next connection, also when the caller gives up on `attach`.
+struct Release {
+    shared: Arc<Shared>,
+    connection: Arc<Connection>,
+    generation: u64,
+}
+
+impl Drop for Release {
+    fn drop(&mut self) {
+        self.connection.close(format!("runner `{}` was disconnected", self.connection.runner));
+        release(&self.shared, &self.connection, self.generation);
+    }
+}
+
+fn release(shared: &Shared, connection: &Arc<Connection>, generation: u64) {
+    shared.registry.update(&connection.runner, generation, |entry| {
+        let other = entry.connection.as_ref().is_some_and(|current| current.id != connection.id);
+        if !other && entry.phase != Phase::Disconnected {
+            entry.connection = None;
+            entry.phase = Phase::Disconnected;
+            entry.restarts += 1;
+            if let Fate::Replace { reason } | Fate::Gone { reason } = &*connection.fate().borrow() {
+                entry.last_error = Some(reason.clone());
+            }
+        }
+    });
+}

@@ -1,0 +1,173 @@
+//! One run on one connection, seen from the host: its stream of results and its end.
+//!
+//! Invariant: a run ends once; after its end, or once its handle is gone, nothing more is taken in.
+
+use crate::connection::Connection;
+use greenroom_protocol::RawResult;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::Notify;
+
+#[derive(Debug, Clone)]
+pub enum RunEvent {
+    /// Everything that has come since the last call, in order.
+    Results(Vec<RawResult>),
+    /// Nothing follows; asking again gives the same.
+    End(RunEnd),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RunEnd {
+    /// `run_agent` was answered.
+    Finished,
+    /// `run_agent` was answered with a JSON-RPC error.
+    Failed { code: i64, message: String },
+    /// The process or its connection is gone.
+    Crashed { message: String },
+    /// The process wrote something that is not the protocol.
+    ProtocolError { message: String },
+    /// More output than the run may have, or than its reader took in time.
+    Overflow { message: String },
+}
+
+/// The host's hold on a run. Dropping it fences the run: late output is discarded, the runner is told to
+/// stop, and a process that does not stop in time is replaced.
+#[derive(Debug)]
+pub struct RunHandle {
+    run: Arc<Run>,
+    connection: Arc<Connection>,
+}
+
+impl RunHandle {
+    pub(crate) fn new(run: Arc<Run>, connection: Arc<Connection>) -> Self {
+        Self { run, connection }
+    }
+
+    /// Waits for the next results or the end. Nothing is lost when the future is dropped.
+    pub async fn next(&mut self) -> RunEvent {
+        loop {
+            if let Some(event) = self.run.take() {
+                return event;
+            }
+            self.run.news.notified().await;
+        }
+    }
+
+    /// Tells the runner to stop, once, and starts its grace period.
+    pub fn cancel(&self, reason: &str) {
+        if !self.run.cancelled.swap(true, Ordering::Relaxed) {
+            self.connection.cancel(&self.run, reason);
+        }
+    }
+
+    pub fn isolation(&self) -> &str {
+        &self.connection.isolation
+    }
+}
+
+impl Drop for RunHandle {
+    fn drop(&mut self) {
+        if self.run.close() {
+            self.connection.fence(&self.run);
+            self.cancel("abandoned");
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Run {
+    pub(crate) id: String,
+    inbox: Mutex<Inbox>,
+    news: Notify,
+    cancelled: AtomicBool,
+}
+
+#[derive(Debug, Default)]
+struct Inbox {
+    results: Vec<RawResult>,
+    bytes: usize,
+    bytes_total: u64,
+    end: Option<RunEnd>,
+    abandoned: bool,
+    announced: bool,
+}
+
+pub(crate) struct RunLimits {
+    pub(crate) buffer_bytes_max: usize,
+    pub(crate) output_bytes_max: u64,
+}
+
+/// What became of a result that was offered to a run.
+pub(crate) enum Taken {
+    /// The first since the last `announce`: the reader is to be woken.
+    First,
+    More,
+    /// The run is over: the result is dropped.
+    Closed,
+    Overflow(String),
+}
+
+/// What a result costs in memory beside its text.
+const RESULT_OVERHEAD_BYTES: usize = 128;
+
+impl Run {
+    pub(crate) fn new(id: String) -> Self {
+        Self { id, inbox: Mutex::default(), news: Notify::new(), cancelled: AtomicBool::new(false) }
+    }
+
+    /// Takes a result in without waking the reader; `announce` does that once per batch.
+    pub(crate) fn offer(&self, result: RawResult, bytes: usize, limits: &RunLimits) -> Taken {
+        let mut inbox = self.lock();
+        if inbox.end.is_some() || inbox.abandoned {
+            return Taken::Closed;
+        }
+        inbox.bytes += bytes + RESULT_OVERHEAD_BYTES;
+        inbox.bytes_total += bytes as u64;
+        if inbox.bytes > limits.buffer_bytes_max {
+            let max = limits.buffer_bytes_max;
+            return Taken::Overflow(format!("more than {max} bytes of results waited to be read"));
+        }
+        if inbox.bytes_total > limits.output_bytes_max {
+            let max = limits.output_bytes_max;
+            return Taken::Overflow(format!("the run wrote more than {max} bytes of results"));
+        }
+        inbox.results.push(result);
+        if std::mem::replace(&mut inbox.announced, true) { Taken::More } else { Taken::First }
+    }
+
+    pub(crate) fn announce(&self) {
+        self.lock().announced = false;
+        self.news.notify_one();
+    }
+
+    /// Ends the run unless it has ended.
+    pub(crate) fn end(&self, end: RunEnd) {
+        let mut inbox = self.lock();
+        if inbox.end.is_none() {
+            inbox.end = Some(end);
+        }
+        drop(inbox);
+        self.news.notify_one();
+    }
+
+    fn take(&self) -> Option<RunEvent> {
+        let mut inbox = self.lock();
+        if !inbox.results.is_empty() {
+            inbox.bytes = 0;
+            return Some(RunEvent::Results(std::mem::take(&mut inbox.results)));
+        }
+        inbox.end.clone().map(RunEvent::End)
+    }
+
+    /// The handle is gone; says whether the run was still going.
+    fn close(&self) -> bool {
+        let mut inbox = self.lock();
+        inbox.abandoned = true;
+        inbox.results = Vec::new();
+        inbox.end.is_none()
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Inbox> {
+        self.inbox.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

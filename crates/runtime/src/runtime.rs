@@ -1,0 +1,177 @@
+//! The runtime as the host sees it.
+//!
+//! Invariant: a reload touches only the runners that changed, and what it stops finishes its runs first.
+
+use crate::connection::{ConnectionId, Proxy};
+use crate::registry::{Entry, Phase, Registry};
+use crate::remote::{self, AttachError};
+use crate::run::RunHandle;
+use crate::slot::Slot;
+use crate::spec::{RunnerSpec, Settings};
+use crate::state::{Descriptor, RunnerState, Unavailable};
+use crate::supervisor;
+use crate::tasks::Tasks;
+use bytes::Bytes;
+use futures_util::{Sink, Stream};
+use greenroom_protocol::{AgentRunRequest, RunnerId};
+use std::collections::BTreeSet;
+use std::fmt::Display;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+#[derive(Clone)]
+pub struct Runtime(Arc<Shared>);
+
+/// What every part of the runtime needs.
+pub(crate) struct Shared {
+    pub(crate) settings: Settings,
+    pub(crate) proxy: Arc<dyn Proxy>,
+    pub(crate) registry: Registry,
+    pub(crate) tasks: Tasks,
+    numbers: AtomicU64,
+}
+
+impl Shared {
+    pub(crate) fn next_connection(&self) -> ConnectionId {
+        ConnectionId(self.next_number())
+    }
+
+    fn next_number(&self) -> u64 {
+        self.numbers.fetch_add(1, Ordering::Relaxed) + 1
+    }
+}
+
+impl Runtime {
+    pub fn new(settings: Settings, proxy: Arc<dyn Proxy>) -> Self {
+        Self(Arc::new(Shared {
+            settings,
+            proxy,
+            registry: Registry::new(),
+            tasks: Tasks::default(),
+            numbers: AtomicU64::new(0),
+        }))
+    }
+
+    /// Makes these the configured runners: starts new ones, stops removed ones, replaces changed ones.
+    pub async fn apply(&self, specs: Vec<RunnerSpec>) {
+        let shared = &self.0;
+        let names: BTreeSet<String> = specs.iter().map(|spec| spec.name.clone()).collect();
+        let folders: Vec<PathBuf> = specs
+            .iter()
+            .filter(|spec| !spec.command.is_empty())
+            .map(|spec| spec.dir.clone())
+            .collect();
+        let starting = shared.registry.change(|entries| {
+            entries.by_name.retain(|name, entry| {
+                let kept = names.contains(name);
+                if !kept {
+                    entry.stop.cancel();
+                }
+                kept
+            });
+            let mut starting = Vec::new();
+            for spec in specs {
+                let hidden = self.hidden_from(&spec, &folders);
+                let current = entries.by_name.get(&spec.name);
+                if current.is_some_and(|entry| entry.spec == spec && entry.hidden == hidden) {
+                    continue;
+                }
+                if let Some(current) = current {
+                    current.stop.cancel();
+                }
+                let entry = Entry::new(spec.clone(), hidden.clone(), shared.next_number());
+                let (generation, stop) = (entry.generation, entry.stop.clone());
+                entries.by_name.insert(spec.name.clone(), entry);
+                if !spec.command.is_empty() {
+                    starting.push(Slot { shared: shared.clone(), spec, hidden, generation, stop });
+                }
+            }
+            entries.index();
+            starting
+        });
+        for slot in starting {
+            shared.tasks.spawn(slot.keep());
+        }
+    }
+
+    /// Every configured runner, by name.
+    pub fn runners(&self) -> Vec<RunnerState> {
+        self.0.registry.states()
+    }
+
+    /// What is known of a runner, also while its process is down.
+    pub fn descriptor(&self, id: &RunnerId) -> Option<Arc<Descriptor>> {
+        self.0.registry.descriptor(id)
+    }
+
+    /// Waits for a runner that is on its way; fails at once where none can come in time.
+    pub async fn ready(
+        &self,
+        id: &RunnerId,
+        wait: Duration,
+    ) -> Result<Arc<Descriptor>, Unavailable> {
+        self.0.registry.ready(id, wait).await
+    }
+
+    /// Gives a run to its runner. The caller has committed it.
+    pub async fn start_run(&self, request: AgentRunRequest) -> Result<RunHandle, Unavailable> {
+        self.0.registry.connection(&request.runner_id)?.start_run(&request)
+    }
+
+    /// Serves a remote runner; returns when its connection is over.
+    pub async fn attach<T, R, W>(&self, name: &str, transport: T) -> Result<(), AttachError>
+    where
+        T: Stream<Item = Result<Bytes, R>> + Sink<Bytes, Error = W> + Send + 'static,
+        R: Display + Send,
+        W: Display + Send,
+    {
+        remote::attach(&self.0, name, transport).await
+    }
+
+    /// Stops every runner: runs may end within `grace`, then processes are asked, told and killed.
+    pub async fn shutdown(&self, grace: Duration) {
+        let shared = &self.0;
+        let connections = shared.registry.change(|entries| {
+            let stopped = entries.by_name.values_mut().map(|entry| {
+                entry.phase = Phase::Draining;
+                entry.stop.cancel();
+                entry.connection.take()
+            });
+            stopped.flatten().collect::<Vec<_>>()
+        });
+        let idle = futures_util::future::join_all(connections.iter().map(|connection| async {
+            let mut live = connection.live();
+            // A connection that is gone has no runs either.
+            let _ = live.wait_for(|live| *live == 0).await;
+        }));
+        if tokio::time::timeout(grace, idle).await.is_err() {
+            for connection in &connections {
+                let message = format!("runner `{}` was stopped with the host", connection.runner);
+                connection.fail(None, &crate::run::RunEnd::Crashed { message });
+            }
+        }
+        // Each step of stopping a process is bounded; dropping the sockets ends what is still there.
+        let steps = shared.settings.limits.stop_step * 4;
+        if !shared.tasks.finish(steps).await {
+            tracing::warn!("a runner process did not end in time");
+        }
+    }
+
+    /// Hidden folders of the host, and other runners' folders as far as this one could reach them.
+    fn hidden_from(&self, spec: &RunnerSpec, folders: &[PathBuf]) -> Vec<PathBuf> {
+        let dir = supervisor::resolve(&spec.dir);
+        let mut reach: Vec<PathBuf> = supervisor::SYSTEM.iter().map(PathBuf::from).collect();
+        reach.extend(spec.paths.iter().map(|path| supervisor::resolve(path)));
+        reach.extend(
+            spec.command.iter().skip(1).filter_map(|word| supervisor::script_folder(&dir, word)),
+        );
+        reach.push(dir.clone());
+        let is_own = |folder: &PathBuf| *folder == dir || spec.paths.contains(folder);
+        let others = folders.iter().map(|folder| supervisor::resolve(folder));
+        let others = others.filter(|folder| !is_own(folder));
+        let reached = others.filter(|folder| reach.iter().any(|path| folder.starts_with(path)));
+        self.0.settings.hidden.iter().cloned().chain(reached).collect()
+    }
+}

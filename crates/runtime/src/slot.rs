@@ -1,0 +1,273 @@
+//! Keeps one configured runner alive: start, serve, replace, back off, until it is told to stop.
+//!
+//! Invariant: at most one process of a runner gets new runs, at most `draining_max` older ones finish
+//! theirs, and failed starts come further and further apart.
+
+use crate::connection::{Connection, Fate, Parts};
+use crate::handshake;
+use crate::outbox::Outbox;
+use crate::process::{Control, Place, Process, Reports};
+use crate::reader::Reader;
+use crate::registry::Phase;
+use crate::run::RunEnd;
+use crate::runtime::Shared;
+use crate::spec::{Limits, RunnerSpec};
+use crate::stderr::{self, LastLine};
+use greenroom_protocol::wire::method;
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::unix::pipe;
+use tokio::time::{Instant, timeout};
+use tokio_util::sync::CancellationToken;
+
+/// After the end of stdout or of the process, how long the other may take to be told.
+const LAST_WORDS: Duration = Duration::from_millis(500);
+
+/// One generation of one configured runner.
+pub(crate) struct Slot {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) spec: RunnerSpec,
+    pub(crate) hidden: Vec<PathBuf>,
+    pub(crate) generation: u64,
+    pub(crate) stop: CancellationToken,
+}
+
+/// A process that serves.
+struct Serving {
+    connection: Arc<Connection>,
+    control: Arc<Control>,
+}
+
+impl Slot {
+    pub(crate) async fn keep(self) {
+        let limits = self.shared.settings.limits.clone();
+        let mut failures = 0_u32;
+        let mut draining: VecDeque<CancellationToken> = VecDeque::new();
+        while !self.stop.is_cancelled() {
+            self.update(|entry| entry.phase = Phase::Starting);
+            let started = tokio::select! {
+                started = self.start() => started,
+                () = self.stop.cancelled() => break,
+            };
+            let error = match started {
+                Err(error) => error,
+                Ok(serving) => {
+                    let since = Instant::now();
+                    let fate = self.serve(&serving).await;
+                    if since.elapsed() >= limits.healthy_after {
+                        failures = 0;
+                    }
+                    let now = CancellationToken::new();
+                    draining.push_back(now.clone());
+                    if draining.len() > limits.draining_max
+                        && let Some(oldest) = draining.pop_front()
+                    {
+                        oldest.cancel();
+                    }
+                    self.shared.tasks.spawn(retire(serving, limits.clone(), now));
+                    match fate {
+                        Some(reason) => reason,
+                        None => break,
+                    }
+                }
+            };
+            failures += 1;
+            self.back_off(error, failures, &limits).await;
+        }
+        self.update(|entry| entry.phase = Phase::Stopped);
+    }
+
+    /// Until the connection gets no more runs; nothing when it is because this slot stops.
+    async fn serve(&self, serving: &Serving) -> Option<String> {
+        let mut fate = serving.connection.fate();
+        let reason = tokio::select! {
+            Ok(fate) = fate.wait_for(|fate| *fate != Fate::Serving) => match &*fate {
+                Fate::Replace { reason } | Fate::Gone { reason } => Some(reason.clone()),
+                Fate::Serving => None,
+            },
+            () = self.stop.cancelled() => None,
+        };
+        self.update(|entry| {
+            entry.connection = None;
+            entry.pid = None;
+            entry.phase = Phase::Draining;
+        });
+        serving
+            .connection
+            .replace(reason.clone().unwrap_or_else(|| "the runner is stopping".to_owned()));
+        reason
+    }
+
+    async fn back_off(&self, error: String, failures: u32, limits: &Limits) {
+        let factor = 2_u32.saturating_pow(failures.saturating_sub(1).min(20));
+        let delay = limits.backoff_min.saturating_mul(factor).min(limits.backoff_max);
+        tracing::warn!(runner = %self.spec.name, %error, retry_ms = delay.as_millis() as u64, "a runner process failed");
+        let until = Instant::now() + delay;
+        self.update(|entry| {
+            entry.phase = Phase::BackingOff { until };
+            entry.last_error = Some(error);
+            entry.restarts += 1;
+        });
+        tokio::select! {
+            () = tokio::time::sleep_until(until) => {}
+            () = self.stop.cancelled() => {}
+        }
+    }
+
+    async fn start(&self) -> Result<Serving, String> {
+        let shared = &self.shared;
+        let (settings, id) = (&shared.settings, shared.next_connection());
+        let place = Place::new(&settings.run_dir, &self.spec.name, id.0);
+        let process = Process::start(&self.spec, settings, &self.hidden, place);
+        let process = timeout(settings.limits.start_timeout, process)
+            .await
+            .map_err(|_| "the supervisor was not ready in time".to_owned())??;
+        let parts = Parts {
+            id,
+            runner: self.spec.name.as_str().into(),
+            isolation: process.isolation.as_str().into(),
+            limits: settings.limits.clone(),
+            proxy: shared.proxy.clone(),
+            tasks: shared.tasks.clone(),
+        };
+        let outbox = Outbox::new(settings.limits.queue_bytes_max, Some(process.stdin));
+        let connection = Connection::new(parts, outbox);
+        self.update(|entry| {
+            entry.pid = Some(process.pid);
+            entry.isolation = Some(process.isolation.clone());
+            entry.start_warnings = process.warnings.clone();
+        });
+        let control = Arc::new(process.control);
+        let serving = Serving { connection: connection.clone(), control: control.clone() };
+        let attended = Attended {
+            serving: Serving { connection: connection.clone(), control },
+            reports: process.reports,
+        };
+        shared.tasks.spawn(attended.attend(process.stdout, process.stderr));
+        shared.tasks.spawn(write(connection.clone()));
+        // Until it is published, giving up on a start must not leave the process behind.
+        let guard = KillOnDrop(Some(serving.control.clone()));
+        let offer =
+            handshake::introduce(&connection, self.spec.plugin.as_deref(), &settings.host_version)
+                .await;
+        match offer.and_then(|offer| shared.registry.publish(self.generation, &connection, offer)) {
+            Ok(()) => {
+                guard.disarm();
+                Ok(serving)
+            }
+            Err(error) => {
+                drop(guard);
+                // The end of the process may explain more than the failed call does.
+                let mut fate = connection.fate();
+                let gone = fate.wait_for(|fate| matches!(fate, Fate::Gone { .. }));
+                let _ = timeout(LAST_WORDS, gone).await;
+                Err(format!("runner `{}` cannot be used: {error}", self.spec.name))
+            }
+        }
+    }
+
+    fn update(&self, update: impl FnOnce(&mut crate::registry::Entry)) {
+        self.shared.registry.update(&self.spec.name, self.generation, update);
+    }
+}
+
+struct KillOnDrop(Option<Arc<Control>>);
+
+impl KillOnDrop {
+    fn disarm(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for KillOnDrop {
+    fn drop(&mut self) {
+        if let Some(control) = &self.0 {
+            control.kill();
+        }
+    }
+}
+
+/// A process and everything that listens to it.
+struct Attended {
+    serving: Serving,
+    reports: Reports,
+}
+
+impl Attended {
+    /// Listens until the process is over, then ends what was under way and clears up.
+    async fn attend(mut self, stdout: pipe::Receiver, stderr_pipe: pipe::Receiver) {
+        let connection = self.serving.connection.clone();
+        let last = LastLine::default();
+        let mut log = std::pin::pin!(stderr::log(
+            connection.runner.clone(),
+            stderr_pipe,
+            connection.limits.clone(),
+            last.clone()
+        ));
+        let mut read = std::pin::pin!(Reader::new(connection.clone()).read_pipe(stdout));
+        let mut logged = false;
+        let message = loop {
+            tokio::select! {
+                () = &mut log, if !logged => logged = true,
+                () = &mut read => {
+                    break timeout(LAST_WORDS, self.reports.ended())
+                        .await
+                        .unwrap_or_else(|_| "closed its standard output".to_owned());
+                }
+                message = self.reports.ended() => {
+                    // What was written before the end still counts.
+                    let _ = timeout(LAST_WORDS, &mut read).await;
+                    break message;
+                }
+            }
+        };
+        self.serving.control.kill();
+        if !logged {
+            let _ = timeout(LAST_WORDS, &mut log).await;
+        }
+        let said = Some(last.get()).filter(|line| !line.is_empty());
+        let said = said.map(|line| format!(": {line}")).unwrap_or_default();
+        connection.close(format!("runner `{}` {message}{said}", connection.runner));
+        self.reports.gone().await;
+    }
+}
+
+async fn write(connection: Arc<Connection>) {
+    if let Err(error) = connection.outbox.write_queued().await {
+        connection.replace(format!("runner `{}` is not listening: {error}", connection.runner));
+    }
+}
+
+/// Lets the last runs of a process end, then ends the process, step by step.
+async fn retire(serving: Serving, limits: Limits, now: CancellationToken) {
+    let Serving { connection, control } = serving;
+    let mut live = connection.live();
+    tokio::select! {
+        _ = timeout(limits.drain_max, live.wait_for(|live| *live == 0)) => {}
+        () = now.cancelled() => {}
+    }
+    let message = format!("runner `{}` was replaced before the run had ended", connection.runner);
+    connection.fail(None, &RunEnd::Crashed { message });
+    let mut fate = connection.fate();
+    let mut gone = std::pin::pin!(fate.wait_for(|fate| matches!(fate, Fate::Gone { .. })));
+    let step = limits.stop_step;
+    let asked = async {
+        let nothing = serde_json::json!({});
+        // Whether it agrees or not, its input ends next.
+        let _ = timeout(step, connection.request(method::SHUTDOWN, &nothing)).await;
+        connection.outbox.close();
+    };
+    tokio::select! {
+        _ = &mut gone => return,
+        () = asked => {}
+    }
+    if timeout(step, &mut gone).await.is_ok() {
+        return;
+    }
+    control.terminate();
+    if timeout(step, &mut gone).await.is_err() {
+        control.kill();
+    }
+}

@@ -1,0 +1,110 @@
+//! What the runtime is told: runners of the configuration, where things are, and every limit.
+//!
+//! Invariant: every bound of this crate is a field of `Limits`, with its default here.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// One `[runners.NAME]`. Two equal specs need no restart.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunnerSpec {
+    pub name: String,
+    /// Empty for a remote runner, which connects by WebSocket.
+    pub command: Vec<String>,
+    pub dir: PathBuf,
+    pub env: BTreeMap<String, String>,
+    /// `author/name`: what the process must declare itself to be.
+    pub plugin: Option<String>,
+    pub sandbox: bool,
+    /// Readable and writable beside `dir`.
+    pub paths: Vec<PathBuf>,
+    /// Cap on the processes of the tree.
+    pub processes: u32,
+    /// Cap on the resident memory of the tree.
+    pub memory_mb: u64,
+}
+
+impl Default for RunnerSpec {
+    fn default() -> Self {
+        Self {
+            name: String::new(),
+            command: Vec::new(),
+            dir: PathBuf::new(),
+            env: BTreeMap::new(),
+            plugin: None,
+            sandbox: true,
+            paths: Vec::new(),
+            processes: 64,
+            memory_mb: 2048,
+        }
+    }
+}
+
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The command that runs `supervisor::main`, e.g. the own binary and `supervise`.
+    pub supervisor: Vec<String>,
+    /// Lock files and private folders of runner processes.
+    pub run_dir: PathBuf,
+    /// Kept from every sandboxed runner: the data folder, the configuration.
+    pub hidden: Vec<PathBuf>,
+    pub host_version: String,
+    pub limits: Limits,
+}
+
+#[derive(Debug, Clone)]
+pub struct Limits {
+    /// A longer line is discarded as it comes and counts as corrupt.
+    pub line_bytes_max: usize,
+    /// Results of one run that wait for its reader.
+    pub run_buffer_bytes_max: usize,
+    /// Results of one run altogether.
+    pub run_output_bytes_max: u64,
+    pub runs_in_flight_max: usize,
+    pub calls_in_flight_max: usize,
+    /// What waits for a runner to read its input.
+    pub queue_bytes_max: usize,
+    pub stderr_lines_per_s: u32,
+    pub stderr_lines_burst: u32,
+    pub stderr_line_bytes_max: usize,
+    /// From the start of a process to its manifests.
+    pub start_timeout: Duration,
+    /// From a cancel to the answer of `run_agent`; then the process is replaced.
+    pub cancel_grace: Duration,
+    /// How long a replaced process may finish its other runs.
+    pub drain_max: Duration,
+    /// Replaced processes of one runner that may live on at once.
+    pub draining_max: usize,
+    /// Each step of stopping a process: `shutdown`, end of input, SIGTERM.
+    pub stop_step: Duration,
+    pub backoff_min: Duration,
+    pub backoff_max: Duration,
+    /// A process that served this long starts the back-off anew.
+    pub healthy_after: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        const MIB: usize = 1024 * 1024;
+        Self {
+            line_bytes_max: 8 * MIB,
+            run_buffer_bytes_max: 32 * MIB,
+            run_output_bytes_max: 256 * MIB as u64,
+            runs_in_flight_max: 20_000,
+            calls_in_flight_max: 1024,
+            queue_bytes_max: 64 * MIB,
+            stderr_lines_per_s: 100,
+            stderr_lines_burst: 1000,
+            stderr_line_bytes_max: 4096,
+            start_timeout: Duration::from_secs(10),
+            cancel_grace: Duration::from_secs(5),
+            drain_max: Duration::from_secs(60),
+            draining_max: 4,
+            stop_step: Duration::from_secs(1),
+            backoff_min: Duration::from_millis(100),
+            backoff_max: Duration::from_secs(30),
+            healthy_after: Duration::from_secs(60),
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! The supervisor: a small process between the host and one runner process.
+//!
+//! Invariant: when it ends, no process of the runner's tree is left. It ends when the runner ends, when the
+//! tree breaks a cap, and when the host is gone for whatever reason (its end of the control socket closes).
+//!
+//! Descriptors at its start: 0 is the control socket, 1 the locked file that tells a later host it is still
+//! here, 2 the runner's stderr. The runner's stdin and stdout arrive over the control socket with the job.
+
+mod control;
+mod interpreter;
+pub(crate) mod job;
+mod sandbox;
+mod stage;
+mod tree;
+mod watch;
+
+use job::{Job, Report};
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+pub(crate) use sandbox::{SYSTEM, isolation_available, resolve, script_folder};
+
+/// The argument that marks the second stage, the process which becomes the runner.
+const EXEC_STAGE: &str = "--exec-stage";
+
+/// Runs the supervisor (or its second stage) with the arguments after `Settings::supervisor`.
+pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let args: Vec<OsString> = args.into_iter().collect();
+    match args.as_slice() {
+        [stage, descriptor] if stage == EXEC_STAGE => stage::main(descriptor),
+        _ => supervise(),
+    }
+}
+
+fn supervise() -> ExitCode {
+    crate::make_undumpable();
+    let (job, stdio) = match control::receive_job() {
+        Ok(received) => received,
+        // Without a job there is nothing to supervise: the host went away between two steps.
+        Err(_) => return ExitCode::FAILURE,
+    };
+    let ended = run(&job, stdio).unwrap_or_else(|message| Report::Failed { message });
+    control::send(&ended);
+    for leftover in [&job.private, &job.lock] {
+        let _ = if leftover.is_dir() {
+            std::fs::remove_dir_all(leftover)
+        } else {
+            std::fs::remove_file(leftover)
+        };
+    }
+    ExitCode::SUCCESS
+}
+
+fn run(job: &Job, stdio: control::Stdio) -> Result<Report, String> {
+    rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
+        .map_err(|error| format!("cannot become the reaper of the runner's tree: {error}"))?;
+    let plan = sandbox::plan(job)?;
+    let runner = stage::spawn(job, &plan, stdio)?;
+    control::send(&Report::Started {
+        pid: runner.as_raw_pid().unsigned_abs(),
+        isolation: plan.isolation,
+        warnings: plan.warnings,
+    });
+    let message = watch::until_over(job, runner);
+    tree::kill();
+    Ok(Report::Ended { message })
+}

@@ -1,0 +1,38 @@
+//! What the host and a supervisor say to each other: one JSON line each way over the control socket.
+//!
+//! Invariant: secrets of the runner's environment travel here only, never in arguments.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// One runner process to start, from the host.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Job {
+    pub(crate) command: Vec<String>,
+    pub(crate) dir: PathBuf,
+    pub(crate) env: BTreeMap<String, String>,
+    pub(crate) sandbox: bool,
+    pub(crate) paths: Vec<PathBuf>,
+    pub(crate) hidden: Vec<PathBuf>,
+    pub(crate) processes: u32,
+    pub(crate) memory_mb: u64,
+    /// Holds `home` and `tmp`; removed at the end.
+    pub(crate) private: PathBuf,
+    /// The file behind descriptor 1; removed at the end.
+    pub(crate) lock: PathBuf,
+    /// The arguments that make this binary a supervisor, without the program.
+    pub(crate) supervisor_args: Vec<String>,
+}
+
+/// What became of it, from the supervisor.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Report {
+    Started { pid: u32, isolation: String, warnings: Vec<String> },
+    Failed { message: String },
+    Ended { message: String },
+}
+
+/// Sent by the host as one byte: ask every process of the tree to end.
+pub(crate) const TERMINATE: u8 = b't';

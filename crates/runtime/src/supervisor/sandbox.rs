@@ -1,0 +1,239 @@
+//! Decides what a runner may see of the file system, and enforces it with Landlock.
+//!
+//! Invariant: a hidden folder is never beneath a path that is allowed. Where an allowed folder contains
+//! one, the entries around it are allowed one by one instead of the folder.
+
+use super::interpreter;
+use super::job::Job;
+use landlock::{
+    ABI, Access, AccessFs, BitFlags, CompatLevel, Compatible, LandlockStatus, Ruleset, RulesetAttr,
+    RulesetCreatedAttr, RulesetStatus, Scope, path_beneath_rules,
+};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+/// The rights we know and have tested; an older kernel enforces the part it knows.
+const RIGHTS: ABI = ABI::V6;
+
+/// Where programs and their libraries are, readable for every runner.
+pub(crate) const SYSTEM: [&str; 12] = [
+    "/usr",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/bin",
+    "/sbin",
+    "/etc",
+    "/opt",
+    "/nix/store",
+    "/run/systemd/resolve",
+    "/sys/fs/cgroup",
+    "/sys/devices/system/cpu",
+];
+const DEVICES: [&str; 6] =
+    ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"];
+const PROC_FILES: [&str; 17] = [
+    "cpuinfo",
+    "filesystems",
+    "loadavg",
+    "meminfo",
+    "stat",
+    "uptime",
+    "version",
+    "sys/kernel/cap_last_cap",
+    "sys/kernel/hostname",
+    "sys/kernel/osrelease",
+    "sys/kernel/ostype",
+    "sys/kernel/pid_max",
+    "sys/kernel/random",
+    "sys/kernel/threads-max",
+    "sys/kernel/version",
+    "sys/net/core/somaxconn",
+    "sys/vm/overcommit_memory",
+];
+const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+/// Folders that hold much more than one script's neighbours.
+const BROAD: [&str; 7] = ["/", "/home", "/root", "/tmp", "/var", "/var/tmp", "/srv"];
+
+/// Everything the second stage needs to become the runner.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Plan {
+    pub(super) program: PathBuf,
+    pub(super) args: Vec<String>,
+    pub(super) dir: PathBuf,
+    pub(super) env: BTreeMap<String, String>,
+    pub(super) restrict: bool,
+    read: BTreeSet<PathBuf>,
+    write: BTreeSet<PathBuf>,
+    #[serde(skip)]
+    pub(super) isolation: String,
+    #[serde(skip)]
+    pub(super) warnings: Vec<String>,
+}
+
+pub(super) fn plan(job: &Job) -> Result<Plan, String> {
+    let dir = std::fs::canonicalize(&job.dir).map_err(|error| {
+        format!("cannot enter the runner's folder `{}`: {error}", job.dir.display())
+    })?;
+    let (command, args) = job.command.split_first().ok_or("the runner has no command")?;
+    let inherited = std::env::var_os("PATH").and_then(|path| path.into_string().ok());
+    let search = job.env.get("PATH").cloned().or(inherited).unwrap_or_else(|| PATH.to_owned());
+    let found = interpreter::find(command, &dir, &search)?;
+    let mut plan = Plan {
+        program: found.program,
+        args: args.to_vec(),
+        env: environment(job, &found.search)?,
+        restrict: job.sandbox,
+        read: BTreeSet::new(),
+        write: BTreeSet::new(),
+        isolation: if job.sandbox { isolation_available() } else { "off".to_owned() },
+        warnings: Vec::new(),
+        dir,
+    };
+    if plan.restrict {
+        allow(job, &mut plan, found.read)?;
+    }
+    Ok(plan)
+}
+
+/// What `doctor` says: which Landlock the kernel enforces, e.g. `landlock:7`, or `unavailable`.
+pub(crate) fn isolation_available() -> String {
+    // Landlock binds the calling thread only, so a thread that ends at once can ask by trying.
+    let asked = std::thread::spawn(|| {
+        let ruleset = Ruleset::default().handle_access(AccessFs::Execute)?.create()?;
+        Ok::<_, landlock::RulesetError>(ruleset.restrict_self()?.landlock)
+    });
+    match asked.join() {
+        Ok(Ok(LandlockStatus::Available { effective_abi, kernel_abi })) => {
+            format!("landlock:{}", kernel_abi.unwrap_or(effective_abi as i32))
+        }
+        _ => "unavailable".to_owned(),
+    }
+}
+
+/// Restricts this process for good.
+pub(super) fn enforce(plan: &Plan) -> Result<(), String> {
+    let read = AccessFs::from_read(RIGHTS);
+    let device: BitFlags<AccessFs> = AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::IoctlDev;
+    // Under its number: `/proc/self` is a link that means someone else to every process.
+    let own = format!("/proc/{}", std::process::id());
+    let proc = PROC_FILES.iter().map(|file| format!("/proc/{file}"));
+    let enforced = Ruleset::default()
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(AccessFs::from_all(RIGHTS))
+        .and_then(|ruleset| ruleset.scope(Scope::from_all(RIGHTS)))
+        .and_then(|ruleset| ruleset.create())
+        .and_then(|ruleset| ruleset.add_rules(path_beneath_rules(&plan.read, read)))
+        .and_then(|ruleset| {
+            ruleset.add_rules(path_beneath_rules(&plan.write, AccessFs::from_all(RIGHTS)))
+        })
+        .and_then(|ruleset| ruleset.add_rules(path_beneath_rules(DEVICES, device)))
+        .and_then(|ruleset| {
+            let readable = AccessFs::ReadFile | AccessFs::ReadDir;
+            ruleset.add_rules(path_beneath_rules(proc.chain([own]), readable))
+        })
+        .and_then(|ruleset| ruleset.restrict_self())
+        .map_err(|error| format!("cannot enter the sandbox: {error}"))?;
+    match (enforced.ruleset, enforced.landlock) {
+        (RulesetStatus::NotEnforced, LandlockStatus::Available { .. }) => {
+            Err("the kernel did not enforce the sandbox".to_owned())
+        }
+        _ => Ok(()),
+    }
+}
+
+fn environment(job: &Job, search: &BTreeSet<PathBuf>) -> Result<BTreeMap<String, String>, String> {
+    let mut env = BTreeMap::from([("LANG".to_owned(), "C.UTF-8".to_owned())]);
+    for (name, folder) in [("HOME", "home"), ("TMPDIR", "tmp")] {
+        let path = job.private.join(folder);
+        std::fs::create_dir_all(&path)
+            .map_err(|error| format!("cannot create `{}`: {error}", path.display()))?;
+        env.insert(name.to_owned(), path.to_string_lossy().into_owned());
+    }
+    let found = search.iter().map(|folder| folder.to_string_lossy().into_owned());
+    let path: Vec<String> = found.chain([PATH.to_owned()]).collect();
+    env.insert("PATH".to_owned(), path.join(":"));
+    env.extend(job.env.clone());
+    Ok(env)
+}
+
+fn allow(job: &Job, plan: &mut Plan, interpreters: BTreeSet<PathBuf>) -> Result<(), String> {
+    let hidden: Vec<PathBuf> = job.hidden.iter().map(|path| resolve(path)).collect();
+    let scripts = job.command[1..].iter().filter_map(|argument| script_folder(&plan.dir, argument));
+    let read = SYSTEM.iter().map(PathBuf::from).chain(interpreters).chain(scripts);
+    for path in read {
+        plan.read.extend(without_hidden(&resolve(&path), &hidden));
+    }
+    for path in std::iter::once(&job.dir).chain(&job.paths) {
+        let path = resolve(path);
+        if hidden.contains(&path) {
+            return Err(format!(
+                "`{}` is kept from runners: give this one a folder of its own",
+                path.display()
+            ));
+        }
+        if !path.exists() {
+            plan.warnings.push(format!("`{}` of `paths` does not exist", path.display()));
+        }
+        let allowed = without_hidden(&path, &hidden);
+        if !allowed.contains(&path) && path.exists() {
+            plan.warnings.push(format!(
+                "`{}` contains folders that are kept from runners: it cannot be listed or added to as a whole, only its present entries are open",
+                path.display()
+            ));
+        }
+        plan.write.extend(allowed);
+    }
+    plan.write.insert(resolve(&job.private));
+    Ok(())
+}
+
+/// The folder of a script named in the command, or the script alone where the folder is a common one.
+pub(crate) fn script_folder(dir: &Path, argument: &str) -> Option<PathBuf> {
+    let file = std::fs::canonicalize(dir.join(argument)).ok().filter(|file| file.is_file())?;
+    let folder = file.parent()?;
+    let is_home = folder.parent() == Some(Path::new("/home"));
+    let is_broad = is_home || BROAD.iter().any(|broad| folder == Path::new(broad));
+    Some(if is_broad { file } else { folder.to_owned() })
+}
+
+/// The path itself, or, where something hidden lies beneath it, the entries around that.
+fn without_hidden(path: &Path, hidden: &[PathBuf]) -> Vec<PathBuf> {
+    if hidden.iter().any(|secret| path == secret) {
+        return Vec::new();
+    }
+    if !hidden.iter().any(|secret| secret.starts_with(path)) {
+        return vec![path.to_owned()];
+    }
+    let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
+    // A link is followed when it is used, and its target needs its own permission.
+    let entries = entries.filter(|entry| entry.file_type().is_ok_and(|kind| !kind.is_symlink()));
+    entries.flat_map(|entry| without_hidden(&entry.path(), hidden)).collect()
+}
+
+/// Symbolic links resolved as far as the path exists.
+pub(crate) fn resolve(path: &Path) -> PathBuf {
+    std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without_hidden;
+    use std::fs::create_dir_all;
+
+    #[test]
+    fn a_folder_around_a_hidden_one_is_allowed_entry_by_entry() {
+        let root = tempfile::tempdir().unwrap();
+        let path = |name: &str| root.path().join(name);
+        for name in ["data/run", "other/a", "other/b", "own"] {
+            create_dir_all(path(name)).unwrap();
+        }
+        let hidden = [path("data"), path("other/b")];
+        let mut allowed = without_hidden(root.path(), &hidden);
+        allowed.sort();
+        assert_eq!(allowed, [path("other/a"), path("own")]);
+        assert_eq!(without_hidden(&path("own"), &hidden), [path("own")]);
+        assert_eq!(without_hidden(&path("data/run"), &hidden), [path("data/run")]);
+    }
+}

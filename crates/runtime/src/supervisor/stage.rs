@@ -1,0 +1,121 @@
+//! The second stage: the process that restricts itself and then becomes the runner.
+//!
+//! Invariant: from `exec` on the runner has its own session, only descriptors 0, 1 and 2, only the
+//! environment of its job, and the sandbox of its plan.
+
+use super::EXEC_STAGE;
+use super::control::Stdio;
+use super::job::Job;
+use super::sandbox::{self, Plan};
+use rustix::fs::MemfdFlags;
+use rustix::io::FdFlags;
+use rustix::process::{Pid, Resource, Rlimit, Signal};
+use std::ffi::OsStr;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::unix::process::CommandExt;
+use std::process::{Command, ExitCode};
+
+/// Open files of a runner: enough for a busy one, few enough that closing them all stays cheap.
+const OPEN_FILES_MAX: u64 = 16_384;
+
+/// Starts the second stage and hands it the plan in a nameless file.
+pub(super) fn spawn(job: &Job, plan: &Plan, stdio: Stdio) -> Result<Pid, String> {
+    let text =
+        serde_json::to_vec(plan).map_err(|error| format!("cannot write the plan: {error}"))?;
+    // Inherited on purpose; this process has one thread, so no other child can get hold of it.
+    let file = rustix::fs::memfd_create("plan", MemfdFlags::empty())
+        .map_err(|error| format!("cannot hand over the plan: {error}"))?;
+    write_all(&file, &text).map_err(|error| format!("cannot hand over the plan: {error}"))?;
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the supervisor starts the runner: this is the place"
+    )]
+    let mut command = Command::new("/proc/self/exe");
+    let child = command
+        .args(&job.supervisor_args)
+        .arg(EXEC_STAGE)
+        .arg(file.as_raw_fd().to_string())
+        .env_clear()
+        .stdin(stdio.stdin)
+        .stdout(stdio.stdout)
+        .spawn()
+        .map_err(|error| format!("cannot start a process: {error}"))?;
+    // Reaped by `tree`, together with everything else that ends below this process.
+    i32::try_from(child.id())
+        .ok()
+        .and_then(Pid::from_raw)
+        .ok_or_else(|| "the kernel gave no process id".to_owned())
+}
+
+/// Becomes the runner, or says on stderr (which is the runner's log) why it cannot.
+pub(super) fn main(descriptor: &OsStr) -> ExitCode {
+    let message = match become_runner(descriptor) {
+        Ok(never) => match never {},
+        Err(message) => message,
+    };
+    let _ = write_all(&std::io::stderr(), format!("{message}\n").as_bytes());
+    ExitCode::from(126)
+}
+
+fn become_runner(descriptor: &OsStr) -> Result<std::convert::Infallible, String> {
+    let plan = std::fs::read(std::path::Path::new("/proc/self/fd").join(descriptor))
+        .map_err(|error| format!("cannot read the plan: {error}"))?;
+    let plan: Plan =
+        serde_json::from_slice(&plan).map_err(|error| format!("cannot read the plan: {error}"))?;
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
+        .map_err(|error| format!("cannot follow the supervisor: {error}"))?;
+    rustix::process::setsid().map_err(|error| format!("cannot start a session: {error}"))?;
+    limit_resources();
+    close_descriptors_at_exec()?;
+    std::env::set_current_dir(&plan.dir)
+        .map_err(|error| format!("cannot enter `{}`: {error}", plan.dir.display()))?;
+    if plan.restrict {
+        sandbox::enforce(&plan)?;
+    }
+    #[expect(clippy::disallowed_methods, reason = "this process becomes the runner here")]
+    let mut command = Command::new(&plan.program);
+    let error = command.args(&plan.args).env_clear().envs(&plan.env).exec();
+    Err(format!("cannot execute `{}`: {error}", plan.program.display()))
+}
+
+/// Best effort: a limit that cannot be set is not a reason to refuse the runner.
+fn limit_resources() {
+    let _ =
+        rustix::process::setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) });
+    let hard = rustix::process::getrlimit(Resource::Nofile).maximum.unwrap_or(OPEN_FILES_MAX);
+    let files = Some(hard.min(OPEN_FILES_MAX));
+    let _ = rustix::process::setrlimit(Resource::Nofile, Rlimit { current: files, maximum: files });
+    // When memory runs out, the kernel shall take the runner rather than the host.
+    let _ = std::fs::write("/proc/self/oom_score_adj", "500");
+}
+
+fn close_descriptors_at_exec() -> Result<(), String> {
+    let open = std::fs::read_dir("/proc/self/fd")
+        .map_err(|error| format!("cannot list descriptors: {error}"))?;
+    for entry in open.flatten() {
+        let Some(number) = entry.file_name().to_str().and_then(|name| name.parse::<i32>().ok())
+        else {
+            continue;
+        };
+        if number > 2 {
+            #[expect(
+                unsafe_code,
+                reason = "a descriptor that some other program left open has no owner here"
+            )]
+            // SAFETY: the number comes from the kernel's list of this single-threaded process, and the
+            // borrow ends before anything is closed.
+            let descriptor = unsafe { BorrowedFd::borrow_raw(number) };
+            // The descriptor of the listing itself may be gone already.
+            let _ = rustix::io::fcntl_setfd(descriptor, FdFlags::CLOEXEC);
+        }
+    }
+    Ok(())
+}
+
+fn write_all(to: &impl AsFd, mut bytes: &[u8]) -> rustix::io::Result<()> {
+    while !bytes.is_empty() {
+        let written = rustix::io::write(to, bytes)?;
+        bytes = &bytes[written..];
+    }
+    Ok(())
+}

@@ -1,0 +1,97 @@
+//! The process tree below this process, as `/proc` shows it.
+//!
+//! Invariant: as this process is the reaper, whatever the runner started is below it, detached or not.
+
+use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, waitpid};
+use std::collections::HashMap;
+use std::fs;
+use std::time::Duration;
+
+/// Every process below this one, parents before children.
+pub(super) fn descendants() -> Vec<Pid> {
+    let own = rustix::process::getpid();
+    let by_scan = (!fs::exists("/proc/self/task/self/children").unwrap_or(false)
+        && children_of(own).is_none())
+    .then(children_by_scan);
+    let mut found = vec![own];
+    let mut next = 0;
+    while next < found.len() {
+        let children = match &by_scan {
+            Some(scan) => scan.get(&found[next]).cloned(),
+            None => children_of(found[next]),
+        };
+        found.extend(children.unwrap_or_default());
+        next += 1;
+    }
+    found.remove(0);
+    found
+}
+
+/// The resident memory of one process; nothing when it has just gone.
+pub(super) fn resident_bytes(pid: Pid) -> u64 {
+    let statm = fs::read_to_string(format!("/proc/{}/statm", pid.as_raw_pid()));
+    let pages = statm.ok().and_then(|text| text.split_whitespace().nth(1)?.parse::<u64>().ok());
+    pages.unwrap_or(0) * rustix::param::page_size() as u64
+}
+
+pub(super) fn signal_all(signal: Signal) {
+    for pid in descendants() {
+        // A process that is gone already is what we want.
+        let _ = kill_process(pid, signal);
+    }
+}
+
+/// Kills until nothing is left. Children that were being started while we looked become ours once their
+/// parent is dead, so they are seen in the next round.
+pub(super) fn kill() {
+    let mut pause = Duration::from_micros(200);
+    loop {
+        signal_all(Signal::KILL);
+        reap(None);
+        if descendants().is_empty() {
+            return;
+        }
+        std::thread::sleep(pause);
+        pause = (pause * 2).min(Duration::from_millis(20));
+    }
+}
+
+/// Collects every child that has ended; says how `wanted` did, if it was among them.
+pub(super) fn reap(wanted: Option<Pid>) -> Option<WaitStatus> {
+    let mut found = None;
+    while let Ok(Some((pid, status))) = waitpid(None, WaitOptions::NOHANG) {
+        if Some(pid) == wanted {
+            found = Some(status);
+        }
+    }
+    found
+}
+
+fn children_of(pid: Pid) -> Option<Vec<Pid>> {
+    let tasks = fs::read_dir(format!("/proc/{}/task", pid.as_raw_pid())).ok()?;
+    let mut children = Vec::new();
+    for task in tasks.flatten() {
+        let text = fs::read_to_string(task.path().join("children")).ok()?;
+        children.extend(text.split_whitespace().filter_map(parse_pid));
+    }
+    Some(children)
+}
+
+/// The slow way, for kernels built without `children` files.
+fn children_by_scan() -> HashMap<Pid, Vec<Pid>> {
+    let mut children: HashMap<Pid, Vec<Pid>> = HashMap::new();
+    for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let Some(pid) = entry.file_name().to_str().and_then(parse_pid) else { continue };
+        let stat = fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
+        // The name in parentheses may hold anything; the parent is the second field after it.
+        let parent = stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().nth(1));
+        if let Some(parent) = parent.and_then(parse_pid) {
+            children.entry(parent).or_default().push(pid);
+        }
+    }
+    children
+}
+
+fn parse_pid(text: &str) -> Option<Pid> {
+    Pid::from_raw(text.parse().ok()?)
+}

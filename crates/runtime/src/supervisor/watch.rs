@@ -1,0 +1,62 @@
+//! Waits beside a running runner and measures its tree.
+//!
+//! Invariant: returns within one tick once the runner is over, a cap is broken or the host is gone.
+
+use super::control::{self, Word};
+use super::job::Job;
+use super::tree;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, WaitStatus, pidfd_open};
+use std::os::fd::AsFd;
+
+/// How often the tree is measured.
+const TICK: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+
+/// Says why it is over, as a clause about the process.
+pub(super) fn until_over(job: &Job, runner: Pid) -> String {
+    // Held open so that the kernel keeps the entry which the runner's sandbox refers to.
+    let _proc_entry = std::fs::File::open(format!("/proc/{}", runner.as_raw_pid()));
+    let exit = pidfd_open(runner, PidfdFlags::empty()).ok();
+    loop {
+        wait_for_news(exit.as_ref().map(|pidfd| pidfd.as_fd()));
+        match control::listen() {
+            Word::HostGone => return "was stopped with the host".to_owned(),
+            Word::Terminate => tree::signal_all(Signal::TERM),
+            Word::Nothing => {}
+        }
+        if let Some(status) = tree::reap(Some(runner)) {
+            return describe(status);
+        }
+        if let Some(broken) = broken_cap(job) {
+            return broken;
+        }
+    }
+}
+
+fn wait_for_news(exit: Option<std::os::fd::BorrowedFd<'_>>) {
+    let control = std::io::stdin();
+    let mut descriptors = vec![PollFd::new(&control, PollFlags::IN)];
+    if let Some(exit) = &exit {
+        descriptors.push(PollFd::new(exit, PollFlags::IN));
+    }
+    // An interrupted wait is a short one: the caller looks at everything anyway.
+    let _ = poll(&mut descriptors, Some(&TICK));
+}
+
+fn broken_cap(job: &Job) -> Option<String> {
+    let tree = tree::descendants();
+    if tree.len() > job.processes as usize {
+        return Some(format!("was stopped: it had more than {} processes", job.processes));
+    }
+    let memory_mb = tree.iter().map(|pid| tree::resident_bytes(*pid)).sum::<u64>() / (1024 * 1024);
+    (memory_mb > job.memory_mb)
+        .then(|| format!("was stopped: it used more than {} MB of memory", job.memory_mb))
+}
+
+fn describe(status: WaitStatus) -> String {
+    match (status.exit_status(), status.terminating_signal()) {
+        (Some(code), _) => format!("exited with code {code}"),
+        (None, Some(signal)) => format!("was killed by signal {signal}"),
+        (None, None) => "ended".to_owned(),
+    }
+}

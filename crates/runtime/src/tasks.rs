@@ -1,0 +1,23 @@
+//! The one place that spawns: every task of the runtime is known here and waited for.
+//!
+//! Invariant: after `finish` no task of this crate runs.
+
+use std::future::Future;
+use std::time::Duration;
+use tokio::task::AbortHandle;
+use tokio_util::task::TaskTracker;
+
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Tasks(TaskTracker);
+
+impl Tasks {
+    pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> AbortHandle {
+        self.0.spawn(task).abort_handle()
+    }
+
+    /// Waits for all of them; says whether they ended in time.
+    pub(crate) async fn finish(&self, wait: Duration) -> bool {
+        self.0.close();
+        tokio::time::timeout(wait, self.0.wait()).await.is_ok()
+    }
+}

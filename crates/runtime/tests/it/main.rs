@@ -1,0 +1,13 @@
+//! The runtime against real processes: good runners, broken ones and hostile ones.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod backoff;
+mod discovery;
+mod hostile;
+mod kit;
+mod process;
+mod proxy;
+mod remote;
+mod sandbox;
+mod streaming;

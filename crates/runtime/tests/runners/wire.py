@@ -1,0 +1,206 @@
+"""A test runner on the bare wire: standard library only, one thread per run.
+
+What a run does is said by its input text: a verb and its arguments.
+"""
+import json, os, sys, threading, time
+
+lock = threading.Lock()
+cancelled = {}
+answers = {}
+next_id = [1000]
+
+
+def write(data):
+    with lock:
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+
+
+def send(message):
+    write((json.dumps({"jsonrpc": "2.0", **message}) + "\n").encode())
+
+
+def result(run_id, kind, **data):
+    send({"method": "run.result", "params": {"run_id": run_id, "type": kind, "data": data}})
+
+
+def delta(run_id, text):
+    result(run_id, "message.delta", chunk={"role": "assistant", "content": text})
+
+
+def done(run_id):
+    result(run_id, "run.completed", finish_reason="stop")
+
+
+def call(run_id, method, **params):
+    with lock:
+        next_id[0] += 1
+        number = next_id[0]
+    answers[number] = (threading.Event(), [])
+    send({"id": number, "method": method, "params": {"run_id": run_id, **params}})
+    answers[number][0].wait()
+    return answers.pop(number)[1][0]
+
+
+def tell(run_id, value):
+    result(run_id, "message.completed", message={"role": "assistant", "content": json.dumps(value)})
+
+
+def attempt(action):
+    try:
+        return "ok: " + str(action())[:80]
+    except Exception as error:
+        return type(error).__name__
+
+
+def run(run_id, verb, arg):
+    if verb == "echo":
+        for word in arg.split():
+            delta(run_id, word)
+        done(run_id)
+    elif verb == "wait":
+        delta(run_id, "waiting")
+        cancelled[run_id].wait()
+        delta(run_id, "stopped")
+        done(run_id)
+    elif verb == "stubborn":
+        delta(run_id, "waiting")
+        threading.Event().wait()
+    elif verb == "crash":
+        delta(run_id, "before")
+        print("about to crash", file=sys.stderr, flush=True)
+        os._exit(3)
+    elif verb == "garbage":
+        write(b"this is not json\n")
+        threading.Event().wait()
+    elif verb == "garbage_named":
+        write(b'{"run_id": "%s", broken\n' % run_id.encode())
+        threading.Event().wait()
+    elif verb == "invalid_utf8":
+        write(b'{"method":"run.result","params":{"run_id":"' + run_id.encode() + b'","x":"\xff\xfe"}}\n')
+        threading.Event().wait()
+    elif verb == "long_line":
+        write(b'{"method":"run.result","params":{"run_id":"' + run_id.encode() + b'","x":"')
+        for _ in range(int(arg)):
+            write(b"x" * 1_000_000)
+        write(b'"}}\n')
+        threading.Event().wait()
+    elif verb == "flood":
+        line = json.dumps({"method": "run.result", "params": {"run_id": run_id, "type": "message.delta", "data": {"chunk": {"content": "x" * 1000}}}})
+        block = (line + "\n").encode() * 100
+        for _ in range(int(arg) * 10):
+            write(block)
+        done(run_id)
+    elif verb == "for_other":
+        result(arg, "message.delta", chunk={"role": "assistant", "content": "forged"})
+        done(run_id)
+    elif verb == "late":
+        send({"id": threading.current_thread().request, "result": {}})
+        delta(run_id, "late")
+        threading.current_thread().request = None
+    elif verb == "fail":
+        send({"id": threading.current_thread().request, "error": {"code": -32050, "message": arg}})
+        threading.current_thread().request = None
+    elif verb == "fork_bomb":
+        while True:
+            os.fork()
+    elif verb == "children":
+        import subprocess
+        for _ in range(3):
+            subprocess.Popen(["sleep", "1000"], start_new_session=True)
+        delta(run_id, "started")
+        threading.Event().wait()
+    elif verb == "eat":
+        hog = []
+        while True:
+            hog.append(bytearray(16 * 1024 * 1024))
+    elif verb == "close_stdout":
+        os.close(1)
+        threading.Event().wait()
+    elif verb == "call":
+        tell(run_id, call(run_id, arg, value=run_id))
+        done(run_id)
+    elif verb == "call_for":
+        other, method = arg.split()
+        tell(run_id, call(other, method))
+        done(run_id)
+    elif verb == "stderr_flood":
+        for _ in range(200):
+            sys.stderr.write("noise\n" * 1000)
+        done(run_id)
+    elif verb == "read":
+        tell(run_id, attempt(lambda: open(arg, "rb").read(16)))
+        done(run_id)
+    elif verb == "list":
+        tell(run_id, attempt(lambda: sorted(os.listdir(arg))))
+        done(run_id)
+    elif verb == "write":
+        tell(run_id, attempt(lambda: open(arg, "w").write("x")))
+        done(run_id)
+    elif verb == "kill":
+        tell(run_id, attempt(lambda: os.kill(int(arg), 0)))
+        done(run_id)
+    elif verb == "self":
+        tell(run_id, {
+            "env": dict(os.environ), "fds": sorted(int(fd) for fd in os.listdir("/proc/self/fd"))[:8],
+            "sid": os.getsid(0) == os.getpid(), "cwd": os.getcwd(), "pid": os.getpid(),
+        })
+        done(run_id)
+    elif verb == "python":
+        import ssl, sqlite3, subprocess, tempfile
+        with tempfile.NamedTemporaryFile() as file:
+            file.write(b"x")
+        out = subprocess.run([sys.executable, "-c", "print(6 * 7)"], capture_output=True, text=True)
+        tell(run_id, [out.stdout.strip(), ssl.create_default_context() is not None, sqlite3.sqlite_version != ""])
+        done(run_id)
+
+
+def serve_run(request, params):
+    context = params["context"]
+    run_id = context["run_id"]
+    verb, _, arg = (context["input"].get("text") or "").partition(" ")
+    threading.current_thread().request = request
+    run(run_id, verb, arg)
+    if threading.current_thread().request is not None:
+        send({"id": request, "result": {}})
+
+
+MANIFEST = {"id": "plugin:test/wire/main", "name": "main", "label": {"en_US": "Wire"}}
+
+
+def handle(message, plugin, manifests):
+    method, number = message.get("method"), message.get("id")
+    if method == "initialize":
+        send({"id": number, "result": {"protocol_version": os.environ.get("PROTOCOL", "1"), "plugin": plugin}})
+    elif method == "list_agent_runners":
+        send({"id": number, "result": {"runners": manifests}})
+    elif method == "run_agent":
+        cancelled[message["params"]["context"]["run_id"]] = threading.Event()
+        threading.Thread(target=serve_run, args=(number, message["params"]), daemon=True).start()
+    elif method == "run.cancel":
+        cancelled[message["params"]["run_id"]].set()
+    elif method == "shutdown":
+        send({"id": number, "result": {}})
+    elif number in answers:
+        event, box = answers[number]
+        box.append(message.get("result", message.get("error")))
+        event.set()
+
+
+def main():
+    mode = os.environ.get("MODE", "")
+    if mode == "crash_at_start":
+        sys.exit("cannot find my model")
+    if mode == "chatty":
+        print("hello, I am starting", flush=True)
+    plugin = json.loads(os.environ.get("PLUGIN", '{"author":"test","name":"wire","version":"1.2.3"}'))
+    manifests = json.loads(os.environ["MANIFESTS"]) if "MANIFESTS" in os.environ else [MANIFEST]
+    served = 0
+    for line in sys.stdin:
+        handle(json.loads(line), plugin, manifests)
+        served += 1
+        if mode == "deaf" and served == 2:
+            time.sleep(1000)
+
+
+main()
