@@ -48,11 +48,16 @@ mod websocket;
 pub use ctx::RunCtx;
 pub use failure::RunFailure;
 pub use greenroom_protocol as protocol;
-pub use greenroom_protocol::payload::StateScope;
+pub use greenroom_protocol::manifest::{
+    ArtifactPermission, EventPermission, HistoryPermission, KnowledgePermission, ModelPermission,
+    StorageArea, ToolPermission,
+};
+pub use greenroom_protocol::payload::{ArtifactCreated, Message, StateScope};
 pub use greenroom_protocol::{AgentAPIError, ErrorCode, Object};
 pub use manifest::{ConfigItem, Manifest, en_zh};
 pub use plugin::{InvalidPlugin, Plugin, Runner};
 pub use result::RunResult;
+pub use serde_json::{Value, json};
 pub use serve::{ServeError, Transport, serve, serve_on};
 pub use state::{SetOptions, StateApi, StateEntry, StateValue};
 pub use tokio_util::sync::CancellationToken;

@@ -109,3 +109,49 @@ impl Outbox {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures_util::FutureExt;
+
+    #[tokio::test]
+    async fn who_speaks_waits_while_the_queue_is_full_and_goes_on_when_it_is_drained() {
+        let outbox = Outbox::default();
+        let mut batch = Vec::new();
+        let mebibyte = vec![b'x'; 1024 * 1024];
+        let speak = || outbox.push(|buffer| buffer.extend_from_slice(&mebibyte));
+        assert_eq!(speak().await, Ok(()));
+        let mut waiting = std::pin::pin!(speak());
+        assert_eq!(waiting.as_mut().now_or_never(), None);
+
+        assert!(outbox.take(&mut batch).await);
+        assert_eq!(batch.len(), mebibyte.len() + 1);
+        assert_eq!(waiting.await, Ok(()));
+    }
+
+    #[tokio::test]
+    async fn a_flush_waits_until_the_writer_has_come_back_for_more() {
+        let outbox = Outbox::default();
+        let mut batch = Vec::new();
+        outbox.push_now(|buffer| buffer.push(b'1')).unwrap();
+        let mut flush = std::pin::pin!(outbox.flush());
+        assert_eq!(flush.as_mut().now_or_never(), None);
+        assert!(outbox.take(&mut batch).await);
+        assert_eq!(flush.as_mut().now_or_never(), None);
+        assert_eq!(outbox.take(&mut batch).now_or_never(), None);
+        assert_eq!(flush.now_or_never(), Some(()));
+    }
+
+    #[tokio::test]
+    async fn a_closed_queue_gives_what_it_holds_and_takes_nothing() {
+        let outbox = Outbox::default();
+        let mut batch = Vec::new();
+        outbox.push_now(|buffer| buffer.extend_from_slice(b"last")).unwrap();
+        outbox.close();
+        assert_eq!(outbox.push(|buffer| buffer.push(b'x')).await, Err(Closed));
+        assert!(outbox.take(&mut batch).await);
+        assert_eq!(batch, b"last\n");
+        assert!(!outbox.take(&mut batch).await);
+    }
+}

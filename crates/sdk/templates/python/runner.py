@@ -1,16 +1,15 @@
 #!/usr/bin/env python3
 """my-runner: a Greenroom runner in one file. stdout carries the wire alone; log to stderr."""
 import json
+import re
 import sys
 import threading
 
-AUTHOR, NAME = "local", "my-runner"
-MANIFEST = {
-    "id": f"plugin:{AUTHOR}/{NAME}/default",
-    "name": "default",
-    "label": NAME,
-    "capabilities": {"streaming": True, "interrupt": True},
-}
+PLUGIN = {"author": "local", "name": "my-runner", "version": "0.1.0"}
+RUNNER = {"id": "plugin:local/my-runner/default", "name": "default", "label": "my-runner",
+          "capabilities": {"streaming": True, "interrupt": True}}
+ANSWERS = {"initialize": {"protocol_version": "1", "plugin": PLUGIN},
+           "list_agent_runners": {"runners": [RUNNER]}, "shutdown": {}}
 writing, cancelled = threading.Lock(), {}
 
 
@@ -23,7 +22,7 @@ def say(**message):
 def answer(ctx, send, stop):
     """The runner's own work: send results; look at `stop` when it takes long."""
     text = "You said: " + (ctx["input"].get("text") or "")
-    for word in text.replace(" ", " \n").split("\n"):
+    for word in re.findall(r"\s*\S+\s*", text):
         if stop.is_set():
             return send("run.failed", {"code": "cancelled", "message": "the run was cancelled"})
         send("message.delta", {"chunk": {"role": "assistant", "content": word}})
@@ -42,16 +41,21 @@ def run(request_id, ctx, stop):
     say(id=request_id, result={})
 
 
-for line in sys.stdin:
-    message = json.loads(line)
+for line in sys.stdin.buffer:
+    try:
+        message = json.loads(line)
+    except ValueError as error:
+        say(id=None, error={"code": -32700, "message": str(error)})
+        continue
     method, request_id, params = message.get("method"), message.get("id"), message.get("params", {})
     if method == "run_agent":
         stop = cancelled[params["context"]["run_id"]] = threading.Event()
         threading.Thread(target=run, args=(request_id, params["context"], stop), daemon=True).start()
     elif method == "run.cancel" and params["run_id"] in cancelled:
         cancelled[params["run_id"]].set()
+    elif request_id is not None and method in ANSWERS:
+        say(id=request_id, result=ANSWERS[method])
     elif request_id is not None:
-        known = {"initialize": {"protocol_version": "1", "plugin": {"author": AUTHOR, "name": NAME, "version": "0.1.0"}}, "list_agent_runners": {"runners": [MANIFEST]}, "shutdown": {}}
-        say(id=request_id, **({"result": known[method]} if method in known else {"error": {"code": -32601, "message": f"there is no method `{method}`"}}))
+        say(id=request_id, error={"code": -32601, "message": f"there is no method `{method}`"})
     if method == "shutdown":
         break

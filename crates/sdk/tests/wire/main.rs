@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on shall panic where it is")]
 
 mod calls;
+mod in_memory;
 mod process;
 mod runs;
 mod templates;

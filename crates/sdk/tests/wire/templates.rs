@@ -23,6 +23,9 @@ fn the_python_template_answers_on_the_wire() {
     runner.send(r#"{"jsonrpc":"2.0","id":3,"method":"make_coffee","params":{}}"#);
     assert_eq!(runner.read()["error"]["code"], -32601);
 
+    runner.send_bytes(b"not \xff JSON\n");
+    assert_eq!(runner.read()["error"]["code"], -32700);
+
     runner.send(run_agent(4, "r1", "hi", json!({})));
     let (results, answer) = runner.read_until(4);
     assert_eq!(answer, json!({ "jsonrpc": "2.0", "id": 4, "result": {} }));
