@@ -2,7 +2,7 @@
 //!
 //! Invariant: as this process is the reaper, whatever the runner started is below it, detached or not.
 
-use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, waitpid};
+use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, wait};
 use std::collections::HashMap;
 use std::fs;
 use std::time::Duration;
@@ -59,7 +59,7 @@ pub(super) fn kill() {
 /// Collects every child that has ended; says how `wanted` did, if it was among them.
 pub(super) fn reap(wanted: Option<Pid>) -> Option<WaitStatus> {
     let mut found = None;
-    while let Ok(Some((pid, status))) = waitpid(None, WaitOptions::NOHANG) {
+    while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG) {
         if Some(pid) == wanted {
             found = Some(status);
         }
