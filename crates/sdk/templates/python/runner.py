@@ -1,9 +1,6 @@
 #!/usr/bin/env python3
 """my-runner: a Greenroom runner in one file. stdout carries the wire alone; log to stderr."""
-import json
-import re
-import sys
-import threading
+import json, re, sys, threading
 
 PLUGIN = {"author": "local", "name": "my-runner", "version": "0.1.0"}
 RUNNER = {"id": "plugin:local/my-runner/default", "name": "default", "label": "my-runner",
