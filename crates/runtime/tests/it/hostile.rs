@@ -1,1 +1,188 @@
-//! To be filled.
+//! Runners that break: each costs its own runs and nothing else.
+
+use crate::kit::{Kit, eventually, finish, is_alive, request, some, texts};
+use greenroom_runtime::{Limits, RunEnd, RunHandle};
+use std::time::Duration;
+
+/// Runs `text` beside a run that waits; says how it ended after making sure that the other did not.
+async fn ends_alone(kit: &Kit, text: &str) -> RunEnd {
+    let old = kit.state().pid;
+    let mut other = kit.start("wait").await;
+    some(&mut other).await;
+    let (_, end) = finish(kit.start(text).await).await;
+    kit.replaced(old).await;
+    assert_eq!(texts(&finish(kit.start("echo fresh").await).await.0), ["fresh"]);
+    other.cancel("done");
+    assert_eq!(finish(other).await.1, RunEnd::Finished);
+    eventually("the old process gone", || (!is_alive(old.unwrap())).then_some(())).await;
+    end
+}
+
+fn memory_mb() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() / 1024
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_crash_ends_every_run_at_once_and_says_what_stderr_said_last() {
+    let kit = Kit::wire().await;
+    let mut other = kit.start("wait").await;
+    some(&mut other).await;
+    let (results, end) = finish(kit.start("crash").await).await;
+    assert_eq!(texts(&results), ["before"]);
+    let message = "runner `wire` exited with code 3: about to crash".to_owned();
+    assert_eq!(end, RunEnd::Crashed { message: message.clone() });
+    assert_eq!(finish(other).await.1, RunEnd::Crashed { message });
+    kit.replaced(None).await;
+    assert_eq!(texts(&finish(kit.start("echo back").await).await.0), ["back"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn garbage_that_names_its_run_ends_only_that_one() {
+    let kit = Kit::wire().await;
+    let end = ends_alone(&kit, "garbage_named").await;
+    assert!(matches!(end, RunEnd::ProtocolError { .. }), "{end:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn garbage_that_names_no_run_ends_all_of_its_connection() {
+    let kit = Kit::wire().await;
+    let old = kit.state().pid;
+    let mut other = kit.start("wait").await;
+    some(&mut other).await;
+    let garbage = kit.start("garbage").await;
+    for run in [garbage, other] {
+        let (_, end) = finish(run).await;
+        let RunEnd::ProtocolError { message } = end else { panic!("{end:?}") };
+        assert!(message.contains("this is not json"), "{message}");
+    }
+    kit.replaced(old).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn invalid_utf8_ends_its_run() {
+    let kit = Kit::wire().await;
+    let end = ends_alone(&kit, "invalid_utf8").await;
+    assert!(matches!(end, RunEnd::ProtocolError { .. }), "{end:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_line_of_100_mb_ends_its_run_and_is_never_held() {
+    let kit = Kit::wire().await;
+    let end = ends_alone(&kit, "long_line 100").await;
+    assert!(matches!(end, RunEnd::ProtocolError { .. }), "{end:?}");
+    assert!(memory_mb() < 80, "{} MB", memory_mb());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_flood_that_nobody_reads_overflows_the_run_and_not_the_host() {
+    let limits = Limits { run_buffer_bytes_max: 4 * 1024 * 1024, ..Limits::default() };
+    let kit = Kit::wire_with(limits).await;
+    let old = kit.state().pid;
+    let mut other = kit.start("wait").await;
+    some(&mut other).await;
+    let flood = kit.start("flood 1000").await;
+    kit.replaced(old).await;
+    assert!(matches!(finish(flood).await.1, RunEnd::Overflow { .. }));
+    other.cancel("done");
+    assert_eq!(finish(other).await.1, RunEnd::Finished);
+    assert!(memory_mb() < 80, "{} MB", memory_mb());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_writes_1_gb_ends_at_its_limit() {
+    let kit = Kit::wire().await;
+    let (results, end) = finish(kit.start("flood 1000").await).await;
+    let RunEnd::Overflow { message } = end else { panic!("{end:?}") };
+    assert_eq!(message, "the run wrote more than 268435456 bytes of results");
+    assert!(results.len() < 300_000);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn results_for_another_connections_run_reach_nobody() {
+    let kit = Kit::new();
+    let other = greenroom_runtime::RunnerSpec {
+        name: "other".into(),
+        dir: kit.path("other"),
+        env: [
+            ("PLUGIN", r#"{"author":"test","name":"other"}"#),
+            (
+                "MANIFESTS",
+                r#"[{"id":"plugin:test/other/main","name":"main","label":{"en_US":"x"}}]"#,
+            ),
+        ]
+        .map(|(key, value)| (key.to_owned(), value.to_owned()))
+        .into(),
+        ..kit.spec()
+    };
+    kit.runtime.apply(vec![kit.spec(), other]).await;
+    kit.ready().await;
+    let id = greenroom_protocol::RunnerId::parse("plugin:test/other/main").unwrap();
+    kit.runtime.ready(&id, crate::kit::WAIT).await.unwrap();
+    let mut victim =
+        kit.runtime.start_run(request(crate::kit::WIRE, "victim", "wait")).await.unwrap();
+    some(&mut victim).await;
+    let forger = request(id.as_str(), "forger", "for_other victim");
+    assert_eq!(finish(kit.runtime.start_run(forger).await.unwrap()).await.1, RunEnd::Finished);
+    victim.cancel("done");
+    assert_eq!(texts(&finish(victim).await.0), ["stopped"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_fork_bomb_is_stopped_and_leaves_nothing() {
+    let kit = Kit::wire().await;
+    let (_, end) = finish(kit.start("fork_bomb").await).await;
+    let RunEnd::Crashed { message } = end else { panic!("{end:?}") };
+    assert_eq!(message, "runner `wire` was stopped: it had more than 64 processes");
+    kit.replaced(None).await;
+    kit.runtime.shutdown(Duration::ZERO).await;
+    assert_eq!(crate::kit::processes_of(kit.folder.path()), Vec::<u32>::new());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_runner_over_its_memory_is_stopped() {
+    let kit = Kit::new();
+    let spec = greenroom_runtime::RunnerSpec { memory_mb: 200, ..kit.spec() };
+    kit.runtime.apply(vec![spec]).await;
+    kit.ready().await;
+    let (_, end) = finish(kit.start("eat").await).await;
+    let RunEnd::Crashed { message } = end else { panic!("{end:?}") };
+    assert_eq!(message, "runner `wire` was stopped: it used more than 200 MB of memory");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn closing_stdout_ends_the_connection() {
+    let kit = Kit::wire().await;
+    let old = kit.state().pid;
+    let (_, end) = finish(kit.start("close_stdout").await).await;
+    let message = "runner `wire` closed its standard output".to_owned();
+    assert_eq!(end, RunEnd::Crashed { message });
+    kit.replaced(old).await;
+    eventually("the old process gone", || (!is_alive(old.unwrap())).then_some(())).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_runner_that_does_not_read_never_blocks_the_host() {
+    let kit = Kit::with(Limits { queue_bytes_max: 1024 * 1024, ..Limits::default() });
+    let mut spec = kit.spec();
+    spec.env.insert("MODE".into(), "deaf".into());
+    kit.runtime.apply(vec![spec]).await;
+    kit.ready().await;
+    let text = format!("echo {}", "x".repeat(100_000));
+    let mut started: Vec<RunHandle> = Vec::new();
+    let refused = loop {
+        assert!(started.len() < 100);
+        match kit.runtime.start_run(kit.request(&text)).await {
+            Ok(run) => started.push(run),
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(refused.message, "runner `wire` takes no runs: it does not read its input");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_flood_on_stderr_does_not_stop_the_run() {
+    let kit = Kit::wire().await;
+    assert_eq!(finish(kit.start("stderr_flood").await).await.1, RunEnd::Finished);
+}

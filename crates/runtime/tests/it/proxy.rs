@@ -1,1 +1,47 @@
-//! To be filled.
+//! Calls of runners, as they reach the host.
+
+use crate::kit::{Kit, finish, some};
+use greenroom_runtime::RunEnd;
+use serde_json::json;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_carries_the_identity_of_its_connection() {
+    let kit = Kit::wire().await;
+    let seen = kit.told("call state.get").await;
+    let expected = json!({
+        "runner": "wire", "plugin": "test/wire", "run_id": "run-0", "on_connection": true, "method": "state.get",
+    });
+    assert_eq!(seen, expected);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_for_a_run_elsewhere_says_so() {
+    let kit = Kit::wire().await;
+    let seen = kit.told("call_for run-99 state.get").await;
+    assert_eq!(
+        (seen["run_id"].as_str(), seen["on_connection"].as_bool()),
+        (Some("run-99"), Some(false))
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refused_call_is_answered_with_the_error() {
+    let kit = Kit::wire().await;
+    let seen = kit.told("call test.deny").await;
+    assert_eq!(
+        (seen["code"].as_i64(), seen["data"]["code"].as_str()),
+        (Some(-32000), Some("unauthorized"))
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_hangs_holds_up_nothing_else() {
+    let kit = Kit::wire().await;
+    let hanging = kit.start("call test.hang").await;
+    assert_eq!(kit.told("call state.get").await["on_connection"], true);
+    let mut other = kit.start("wait").await;
+    some(&mut other).await;
+    other.cancel("done");
+    assert_eq!(finish(other).await.1, RunEnd::Finished);
+    drop(hanging);
+}

@@ -1,1 +1,165 @@
-//! To be filled.
+//! What a runner can reach, seen from inside.
+
+use crate::kit::{Kit, WAIT, data, finish, request, script};
+use greenroom_runtime::{RunEnd, RunnerSpec, isolation_available};
+use serde_json::{Value, json};
+
+/// Landlock is a matter of the kernel; where it is missing there is nothing to show.
+fn enforced() -> bool {
+    isolation_available().starts_with("landlock:")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_runner_cannot_read_what_is_not_its_own() {
+    let kit = Kit::wire().await;
+    assert_eq!(kit.state().isolation, Some(isolation_available()));
+    if !enforced() {
+        return;
+    }
+    let host = std::process::id();
+    let secrets = [
+        format!("read {}", kit.path("data/admin-token").display()),
+        format!("read {}", kit.path("other/code.py").display()),
+        format!("list {}", kit.path("data").display()),
+        format!("list {}", kit.path("other").display()),
+        format!("write {}", kit.path("data/new").display()),
+        format!("read /proc/{host}/environ"),
+        format!("read /proc/{host}/maps"),
+        format!("list /proc/{host}/fd"),
+        format!("kill {host}"),
+        "list /proc".to_owned(),
+        "list /root".to_owned(),
+        "list /tmp".to_owned(),
+        "write /etc/new".to_owned(),
+        "write /tmp/new".to_owned(),
+    ];
+    for secret in secrets {
+        assert_eq!(kit.told(&secret).await, "PermissionError", "{secret}");
+    }
+    let own = [
+        format!("write {}", kit.path("wire/new").display()),
+        format!("list {}", kit.path("wire").display()),
+        "read /etc/passwd".to_owned(),
+        "read /proc/self/status".to_owned(),
+        "read /proc/meminfo".to_owned(),
+        "write /dev/null".to_owned(),
+    ];
+    for open in own {
+        let seen = kit.told(&open).await;
+        assert!(seen.as_str().unwrap().starts_with("ok"), "{open}: {seen}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn python_works_in_the_sandbox() {
+    let kit = Kit::wire().await;
+    assert_eq!(kit.told("python").await, json!(["42", true, true]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn node_works_in_the_sandbox() {
+    let kit = Kit::new();
+    let spec = RunnerSpec { command: vec!["node".into(), script("wire.js")], ..kit.spec() };
+    kit.runtime.apply(vec![spec]).await;
+    let id = "plugin:test/node/main";
+    kit.runtime.ready(&greenroom_protocol::RunnerId::parse(id).unwrap(), WAIT).await.unwrap();
+    let secret = kit.path("data/admin-token");
+    let run = kit.runtime.start_run(request(id, "r", secret.to_str().unwrap())).await.unwrap();
+    let (results, end) = finish(run).await;
+    assert_eq!(end, RunEnd::Finished);
+    let content = data(&results[0])["message"]["content"].clone();
+    let seen: Value = serde_json::from_str(content.as_str().unwrap()).unwrap();
+    let secret = if enforced() { "EACCES" } else { "ok: secret" };
+    assert_eq!(
+        seen,
+        json!({"secret": secret, "child": "ok: 42", "temp": "ok: undefined", "crypto": "ok: 2"})
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_virtual_environment_works_in_the_sandbox() {
+    let kit = Kit::new();
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the test makes the environment that the runner uses"
+    )]
+    let made = std::process::Command::new("python3")
+        .args(["-m", "venv", "--without-pip"])
+        .arg(kit.path("wire/venv"))
+        .status()
+        .unwrap();
+    assert!(made.success());
+    let spec =
+        RunnerSpec { command: vec!["venv/bin/python".into(), script("wire.py")], ..kit.spec() };
+    kit.runtime.apply(vec![spec]).await;
+    kit.ready().await;
+    assert_eq!(kit.told("python").await, json!(["42", true, true]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_script_that_names_its_interpreter_works_in_the_sandbox() {
+    use std::os::unix::fs::PermissionsExt;
+    let kit = Kit::new();
+    let file = kit.path("wire/run.py");
+    let code = std::fs::read_to_string(script("wire.py")).unwrap();
+    std::fs::write(&file, format!("#!/usr/bin/env python3\n{code}")).unwrap();
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
+    kit.runtime.apply(vec![RunnerSpec { command: vec!["./run.py".into()], ..kit.spec() }]).await;
+    kit.ready().await;
+    assert_eq!(kit.told("python").await, json!(["42", true, true]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_runner_starts_with_its_own_session_environment_and_descriptors_only() {
+    let kit = Kit::new();
+    let mut spec = kit.spec();
+    spec.env.insert("API_KEY".into(), "k".into());
+    kit.runtime.apply(vec![spec]).await;
+    kit.ready().await;
+    let seen = kit.told("self").await;
+    assert_eq!(seen["sid"], true);
+    assert_eq!(seen["cwd"], kit.path("wire").to_str().unwrap());
+    // The fourth is the listing itself.
+    assert_eq!(seen["fds"], json!([0, 1, 2, 3]));
+    let environment = seen["env"].as_object().unwrap();
+    assert_eq!(environment["API_KEY"], "k");
+    assert!(!environment.contains_key("CARGO_MANIFEST_DIR") && !environment.contains_key("USER"));
+    let private = kit.path("data/run");
+    for name in ["HOME", "TMPDIR"] {
+        assert!(environment[name].as_str().unwrap().starts_with(private.to_str().unwrap()));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_folder_around_the_data_folder_opens_only_what_lies_beside_it() {
+    let kit = Kit::new();
+    let spec = RunnerSpec { dir: kit.folder.path().to_owned(), ..kit.spec() };
+    kit.runtime.apply(vec![spec]).await;
+    kit.ready().await;
+    assert_eq!(kit.state().warnings.len(), usize::from(kit.spec().sandbox));
+    if enforced() {
+        let token = format!("read {}", kit.path("data/admin-token").display());
+        assert_eq!(kit.told(&token).await, "PermissionError");
+        let beside = format!("read {}", kit.path("other/code.py").display());
+        assert_eq!(kit.told(&beside).await, "ok: b'secret'");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_data_folder_cannot_be_a_runners_folder() {
+    let kit = Kit::new();
+    kit.runtime.apply(vec![RunnerSpec { dir: kit.path("data"), ..kit.spec() }]).await;
+    let error = crate::kit::eventually("the refusal", || kit.state().last_error).await;
+    assert!(error.ends_with("is kept from runners: give this one a folder of its own"), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_sandbox_it_is_said() {
+    let kit = Kit::new();
+    kit.runtime.apply(vec![RunnerSpec { sandbox: false, ..kit.spec() }]).await;
+    kit.ready().await;
+    assert_eq!(kit.state().isolation.as_deref(), Some("off"));
+    let run = kit.start("echo x").await;
+    assert_eq!(run.isolation(), "off");
+    finish(run).await;
+}
