@@ -82,6 +82,13 @@ pub enum LoadError {
     Invalid(#[from] Invalid),
 }
 
+/// The file to read: the one that is named, that of `GREENROOM_CONFIG`, or `greenroom.toml` if there is one.
+pub fn find_file(named: Option<&Path>) -> Option<PathBuf> {
+    let from_env = || crate::env::get(crate::env::CONFIG).map(PathBuf::from);
+    let usual = || Some(PathBuf::from("greenroom.toml")).filter(|path| path.exists());
+    named.map(Path::to_owned).or_else(from_env).or_else(usual)
+}
+
 /// Reads a file; secrets come from this process's environment and from files.
 pub fn load(path: &Path) -> Result<Loaded, LoadError> {
     let unreadable = |source| LoadError::Unreadable { path: path.to_owned(), source };

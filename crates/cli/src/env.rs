@@ -19,7 +19,7 @@ pub const NO_COLOR: &str = "NO_COLOR";
 pub const ALL: &[(&str, &str)] = &[
     (URL, "address of the host to talk to, e.g. http://127.0.0.1:8700"),
     (TOKEN, "token to present to that host"),
-    (CONFIG, "configuration file"),
+    (CONFIG, "configuration file of `serve` and `check`"),
     (DATA, "data folder"),
     (LOG, "what is logged, e.g. `info` or `greenroom_host=debug`"),
     (NO_COLOR, "when set, nothing is coloured"),

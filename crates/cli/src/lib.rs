@@ -2,5 +2,40 @@
 //!
 //! Invariant: the only crate that prints or exits.
 
+pub mod cli;
+pub mod client;
+pub mod commands;
 pub mod config;
 pub mod env;
+pub mod failure;
+pub mod output;
+pub mod reading;
+pub mod times;
+
+use cli::{Command, Events, Runner, Runs};
+use failure::{Failure, Outcome};
+
+/// Carries out a command that talks to a host, or to none.
+pub async fn run(command: Command) -> Outcome {
+    match command {
+        Command::Init(args) => commands::init::run(&args),
+        Command::Completions(args) => commands::completions::run(&args),
+        Command::Send(args) => commands::send::run(args).await,
+        Command::Runs(Runs::List(args)) => commands::runs_list::run(args).await,
+        Command::Runs(Runs::Show(args)) => commands::runs_show::run(args).await,
+        Command::Runs(Runs::Follow(args)) => commands::runs_follow::run(args).await,
+        Command::Runs(Runs::Cancel(args)) => commands::runs_cancel::run(args).await,
+        Command::Runs(Runs::Replay(args)) => commands::runs_replay::run(args).await,
+        Command::History(args) => commands::history::run(args).await,
+        Command::Events(Events::List(args)) => commands::events_list::run(args).await,
+        Command::Events(Events::Show(args)) => commands::events_show::run(args).await,
+        Command::Runner(Runner::List(args)) => commands::runner_list::run(args).await,
+        Command::Runner(Runner::New(args)) => commands::runner_new::run(&args),
+        Command::Runner(Runner::Test(args)) => commands::runner_test::run(args).await,
+        Command::Serve(_)
+        | Command::Check(_)
+        | Command::Doctor(_)
+        | Command::Supervise(_)
+        | Command::RunnerProcess(_) => Err(Failure::new("this command is not part of this build")),
+    }
+}

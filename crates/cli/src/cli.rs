@@ -1,0 +1,100 @@
+//! The command line: every command, its options and its help.
+//!
+//! Invariant: structure only; what a command does is in its own file under `commands/`.
+
+use crate::commands;
+use clap::{Parser, Subcommand};
+
+const AFTER_HELP: &str = "\
+Exit codes:
+  0  done
+  1  failed
+  2  wrong arguments or a wrong configuration
+  3  it does not exist, or no host answers
+  4  the run that was followed failed, was cancelled or timed out
+
+Environment:
+  GREENROOM_URL     address of the host to talk to, e.g. http://127.0.0.1:8700
+  GREENROOM_TOKEN   token to present to that host
+  GREENROOM_CONFIG  configuration file of `serve` and `check`
+  GREENROOM_DATA    data folder
+  GREENROOM_LOG     what is logged, e.g. `info` or `greenroom_host=debug`
+  NO_COLOR          when set, nothing is coloured
+
+Examples:
+  greenroom serve
+  greenroom send \"hello\" --follow
+  greenroom runs list --status failed";
+
+/// An agent host: events in, a runner's answer out, every fact kept
+#[derive(Debug, Parser)]
+#[command(name = "greenroom", version, after_help = AFTER_HELP, max_term_width = 100)]
+#[command(disable_help_subcommand = true, arg_required_else_help = true)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    Serve(commands::serve::Args),
+    Init(commands::init::Args),
+    Check(commands::check::Args),
+    Send(commands::send::Args),
+    #[command(subcommand)]
+    Runs(Runs),
+    History(commands::history::Args),
+    #[command(subcommand)]
+    Events(Events),
+    #[command(subcommand)]
+    Runner(Runner),
+    Doctor(commands::doctor::Args),
+    Completions(commands::completions::Args),
+    #[command(hide = true)]
+    Supervise(commands::supervise::Args),
+    #[command(hide = true)]
+    RunnerProcess(commands::runner_process::Args),
+}
+
+/// List, show, follow, cancel and replay runs
+#[derive(Debug, Subcommand)]
+pub enum Runs {
+    List(commands::runs_list::Args),
+    Show(commands::runs_show::Args),
+    Follow(commands::runs_follow::Args),
+    Cancel(commands::runs_cancel::Args),
+    Replay(commands::runs_replay::Args),
+}
+
+/// Look into the event log
+#[derive(Debug, Subcommand)]
+pub enum Events {
+    List(commands::events_list::Args),
+    Show(commands::events_show::Args),
+}
+
+/// List runners, write a new one, check one against the contract
+#[derive(Debug, Subcommand)]
+pub enum Runner {
+    List(commands::runner_list::Args),
+    New(commands::runner_new::Args),
+    Test(commands::runner_test::Args),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn the_help_names_every_variable_of_the_environment() {
+        for (name, about) in crate::env::ALL {
+            assert!(AFTER_HELP.contains(&format!("{name:<16}  {about}")), "{name}");
+        }
+    }
+}

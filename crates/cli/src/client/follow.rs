@@ -1,0 +1,101 @@
+//! Reads a run's results to its end, over as many connections as it takes.
+//!
+//! Invariant: every result once and in order; a lost connection resumes after the last number seen.
+
+use super::sse::Parser;
+use super::{Client, Error};
+use crate::failure::Failure;
+use crate::output;
+use greenroom_protocol::result::kind;
+use greenroom_protocol::{AgentRunResult, RunView};
+use std::time::{Duration, Instant};
+
+/// How long a host may be unreachable before following is given up.
+const PATIENCE: Duration = Duration::from_secs(60);
+const PAUSE_MIN: Duration = Duration::from_millis(100);
+const PAUSE_MAX: Duration = Duration::from_secs(2);
+
+/// Gives every result above `after` to `on_result` and returns the run as it ended.
+pub async fn follow(
+    client: &Client,
+    run_id: &str,
+    after: i64,
+    mut on_result: impl FnMut(&AgentRunResult) -> Result<(), Failure>,
+) -> Result<RunView, Failure> {
+    let (mut last, mut has_terminal) = (after, false);
+    let (mut pause, mut quiet_since, mut is_told) = (PAUSE_MIN, Instant::now(), false);
+    loop {
+        let before = last;
+        let end = match connection(client, run_id, &mut last, &mut on_result).await {
+            Ok(terminal) => {
+                has_terminal |= terminal;
+                client.run(run_id).await.map_err(Broken::from)
+            }
+            Err(broken) => Err(broken),
+        };
+        if last > before {
+            (pause, quiet_since, is_told) = (PAUSE_MIN, Instant::now(), false);
+        }
+        let has_patience = quiet_since.elapsed() < PATIENCE;
+        match end {
+            Ok(run) if run.status.is_open() => {}
+            Ok(run) if has_terminal || run.last_sequence <= last || !has_patience => {
+                return Ok(run);
+            }
+            Ok(_) => {}
+            Err(Broken::Lost(_)) if has_patience => {
+                if !std::mem::replace(&mut is_told, true) {
+                    output::note("warning: the connection to the host was lost, trying again");
+                }
+            }
+            Err(Broken::Lost(error)) => return Err(error.into()),
+            Err(Broken::Final(failure)) => return Err(failure),
+        }
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(PAUSE_MAX);
+    }
+}
+
+/// Why a connection broke, and whether another one may help.
+enum Broken {
+    Lost(Error),
+    Final(Failure),
+}
+
+impl From<Error> for Broken {
+    fn from(error: Error) -> Self {
+        match error.is_passing() {
+            true => Broken::Lost(error),
+            false => Broken::Final(error.into()),
+        }
+    }
+}
+
+/// Reads one connection to its end; true when the terminal was among its results.
+async fn connection(
+    client: &Client,
+    run_id: &str,
+    last: &mut i64,
+    on_result: &mut impl FnMut(&AgentRunResult) -> Result<(), Failure>,
+) -> Result<bool, Broken> {
+    let mut stream = client.stream(&["v1", "runs", run_id, "results"], *last).await?;
+    let mut parser = Parser::default();
+    while let Some(bytes) = stream.chunk().await? {
+        for frame in parser
+            .push(bytes.as_ref())
+            .map_err(|error| Broken::Final(anyhow::Error::new(error).into()))?
+        {
+            let Ok(result) = serde_json::from_str::<AgentRunResult>(&frame.data) else { continue };
+            let number = frame.id.as_deref().and_then(|id| id.parse().ok()).or(result.sequence);
+            if number.is_some_and(|number| number <= *last) {
+                continue;
+            }
+            on_result(&result).map_err(Broken::Final)?;
+            *last = number.unwrap_or(*last);
+            if matches!(result.kind.as_str(), kind::RUN_COMPLETED | kind::RUN_FAILED) {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
+}

@@ -1,0 +1,96 @@
+//! Where the host is and how to show who one is: a data folder, or an address and a token.
+//!
+//! Invariant: a folder is read anew on every use, because a restarted host may have another address.
+
+use crate::config::Secret;
+use crate::env;
+use crate::failure::{Exit, Failure};
+use clap::Args;
+use reqwest::Url;
+use serde::Deserialize;
+use std::path::{Path, PathBuf};
+
+pub const DEFAULT_DATA: &str = "greenroom-data";
+
+/// The options of every command that talks to a host.
+#[derive(Debug, Clone, Args)]
+pub struct HostArgs {
+    /// Data folder of the host to talk to [default: ./greenroom-data, or `GREENROOM_URL` with
+    /// `GREENROOM_TOKEN`]
+    #[arg(long, value_name = "DIR")]
+    pub data: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone)]
+pub enum Place {
+    Address { url: Url, token: Secret },
+    Folder(PathBuf),
+}
+
+/// The host as it can be reached right now.
+#[derive(Debug, Clone)]
+pub struct Host {
+    pub url: Url,
+    pub token: Secret,
+}
+
+#[derive(Deserialize)]
+struct HostFile {
+    url: String,
+}
+
+impl Place {
+    /// `--data` before `GREENROOM_URL` before `GREENROOM_DATA` before the default folder.
+    pub fn find(args: &HostArgs, env: &dyn Fn(&str) -> Option<String>) -> Result<Self, Failure> {
+        if let Some(dir) = &args.data {
+            return Ok(Place::Folder(dir.clone()));
+        }
+        let Some(url) = env(env::URL) else {
+            let dir = env(env::DATA).unwrap_or_else(|| DEFAULT_DATA.to_owned());
+            return Ok(Place::Folder(PathBuf::from(dir)));
+        };
+        let token = env(env::TOKEN).and_then(Secret::new).ok_or_else(|| {
+            Failure::new(format!("`{}` is set but `{}` is not", env::URL, env::TOKEN))
+                .exit(Exit::Usage)
+                .hint("the admin token is in `admin-token` in the host's data folder")
+        })?;
+        Ok(Place::Address { url: address(&url)?, token })
+    }
+
+    pub fn locate(&self) -> Result<Host, Failure> {
+        match self {
+            Place::Address { url, token } => Ok(Host { url: url.clone(), token: token.clone() }),
+            Place::Folder(dir) => in_folder(dir),
+        }
+    }
+}
+
+fn in_folder(dir: &Path) -> Result<Host, Failure> {
+    let no_host = |source: std::io::Error| {
+        let message = format!("no host runs with the data folder `{}`", dir.display());
+        Failure::from(anyhow::Error::new(source).context(message)).exit(Exit::NotFound).hint(
+            "start one with `greenroom serve`, or name another with `--data DIR` or `GREENROOM_URL`",
+        )
+    };
+    let path = dir.join("host.json");
+    let text = std::fs::read_to_string(&path).map_err(no_host)?;
+    let file: HostFile = serde_json::from_str(&text).map_err(|error| {
+        anyhow::Error::new(error).context(format!("`{}` cannot be understood", path.display()))
+    })?;
+    let path = dir.join("admin-token");
+    let token = std::fs::read_to_string(&path).map_err(|error| {
+        anyhow::Error::new(error).context(format!("cannot read `{}`", path.display()))
+    })?;
+    let token = Secret::new(token.trim())
+        .ok_or_else(|| Failure::new(format!("`{}` is empty", path.display())))?;
+    Ok(Host { url: address(&file.url)?, token })
+}
+
+fn address(text: &str) -> Result<Url, Failure> {
+    let url = Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
+    url.ok_or_else(|| {
+        Failure::new(format!("`{text}` is not the address of a host"))
+            .exit(Exit::Usage)
+            .hint("write e.g. `http://127.0.0.1:8700`")
+    })
+}

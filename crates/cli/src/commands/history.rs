@@ -1,0 +1,66 @@
+//! `greenroom history`: what was said in a conversation.
+
+use crate::client::{Client, HostArgs, Page};
+use crate::failure::{Exit, Outcome};
+use crate::output::{self, plain};
+use crate::times;
+use greenroom_protocol::{TranscriptItem, TranscriptRole};
+
+/// Show what was said in a conversation, oldest first
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  greenroom history cli
+  greenroom history c1 --search \"refund\" --json")]
+pub struct Args {
+    /// Id of the conversation
+    conversation: String,
+    /// Only items that hold these words
+    #[arg(long, value_name = "WORDS")]
+    search: Option<String>,
+    #[command(flatten)]
+    page: super::PageArgs,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    host: HostArgs,
+}
+
+pub async fn run(args: Args) -> Outcome {
+    let mut query = args.page.query();
+    let view = match &args.search {
+        Some(words) => {
+            query.push(("q", words.clone()));
+            "search"
+        }
+        None => "history",
+    };
+    let client = Client::new(&args.host)?;
+    let path = ["v1", "conversations", &args.conversation, view];
+    let mut page: Page<TranscriptItem> = client.get(&path, &query).await?;
+    if args.json {
+        output::print_json(&page)?;
+        return Ok(Exit::Ok);
+    }
+    page.items.sort_by_key(|item| item.seq);
+    for item in &page.items {
+        output::print(&lines(item))?;
+    }
+    super::print_more(page.items.len(), &page.next_cursor);
+    Ok(Exit::Ok)
+}
+
+fn lines(item: &TranscriptItem) -> String {
+    let role = match item.role {
+        TranscriptRole::User => "user",
+        TranscriptRole::Assistant => "assistant",
+        TranscriptRole::Tool => "tool",
+        TranscriptRole::System => "system",
+        TranscriptRole::Event => "event",
+    };
+    let head = format!("{}  {role:<9}  ", times::short(&item.created_at));
+    let text = plain(item.text.as_deref().or(item.content.as_deref()).unwrap_or_default());
+    let text = text.replace('\n', &format!("\n{}", " ".repeat(head.len())));
+    format!("{}\n", format!("{head}{text}").trim_end())
+}

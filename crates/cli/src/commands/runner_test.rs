@@ -1,0 +1,78 @@
+//! `greenroom runner test`: checks any runner process against the contract (CONTRACT §3).
+//!
+//! Invariant: the process is spoken to over the public wire alone, and is gone when the report is printed.
+
+mod checks;
+mod peer;
+mod report;
+mod run;
+
+use crate::failure::{Exit, Outcome};
+use crate::output;
+use greenroom_protocol::Object;
+use std::time::Duration;
+
+/// Check a runner process against the contract
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Starts the command and speaks to it as the host does: introduction, manifests, a run, two runs at
+once, cancel, unknown methods, broken lines, shutdown, the end of its input.
+Whatever the runner asks the host for is refused.
+
+Examples:
+  greenroom runner test python3 runner.py
+  greenroom runner test --text \"hi\" --config '{\"tone\":\"dry\"}' -- target/release/my-runner --verbose")]
+pub struct Args {
+    /// Runner to check, by its name in the plugin [default: the first]
+    #[arg(long, value_name = "NAME")]
+    runner: Option<String>,
+    /// What the test runs are told
+    #[arg(long, default_value = "hello")]
+    text: String,
+    /// `ctx.config` of the test runs, as a JSON object
+    #[arg(long, value_name = "JSON", value_parser = object)]
+    config: Option<Object>,
+    /// Seconds a single step may take
+    #[arg(long, value_name = "S", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=600))]
+    timeout: u64,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    /// The command that starts the runner
+    #[arg(
+        required = true,
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "CMD"
+    )]
+    command: Vec<String>,
+}
+
+/// What the checks are to use.
+struct Plan {
+    command: Vec<String>,
+    runner: Option<String>,
+    text: String,
+    config: Object,
+    timeout: Duration,
+}
+
+pub async fn run(args: Args) -> Outcome {
+    let plan = Plan {
+        command: args.command,
+        runner: args.runner,
+        text: args.text,
+        config: args.config.unwrap_or_default(),
+        timeout: Duration::from_secs(args.timeout),
+    };
+    let report = checks::all(&plan).await;
+    match args.json {
+        true => output::print_json(&report)?,
+        false => output::print(&report.to_string())?,
+    }
+    Ok(if report.ok { Exit::Ok } else { Exit::Failure })
+}
+
+fn object(text: &str) -> Result<Object, String> {
+    serde_json::from_str(text).map_err(|error| format!("not a JSON object: {error}"))
+}

@@ -1,0 +1,31 @@
+//! `greenroom runs cancel`: ends a run.
+
+use crate::client::{Client, HostArgs};
+use crate::failure::{Exit, Outcome};
+use crate::output;
+use serde_json::{Value, json};
+
+/// Cancel a run that is queued or running
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Id of the run
+    run: String,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    host: HostArgs,
+}
+
+pub async fn run(args: Args) -> Outcome {
+    let client = Client::new(&args.host)?;
+    let answer: Value = client.post(&["v1", "runs", &args.run, "cancel"], &json!({})).await?;
+    match args.json {
+        true => output::print_json(&answer)?,
+        false => {
+            let run = client.run(&args.run).await?;
+            output::note(&format!("run `{}` is {}", run.run_id, run.status.as_str()));
+        }
+    }
+    Ok(Exit::Ok)
+}

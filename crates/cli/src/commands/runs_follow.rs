@@ -1,0 +1,32 @@
+//! `greenroom runs follow`: a run's answer as it comes, from its beginning.
+
+use crate::client::{Client, HostArgs, follow};
+use crate::failure::Outcome;
+use crate::reading::Reading;
+
+/// Print the answer of a run as it comes, from its beginning
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  greenroom runs follow RUN
+  greenroom runs follow RUN --after 120 --json")]
+pub struct Args {
+    /// Id of the run
+    run: String,
+    /// Begin after this result
+    #[arg(long, value_name = "SEQUENCE", default_value_t = 0)]
+    after: i64,
+    /// Print every result as JSON on a line
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    host: HostArgs,
+}
+
+pub async fn run(args: Args) -> Outcome {
+    let client = Client::new(&args.host)?;
+    client.run(&args.run).await?;
+    let mut reading = Reading::new(args.json);
+    let run = follow(&client, &args.run, args.after, |result| reading.take(result)).await?;
+    reading.end(&run)
+}

@@ -1,0 +1,54 @@
+//! `greenroom runs show`: the story of a run.
+
+mod story;
+
+use crate::client::{Client, HostArgs, Page};
+use crate::failure::{Exit, Outcome};
+use crate::output;
+use greenroom_protocol::{AgentRunResult, Object, RunView};
+use serde_json::json;
+
+/// Results that are read to tell the story; the rest is counted.
+const RESULTS_MAX: usize = 2_000;
+
+/// Tell the story of a run: when it was accepted, started, answered and ended
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Id of the run
+    run: String,
+    /// Print JSON: the run, its event and its results
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    host: HostArgs,
+}
+
+pub async fn run(args: Args) -> Outcome {
+    let client = Client::new(&args.host)?;
+    let run = client.run(&args.run).await?;
+    let event: Object = client.get(&["v1", "events", &run.event_id], &[]).await?;
+    let results = results(&client, &run).await?;
+    match args.json {
+        true => output::print_json(&json!({ "run": run, "event": event, "results": results }))?,
+        false => output::print(&story::tell(&run, &event, &results))?,
+    }
+    Ok(Exit::Ok)
+}
+
+async fn results(
+    client: &Client,
+    run: &RunView,
+) -> Result<Vec<AgentRunResult>, crate::client::Error> {
+    let (mut all, mut after) = (Vec::new(), 0);
+    loop {
+        let query = [("after", after.to_string())];
+        let path = ["v1", "runs", &run.run_id, "results"];
+        let page: Page<AgentRunResult> = client.get(&path, &query).await?;
+        let last = page.items.last().and_then(|result| result.sequence);
+        all.extend(page.items);
+        match last {
+            Some(last) if last > after && page.has_more && all.len() < RESULTS_MAX => after = last,
+            _ => return Ok(all),
+        }
+    }
+}

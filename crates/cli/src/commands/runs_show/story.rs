@@ -1,0 +1,188 @@
+//! A run's story as text: what happened, in order, with the time since the event was accepted.
+//!
+//! Invariant: tells only what the host recorded; a step without a time of its own has none.
+
+use crate::output::{plain, table};
+use crate::times;
+use greenroom_protocol::result::kind;
+use greenroom_protocol::{AgentRunResult, Object, RunView};
+use serde_json::Value;
+
+pub(super) fn tell(run: &RunView, event: &Object, results: &[AgentRunResult]) -> String {
+    let took = run.finished_at.as_deref().and_then(|end| times::between(&run.created_at, end));
+    let took = took.map(|ms| format!(" after {}", times::duration(ms))).unwrap_or_default();
+    let mut text = format!("run {} {}{took}\n\n", run.run_id, run.status.as_str());
+    text.push_str(&table(&facts(run)));
+    text.push('\n');
+    text.push_str(&table(&steps(run, event, results)));
+    text
+}
+
+fn facts(run: &RunView) -> Vec<Vec<String>> {
+    let mut facts = vec![("agent", format!("{} ({})", run.agent, run.runner_id))];
+    facts.extend(run.conversation_id.clone().map(|id| ("conversation", id)));
+    if run.attempt > 1 {
+        facts.push(("attempt", run.attempt.to_string()));
+    }
+    facts.extend(run.isolation.clone().map(|isolation| ("isolation", isolation)));
+    facts.extend(run.usage.as_ref().map(|usage| ("usage", Value::from(usage.clone()).to_string())));
+    facts.into_iter().map(|(name, value)| vec![format!("  {name}"), value]).collect()
+}
+
+fn steps(run: &RunView, event: &Object, results: &[AgentRunResult]) -> Vec<Vec<String>> {
+    let since = |at: &str| times::between(&run.created_at, at).map(times::duration);
+    let step = |at: Option<&str>, what: &str, detail: String| {
+        let time = at.and_then(since).unwrap_or_default();
+        vec![format!("  {time:>9}"), what.to_owned(), detail]
+    };
+    let accepted = format!(
+        "{} from {} at {}",
+        word(event, "event_type"),
+        word(event, "source"),
+        run.created_at
+    );
+    let mut steps = vec![step(Some(&run.created_at), "accepted", accepted)];
+    if let Some(at) = &run.started_at {
+        steps.push(step(Some(at), "started", String::new()));
+    }
+    for (what, detail, result) in moments(results) {
+        steps.push(step(result.extra.get("created_at").and_then(Value::as_str), what, detail));
+    }
+    if let Some(at) = &run.finished_at {
+        let detail =
+            run.error.as_ref().map(|e| format!("{}: {}", plain(&e.code), plain(&e.message)));
+        steps.push(step(Some(at), run.status.as_str(), detail.unwrap_or_default()));
+    }
+    for delivery in run.extra.get("deliveries").and_then(Value::as_array).into_iter().flatten() {
+        let Value::Object(delivery) = delivery else { continue };
+        let error =
+            delivery.get("error").and_then(Value::as_str).map(|e| format!(": {}", plain(e)));
+        let detail = format!(
+            "{} {}{}",
+            word(delivery, "surface"),
+            word(delivery, "status"),
+            error.unwrap_or_default()
+        );
+        steps.push(step(delivery.get("updated_at").and_then(Value::as_str), "delivery", detail));
+    }
+    steps
+}
+
+/// The results worth a line: the first delta, whole messages, tools, and whatever is not a delta.
+fn moments(results: &[AgentRunResult]) -> Vec<(&'static str, String, &AgentRunResult)> {
+    let mut moments = Vec::new();
+    let deltas = results.iter().filter(|result| result.kind == kind::MESSAGE_DELTA).count();
+    let mut has_delta = false;
+    for result in results {
+        let data = &result.data;
+        let (what, detail) = match result.kind.as_str() {
+            kind::MESSAGE_DELTA if std::mem::replace(&mut has_delta, true) => continue,
+            kind::MESSAGE_DELTA => ("first delta", format!("of {deltas}")),
+            kind::MESSAGE_COMPLETED => ("message", message(data)),
+            kind::TOOL_CALL_STARTED => ("tool called", word(data, "tool_name")),
+            kind::TOOL_CALL_COMPLETED => ("tool answered", word(data, "tool_name")),
+            kind::ARTIFACT_CREATED => ("artifact", word(data, "name")),
+            kind::STATE_UPDATED => {
+                ("state", format!("{}.{}", word(data, "scope"), word(data, "key")))
+            }
+            kind::ACTION_REQUESTED => ("action asked", word(data, "action")),
+            kind::RUN_RESTARTED => {
+                has_delta = false;
+                ("started again", String::new())
+            }
+            kind::RUN_COMPLETED | kind::RUN_FAILED => continue,
+            other => ("result", plain(other)),
+        };
+        moments.push((what, detail, result));
+    }
+    moments
+}
+
+fn message(data: &Object) -> String {
+    let content = data.get("message").and_then(|message| message.get("content"));
+    let text = match content {
+        Some(Value::String(text)) => text.clone(),
+        Some(other) => other.to_string(),
+        None => String::new(),
+    };
+    let line = plain(&text).replace('\n', " ");
+    match line.chars().count() {
+        0..=60 => line,
+        _ => line.chars().take(59).chain(['…']).collect(),
+    }
+}
+
+fn word(object: &Object, key: &str) -> String {
+    plain(object.get(key).and_then(Value::as_str).unwrap_or("?"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{from_value, json};
+
+    fn run(more: Value) -> RunView {
+        let mut run = json!({
+            "run_id": "r1", "event_id": "e1", "agent": "triage", "runner_id": "plugin:acme/triage/default",
+            "conversation_id": "c1", "workspace_id": "default", "status": "completed", "attempt": 1,
+            "created_at": "2026-01-02T03:04:05.000Z", "started_at": "2026-01-02T03:04:05.002Z",
+            "finished_at": "2026-01-02T03:04:06.250Z", "error": null, "usage": null, "last_sequence": 9,
+        });
+        run.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        from_value(run).unwrap()
+    }
+
+    fn told(run: &RunView, results: Value) -> String {
+        let event = json!({ "event_type": "message.received", "source": "api" });
+        tell(run, event.as_object().unwrap(), &from_value::<Vec<AgentRunResult>>(results).unwrap())
+    }
+
+    #[test]
+    fn a_completed_run_is_told_with_its_times_and_delivery() {
+        let run = run(json!({ "isolation": "landlock:7", "deliveries": [
+            { "surface": "helpdesk", "status": "done", "updated_at": "2026-01-02T03:04:06.400Z" } ] }));
+        let results = json!([
+            { "run_id": "r1", "type": "message.delta", "sequence": 1, "created_at": "2026-01-02T03:04:05.012Z" },
+            { "run_id": "r1", "type": "message.delta", "sequence": 2 },
+            { "run_id": "r1", "type": "tool.call.started", "sequence": 3, "data": { "tool_name": "search" } },
+            { "run_id": "r1", "type": "message.completed", "sequence": 4,
+              "data": { "message": { "role": "assistant", "content": "All is\nwell" } } },
+            { "run_id": "r1", "type": "run.completed", "sequence": 5 },
+        ]);
+        insta::assert_snapshot!(told(&run, results), @r#"
+        run r1 completed after 1.2 s
+
+          agent         triage (plugin:acme/triage/default)
+          conversation  c1
+          isolation     landlock:7
+
+               0 ms  accepted     message.received from api at 2026-01-02T03:04:05.000Z
+               2 ms  started
+              12 ms  first delta  of 2
+                     tool called  search
+                     message      All is well
+              1.2 s  completed
+              1.4 s  delivery     helpdesk done
+        "#);
+    }
+
+    #[test]
+    fn a_failed_run_says_why() {
+        let run = run(
+            json!({ "status": "failed", "attempt": 2, "conversation_id": null, "error": {
+            "code": "runner.crashed", "message": "the process ended with status 3", "retryable": true } }),
+        );
+        let results = json!([{ "run_id": "r1", "type": "run.restarted", "sequence": 4, "data": { "attempt": 2 } }]);
+        insta::assert_snapshot!(told(&run, results), @r#"
+        run r1 failed after 1.2 s
+
+          agent    triage (plugin:acme/triage/default)
+          attempt  2
+
+               0 ms  accepted       message.received from api at 2026-01-02T03:04:05.000Z
+               2 ms  started
+                     started again
+              1.2 s  failed         runner.crashed: the process ended with status 3
+        "#);
+    }
+}

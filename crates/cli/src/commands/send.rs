@@ -1,0 +1,118 @@
+//! `greenroom send`: one message in, and on request its answer as it comes.
+//!
+//! Invariant: the event has an id of ours before it is sent, so the same command line can be repeated safely
+//! with `--event-id`.
+
+use crate::client::{Client, HostArgs, follow};
+use crate::failure::{Exit, Failure, Outcome};
+use crate::output;
+use crate::reading::Reading;
+use greenroom_protocol::{ActorContext, AgentInput, EventAnswer, NewEvent, Object};
+use std::io::Read;
+
+/// Send a message to an agent
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Without `--follow` the run's id is printed; with it the answer, as it comes.
+
+Examples:
+  greenroom send \"hello\" --follow
+  greenroom send \"what is new?\" --agent triage --conversation c1
+  git diff | greenroom send - --follow")]
+pub struct Args {
+    /// The message; `-` reads it from standard input
+    text: String,
+    /// Agent that shall take it; without it the bindings decide
+    #[arg(long, value_name = "NAME")]
+    agent: Option<String>,
+    /// Conversation it belongs to
+    #[arg(long, value_name = "ID", default_value = "cli")]
+    conversation: String,
+    /// Id of the sender
+    #[arg(long, value_name = "ID", default_value = "cli")]
+    actor: String,
+    /// Id of the event; sending the same one again gives the first answer
+    #[arg(long, value_name = "ID")]
+    event_id: Option<String>,
+    #[command(flatten)]
+    watch: WatchArgs,
+    #[command(flatten)]
+    host: HostArgs,
+}
+
+/// How the answer is shown.
+#[derive(Debug, clap::Args)]
+pub(super) struct WatchArgs {
+    /// Print the answer as it comes
+    #[arg(long, short)]
+    follow: bool,
+    /// Print JSON: what the host answered, then every result on a line
+    #[arg(long)]
+    json: bool,
+}
+
+pub async fn run(args: Args) -> Outcome {
+    let text = match args.text.as_str() {
+        "-" => stdin()?,
+        text => text.to_owned(),
+    };
+    let client = Client::new(&args.host)?;
+    let event = event(&args, text);
+    let answer: EventAnswer = client.post(&["v1", "events"], &event).await?;
+    finish(&client, &answer, &args.watch).await
+}
+
+/// Tells what became of an event, and follows its run if asked to.
+pub(super) async fn finish(client: &Client, answer: &EventAnswer, watch: &WatchArgs) -> Outcome {
+    if watch.json {
+        output::print_json(answer)?;
+    }
+    let Some(run_id) = &answer.run_id else {
+        return Err(Failure::new(format!("no agent takes the event `{}`", answer.event_id))
+            .exit(Exit::NotFound)
+            .hint("name one with `--agent`, or add an agent that matches to the configuration"));
+    };
+    if !watch.follow {
+        if !watch.json {
+            output::print(&format!("{run_id}\n"))?;
+            output::note(&format!(
+                "{}; `greenroom runs follow {run_id}` shows the answer",
+                answer.status
+            ));
+        }
+        return Ok(Exit::Ok);
+    }
+    let mut reading = Reading::new(watch.json);
+    let run = follow(client, run_id, 0, |result| reading.take(result)).await?;
+    reading.end(&run)
+}
+
+fn event(args: &Args, text: String) -> NewEvent {
+    NewEvent {
+        event_type: "message.received".to_owned(),
+        event_id: Some(args.event_id.clone().unwrap_or_else(|| uuid::Uuid::now_v7().to_string())),
+        source: "api".to_owned(),
+        event_time: None,
+        bot_id: None,
+        workspace_id: None,
+        conversation_id: Some(args.conversation.clone()),
+        thread_id: None,
+        actor: Some(ActorContext {
+            actor_type: "user".to_owned(),
+            actor_id: Some(args.actor.clone()),
+            ..ActorContext::default()
+        }),
+        subject: None,
+        input: AgentInput { text: Some(text), ..AgentInput::default() },
+        delivery: None,
+        data: Object::new(),
+        agent: args.agent.clone(),
+        metadata: Object::new(),
+    }
+}
+
+fn stdin() -> Result<String, Failure> {
+    let mut text = String::new();
+    std::io::stdin().read_to_string(&mut text)?;
+    Ok(text)
+}

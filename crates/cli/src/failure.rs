@@ -1,0 +1,94 @@
+//! How a command ends: its exit code, and what the user reads when it did not work.
+//!
+//! Invariant: one message, its causes, one hint; exit codes are those that `greenroom --help` lists.
+
+use std::fmt;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    Ok = 0,
+    Failure = 1,
+    /// Wrong arguments or a wrong configuration.
+    Usage = 2,
+    /// What was asked for does not exist, or no host answers.
+    NotFound = 3,
+    /// The run that was followed did not complete.
+    RunFailed = 4,
+}
+
+impl From<Exit> for std::process::ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}
+
+#[derive(Debug)]
+pub struct Failure {
+    pub exit: Exit,
+    error: anyhow::Error,
+    hint: Option<String>,
+}
+
+pub type Outcome = Result<Exit, Failure>;
+
+impl Failure {
+    pub fn new(message: impl Into<String>) -> Self {
+        Self { exit: Exit::Failure, error: anyhow::Error::msg(message.into()), hint: None }
+    }
+
+    pub fn exit(mut self, exit: Exit) -> Self {
+        self.exit = exit;
+        self
+    }
+
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// Whether the reader of our output went away, which is no failure of ours.
+    pub fn is_broken_pipe(&self) -> bool {
+        let kind = |cause: &(dyn std::error::Error + 'static)| {
+            cause.downcast_ref::<std::io::Error>().map(std::io::Error::kind)
+        };
+        self.error.chain().any(|cause| kind(cause) == Some(std::io::ErrorKind::BrokenPipe))
+    }
+}
+
+impl From<anyhow::Error> for Failure {
+    fn from(error: anyhow::Error) -> Self {
+        Self { exit: Exit::Failure, error, hint: None }
+    }
+}
+
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Self {
+        anyhow::Error::new(error).into()
+    }
+}
+
+impl From<crate::config::LoadError> for Failure {
+    fn from(error: crate::config::LoadError) -> Self {
+        let error = match error {
+            crate::config::LoadError::Invalid(invalid) => anyhow::Error::new(invalid),
+            error => anyhow::Error::new(error),
+        };
+        Failure::from(error).exit(Exit::Usage)
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.error.downcast_ref::<crate::config::Invalid>() {
+            Some(invalid) => return write!(f, "{invalid}"),
+            None => write!(f, "error: {}", self.error)?,
+        }
+        for cause in self.error.chain().skip(1) {
+            write!(f, "\n  caused by: {cause}")?;
+        }
+        match &self.hint {
+            Some(hint) => write!(f, "\nhint: {hint}"),
+            None => Ok(()),
+        }
+    }
+}

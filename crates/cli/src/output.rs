@@ -1,0 +1,68 @@
+//! What commands print: data on standard output, everything else on standard error.
+//!
+//! Invariant: the only place that writes to either; standard output carries nothing but data.
+
+use serde::Serialize;
+use std::io::{self, Write};
+
+/// Data, for people or for programs.
+pub fn print(text: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    out.flush()
+}
+
+/// One JSON value on one line.
+pub fn print_json(value: &impl Serialize) -> io::Result<()> {
+    print(&format!("{}\n", serde_json::to_string(value)?))
+}
+
+/// Anything that is not data; a closed standard error is no reason to stop.
+pub fn note(text: &str) {
+    let _ = writeln!(io::stderr().lock(), "{text}");
+}
+
+/// Rows as aligned columns, the first row being the head.
+pub fn table(rows: &[Vec<String>]) -> String {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |column: usize| {
+        rows.iter()
+            .filter_map(|row| row.get(column))
+            .map(|cell| columns_of(cell))
+            .max()
+            .unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    let mut text = String::new();
+    for row in rows {
+        let mut line = String::new();
+        for (cell, width) in row.iter().zip(&widths) {
+            let cell = one_line(cell);
+            line.push_str(&cell);
+            line.push_str(&" ".repeat(width + 2 - columns_of(&cell)));
+        }
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+/// A text that may come from anyone, without what could steer a terminal; line breaks stay.
+pub fn plain(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect()
+}
+
+fn one_line(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+/// How many columns of a terminal a text takes.
+pub fn columns_of(text: &str) -> usize {
+    text.chars().map(|c| 1 + usize::from(is_wide(c))).sum()
+}
+
+/// Whether a terminal gives the character two columns: CJK, kana, hangul, fullwidth forms, emoji.
+pub fn is_wide(c: char) -> bool {
+    matches!(u32::from(c), 0x1100..=0x115f | 0x2e80..=0xa4cf | 0xac00..=0xd7a3 | 0xf900..=0xfaff
+        | 0xfe30..=0xfe6f | 0xff00..=0xff60 | 0xffe0..=0xffe6 | 0x1f300..=0x1faff | 0x20000..=0x3fffd)
+}

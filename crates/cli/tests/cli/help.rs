@@ -1,0 +1,222 @@
+//! The help texts and what a mistyped command says.
+
+use crate::told;
+use insta::assert_snapshot;
+
+fn help(args: &[&str]) -> String {
+    told(std::path::Path::new("."), args)
+}
+
+#[test]
+fn the_help_of_the_program() {
+    assert_snapshot!(help(&["--help"]), @r#"
+    exit 0
+    --- stdout
+    An agent host: events in, a runner's answer out, every fact kept
+
+    Usage: greenroom <COMMAND>
+
+    Commands:
+      serve        Start the host; no configuration needed
+      init         Write a commented greenroom.toml
+      check        Validate the configuration and say what would bind
+      send         Send a message to an agent
+      runs         List, show, follow, cancel and replay runs
+      history      Show what was said in a conversation, oldest first
+      events       Look into the event log
+      runner       List runners, write a new one, check one against the contract
+      doctor       Check this machine, the data folder and the runners, and say what is in force
+      completions  Print completions for a shell
+
+    Options:
+      -h, --help     Print help
+      -V, --version  Print version
+
+    Exit codes:
+      0  done
+      1  failed
+      2  wrong arguments or a wrong configuration
+      3  it does not exist, or no host answers
+      4  the run that was followed failed, was cancelled or timed out
+
+    Environment:
+      GREENROOM_URL     address of the host to talk to, e.g. http://127.0.0.1:8700
+      GREENROOM_TOKEN   token to present to that host
+      GREENROOM_CONFIG  configuration file of `serve` and `check`
+      GREENROOM_DATA    data folder
+      GREENROOM_LOG     what is logged, e.g. `info` or `greenroom_host=debug`
+      NO_COLOR          when set, nothing is coloured
+
+    Examples:
+      greenroom serve
+      greenroom send "hello" --follow
+      greenroom runs list --status failed
+    --- stderr
+    "#);
+}
+
+#[test]
+fn the_help_of_serve() {
+    assert_snapshot!(help(&["serve", "--help"]), @r#"
+    exit 0
+    --- stdout
+    Start the host; no configuration needed
+
+    Usage: greenroom serve [OPTIONS]
+
+    Options:
+          --config <FILE>  Configuration file [default: `GREENROOM_CONFIG`, else ./greenroom.toml if it
+                           exists]
+          --data <DIR>     Folder for everything the host keeps [default: ./greenroom-data]
+          --listen <ADDR>  Address to listen on; port 0 picks a free one [default: 127.0.0.1:8700]
+      -h, --help           Print help
+
+    Examples:
+      greenroom serve
+      greenroom serve --config greenroom.toml --data /var/lib/greenroom
+      greenroom serve --listen 127.0.0.1:0
+    --- stderr
+    "#);
+}
+
+#[test]
+fn the_help_of_send() {
+    assert_snapshot!(help(&["send", "--help"]), @r#"
+    exit 0
+    --- stdout
+    Send a message to an agent
+
+    Usage: greenroom send [OPTIONS] <TEXT>
+
+    Arguments:
+      <TEXT>  The message; `-` reads it from standard input
+
+    Options:
+          --agent <NAME>       Agent that shall take it; without it the bindings decide
+          --conversation <ID>  Conversation it belongs to [default: cli]
+          --actor <ID>         Id of the sender [default: cli]
+          --event-id <ID>      Id of the event; sending the same one again gives the first answer
+      -f, --follow             Print the answer as it comes
+          --json               Print JSON: what the host answered, then every result on a line
+          --data <DIR>         Data folder of the host to talk to [default: ./greenroom-data, or
+                               `GREENROOM_URL` with `GREENROOM_TOKEN`]
+      -h, --help               Print help
+
+    Without `--follow` the run's id is printed; with it the answer, as it comes.
+
+    Examples:
+      greenroom send "hello" --follow
+      greenroom send "what is new?" --agent triage --conversation c1
+      git diff | greenroom send - --follow
+    --- stderr
+    "#);
+}
+
+#[test]
+fn the_help_of_runs_and_of_one_of_its_commands() {
+    assert_snapshot!(help(&["runs", "--help"]), @r#"
+    exit 0
+    --- stdout
+    List, show, follow, cancel and replay runs
+
+    Usage: greenroom runs <COMMAND>
+
+    Commands:
+      list    List runs, newest first
+      show    Tell the story of a run: when it was accepted, started, answered and ended
+      follow  Print the answer of a run as it comes, from its beginning
+      cancel  Cancel a run that is queued or running
+      replay  Send the event of a run again, to the same agent, without delivering the answer
+
+    Options:
+      -h, --help  Print help
+    --- stderr
+    "#);
+    assert_snapshot!(help(&["runs", "list", "--help"]), @r#"
+    exit 0
+    --- stdout
+    List runs, newest first
+
+    Usage: greenroom runs list [OPTIONS]
+
+    Options:
+          --conversation <ID>  Only runs of this conversation
+          --agent <NAME>       Only runs of this agent
+          --status <STATUS>    Only runs with this status [possible values: queued, running, completed,
+                               failed, cancelled, timeout]
+          --limit <N>          Most items to show [default: 20]
+          --cursor <CURSOR>    Continue where an earlier list ended
+          --json               Print JSON
+          --data <DIR>         Data folder of the host to talk to [default: ./greenroom-data, or
+                               `GREENROOM_URL` with `GREENROOM_TOKEN`]
+      -h, --help               Print help
+
+    Examples:
+      greenroom runs list
+      greenroom runs list --status failed --limit 100 --json
+    --- stderr
+    "#);
+}
+
+#[test]
+fn the_help_of_runner_test() {
+    assert_snapshot!(help(&["runner", "test", "--help"]), @r#"
+    exit 0
+    --- stdout
+    Check a runner process against the contract
+
+    Usage: greenroom runner test [OPTIONS] <CMD>...
+
+    Arguments:
+      <CMD>...  The command that starts the runner
+
+    Options:
+          --runner <NAME>  Runner to check, by its name in the plugin [default: the first]
+          --text <TEXT>    What the test runs are told [default: hello]
+          --config <JSON>  `ctx.config` of the test runs, as a JSON object
+          --timeout <S>    Seconds a single step may take [default: 10]
+          --json           Print JSON
+      -h, --help           Print help
+
+    Starts the command and speaks to it as the host does: introduction, manifests, a run, two runs at
+    once, cancel, unknown methods, broken lines, shutdown, the end of its input.
+    Whatever the runner asks the host for is refused.
+
+    Examples:
+      greenroom runner test python3 runner.py
+      greenroom runner test --text "hi" --config '{"tone":"dry"}' -- target/release/my-runner --verbose
+    --- stderr
+    "#);
+}
+
+#[test]
+fn a_mistyped_command_comes_with_a_suggestion() {
+    assert_snapshot!(help(&["sned", "hello"]), @r#"
+    exit 2
+    --- stdout
+    --- stderr
+    error: unrecognized subcommand 'sned'
+
+      tip: a similar subcommand exists: 'send'
+
+    Usage: greenroom <COMMAND>
+
+    For more information, try '--help'.
+    "#);
+}
+
+#[test]
+fn a_mistyped_option_comes_with_a_suggestion() {
+    assert_snapshot!(help(&["send", "hello", "--folow"]), @r#"
+    exit 2
+    --- stdout
+    --- stderr
+    error: unexpected argument '--folow' found
+
+      tip: a similar argument exists: '--follow'
+
+    Usage: greenroom send --follow <TEXT>
+
+    For more information, try '--help'.
+    "#);
+}

@@ -1,0 +1,98 @@
+//! Commands that need no host.
+
+use crate::{greenroom, told};
+use insta::assert_snapshot;
+
+#[test]
+fn init_writes_a_file_once() {
+    let dir = tempfile::tempdir().unwrap();
+    assert_snapshot!(told(dir.path(), &["init"]), @r#"
+    exit 0
+    --- stdout
+    --- stderr
+    wrote `greenroom.toml`
+    hint: `greenroom serve` starts with it
+    "#);
+    let written = std::fs::read_to_string(dir.path().join("greenroom.toml")).unwrap();
+    assert!(written.contains("# [agents.my-agent]"));
+    assert_snapshot!(told(dir.path(), &["init"]), @r#"
+    exit 1
+    --- stdout
+    --- stderr
+    error: `greenroom.toml` exists already
+    hint: edit it, or name another file with `--config`
+    "#);
+}
+
+#[test]
+fn completions_know_the_commands() {
+    let dir = tempfile::tempdir().unwrap();
+    for shell in ["bash", "zsh", "fish"] {
+        let output = greenroom(dir.path(), &["completions", shell]).output().unwrap();
+        assert!(String::from_utf8(output.stdout).unwrap().contains("runner-process"), "{shell}");
+    }
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_failure() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut command = greenroom(dir.path(), &["completions", "bash"]);
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let output = command.stdout(writer).output().unwrap();
+    assert_eq!((output.status.code(), output.stderr.len()), (Some(0), 0));
+}
+
+#[test]
+fn without_a_host_the_user_learns_how_to_start_one() {
+    let dir = tempfile::tempdir().unwrap();
+    assert_snapshot!(told(dir.path(), &["send", "hello"]), @r#"
+    exit 3
+    --- stdout
+    --- stderr
+    error: no host runs with the data folder `greenroom-data`
+      caused by: No such file or directory (os error 2)
+    hint: start one with `greenroom serve`, or name another with `--data DIR` or `GREENROOM_URL`
+    "#);
+}
+
+#[test]
+fn an_address_needs_a_token() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut command = greenroom(dir.path(), &["runs", "list"]);
+    let output = command.env("GREENROOM_URL", "http://127.0.0.1:1").output().unwrap();
+    assert_snapshot!(crate::read(&output), @r#"
+    exit 2
+    --- stdout
+    --- stderr
+    error: `GREENROOM_URL` is set but `GREENROOM_TOKEN` is not
+    hint: the admin token is in `admin-token` in the host's data folder
+    "#);
+}
+
+#[test]
+fn a_host_that_does_not_answer_is_told_as_such() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut command = greenroom(dir.path(), &["runs", "list"]);
+    command.env("GREENROOM_URL", "http://127.0.0.1:1").env("GREENROOM_TOKEN", "t");
+    assert_snapshot!(crate::read(&command.output().unwrap()), @r#"
+    exit 3
+    --- stdout
+    --- stderr
+    error: cannot reach the host at `http://127.0.0.1:1`
+      caused by: Connection refused (os error 111)
+    hint: is it running? `greenroom serve` starts it
+    "#);
+}
+
+#[test]
+fn a_new_runner_needs_a_plain_name() {
+    let dir = tempfile::tempdir().unwrap();
+    assert_snapshot!(told(dir.path(), &["runner", "new", "--lang", "python", "My Runner"]), @r#"
+    exit 2
+    --- stdout
+    --- stderr
+    error: `My Runner` is not a name for a runner
+    hint: write lower case letters, digits and dashes, e.g. `my-runner`
+    "#);
+}

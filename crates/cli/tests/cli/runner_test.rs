@@ -1,0 +1,121 @@
+//! `runner new` and `runner test` with real processes.
+
+use crate::{greenroom, told};
+use insta::assert_snapshot;
+use serde_json::Value;
+use std::path::Path;
+
+/// A runner in Python that is changed as a test wants it.
+fn runner(dir: &Path, change: &[(&str, &str)]) {
+    let made = told(dir, &["runner", "new", "--lang", "python", "my-runner"]);
+    assert!(made.starts_with("exit 0"), "{made}");
+    let path = dir.join("my-runner/runner.py");
+    let mut text = std::fs::read_to_string(&path).unwrap();
+    for (from, to) in change {
+        assert!(text.contains(from), "{from} is not in the template");
+        text = text.replace(from, to);
+    }
+    std::fs::write(path, text).unwrap();
+}
+
+fn test(dir: &Path) -> String {
+    told(dir, &["runner", "test", "--timeout", "3", "python3", "my-runner/runner.py"])
+}
+
+#[test]
+fn a_new_python_runner_passes() {
+    let dir = tempfile::tempdir().unwrap();
+    runner(dir.path(), &[]);
+    // Whether the cancel overtakes the answer is up to the machine.
+    let told = test(dir.path());
+    let lines = told.lines().map(|line| match line.starts_with("ok    cancel") {
+        true => "ok    cancel",
+        false => line,
+    });
+    assert_snapshot!(lines.collect::<Vec<_>>().join("\n"), @r#"
+    exit 0
+    --- stdout
+    ok    initialize            local/my-runner 0.1.0
+    ok    list_agent_runners    plugin:local/my-runner/default
+    ok    run                   deltas: 3, messages: 1, run.completed
+    ok    two runs at once      deltas: 3, messages: 1, run.completed
+    ok    cancel
+    ok    late cancel
+    ok    unknown method
+    ok    unknown notification
+    ok    broken line
+    ok    shutdown
+    ok    end of input
+
+    checks: 11, failed: 0, with a warning: 0
+    --- stderr
+    "#);
+}
+
+#[test]
+fn a_second_terminal_is_found() {
+    let dir = tempfile::tempdir().unwrap();
+    let once = r#"    send("run.completed", {"finish_reason": "stop"})"#;
+    runner(dir.path(), &[(once, &format!("{once}\n{once}"))]);
+    let told = test(dir.path());
+    assert!(told.starts_with("exit 1"), "{told}");
+    assert!(
+        told.contains("FAIL  run                   `run.completed` came after `run.completed`"),
+        "{told}"
+    );
+}
+
+#[test]
+fn a_missing_terminal_and_a_crash_are_found() {
+    let dir = tempfile::tempdir().unwrap();
+    runner(dir.path(), &[(r#"    send("run.completed", {"finish_reason": "stop"})"#, "    pass")]);
+    assert!(test(dir.path()).contains("`run_agent` was answered without a terminal result"));
+    let dir = tempfile::tempdir().unwrap();
+    runner(
+        dir.path(),
+        &[(
+            "    text = \"You said: \"",
+            "    import os; print('oh no', file=sys.stderr, flush=True); os._exit(3)\n    text = \"You said: \"",
+        )],
+    );
+    let told = test(dir.path());
+    assert!(
+        told.contains("the process closed its output (1 of 1 runs without a terminal)"),
+        "{told}"
+    );
+    assert!(told.contains("Its log ends with:\noh no\n"), "{told}");
+}
+
+#[test]
+fn print_on_standard_output_is_found() {
+    let dir = tempfile::tempdir().unwrap();
+    runner(dir.path(), &[("writing, cancelled =", "print('ready')\nwriting, cancelled =")]);
+    assert!(
+        test(dir.path())
+            .contains("FAIL  initialize            a line on standard output is not JSON: `ready`")
+    );
+}
+
+#[test]
+fn a_command_that_does_not_exist_is_told() {
+    let dir = tempfile::tempdir().unwrap();
+    assert_snapshot!(told(dir.path(), &["runner", "test", "./nothing-here"]), @r#"
+    exit 1
+    --- stdout
+    FAIL  start                 cannot start `./nothing-here`: No such file or directory (os error 2)
+
+    checks: 1, failed: 1, with a warning: 0
+    --- stderr
+    "#);
+}
+
+#[test]
+fn the_report_can_be_read_by_programs() {
+    let dir = tempfile::tempdir().unwrap();
+    runner(dir.path(), &[]);
+    let args = ["runner", "test", "--json", "python3", "my-runner/runner.py"];
+    let output = greenroom(dir.path(), &args).output().unwrap();
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report["ok"], true);
+    assert_eq!(report["checks"][0]["name"], "initialize");
+}
