@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Agent {
     pub runner: RunnerId,
-    /// Event types it takes, with `*` for any run of characters.
+    /// Event types it takes, with `*` for any run of characters; none: only events that name the agent.
     pub events: Vec<String>,
     pub scope: Scope,
     /// Dotted event field → the values it may have.
@@ -135,13 +135,7 @@ fn patterns(value: &Value<'_>) -> Option<Vec<String>> {
             "write e.g. `message.received`, `message.*` or `*`",
         ),
     };
-    match value.list(pattern)? {
-        patterns if patterns.is_empty() => value.fail(
-            format!("`{}` is empty, so nothing would match", value.path),
-            "leave it out for `message.received`",
-        ),
-        patterns => Some(patterns),
-    }
+    value.list(pattern)
 }
 
 fn filters(value: &Value<'_>) -> Option<BTreeMap<String, Vec<Json>>> {

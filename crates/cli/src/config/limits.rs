@@ -75,14 +75,14 @@ limits! {
     output_bytes = 256 * MIB, 64 * KIB, 16 * GIB;
     /// Results of one run that wait to be applied; a run over it fails with `runner.overflow`.
     run_buffer_bytes = 32 * MIB, 64 * KIB, GIB;
-    /// Results a live reader may lag behind before it is cut off with a position to resume from.
+    /// Batches of results a live reader may lag behind before it is cut off with a position to resume from.
     subscriber_buffer = 1_024, 16, 1_000_000;
     /// Runs that wait in one conversation; one more is answered with 429.
     lane_length = 100, 1, 100_000;
     /// Runs that are queued or running in the whole host; one more is answered with 429.
     runs_open = 20_000, 1, 1_000_000;
     /// Runs that one runner process serves at once.
-    runs_per_process = 4_096, 1, 100_000;
+    runs_per_process = 20_000, 1, 100_000;
     /// Most items of one page.
     page_size = 200, 1, 1_000;
     /// Time a run may take, unless its agent says otherwise.
@@ -92,9 +92,9 @@ limits! {
     /// Time a runner process has to answer `initialize` and `list_agent_runners`.
     runner_start_s = 20, 1, 600;
     /// Longest pause between two starts of a runner that keeps failing.
-    runner_backoff_max_s = 60, 1, DAY_S;
+    runner_backoff_max_s = 30, 1, DAY_S;
     /// Log lines of one runner process per second; the rest is counted and dropped.
-    stderr_lines_per_s = 200, 1, 100_000;
+    stderr_lines_per_s = 100, 1, 100_000;
     /// Time in which a started HTTP request must have arrived.
     request_timeout_s = 30, 1, 600;
     /// HTTP connections that are open at once.

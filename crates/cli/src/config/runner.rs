@@ -33,10 +33,10 @@ pub struct Process {
     pub sandbox: Sandbox,
     /// Further paths it may read and write.
     pub paths: Vec<PathBuf>,
-    /// Most processes it may have at once, children included; `None`: the runtime's default.
-    pub processes: Option<u64>,
-    /// Most memory of each of its processes; `None`: no limit of its own.
-    pub memory_mb: Option<u64>,
+    /// Most processes it may have at once, children included.
+    pub processes: u64,
+    /// Most memory it may have, children included.
+    pub memory_mb: u64,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -121,8 +121,9 @@ impl Process {
         let env = reader.get("env").map_or(Some(BTreeMap::new()), |value| environment(&value));
         let sandbox = reader.get("sandbox").and_then(|v| v.choice(&words)).unwrap_or_default();
         let paths = reader.get("paths").and_then(|v| v.list(Value::path)).unwrap_or_default();
-        let processes = reader.get("processes").and_then(|v| v.integer(1..=10_000));
-        let memory_mb = reader.get("memory_mb").and_then(|v| v.integer(16..=1_048_576));
+        let processes = reader.get("processes").and_then(|v| v.integer(1..=10_000)).unwrap_or(64);
+        let memory_mb =
+            reader.get("memory_mb").and_then(|v| v.integer(16..=1_048_576)).unwrap_or(2_048);
         let mut args = split(command)?;
         let (dir, env) = (dir?, env?);
         let program = match args.remove(0) {

@@ -62,8 +62,8 @@ fn a_runner_is_read_with_paths_relative_to_the_file() {
             ]),
             sandbox: Sandbox::On,
             paths: vec![PathBuf::from("/srv/greenroom/shared-files")],
-            processes: Some(64),
-            memory_mb: Some(1024),
+            processes: 64,
+            memory_mb: 2048,
         }),
         plugin: Some("acme/triage".to_owned()),
     };
