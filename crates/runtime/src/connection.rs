@@ -17,8 +17,12 @@ use std::collections::HashMap;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
 use tokio::sync::{oneshot, watch};
 use tokio::task::AbortHandle;
+
+/// After one sign of a connection's end, how long the explanation may take.
+pub(crate) const LAST_WORDS: Duration = Duration::from_millis(500);
 
 /// Names one connection for the lifetime of the host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -47,7 +51,7 @@ pub struct ProxyCall {
     pub params: Box<RawValue>,
 }
 
-/// Where a connection is in its life.
+/// Where a connection is in its life. Reasons are clauses that `Connection::says` makes sentences of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Fate {
     Serving,
@@ -137,11 +141,11 @@ impl Connection {
         let run = Arc::new(Run::new(id.clone()));
         let number = {
             let mut state = self.lock();
-            if let Fate::Replace { reason } | Fate::Gone { reason } = &*self.fate.borrow() {
-                return Err(Unavailable::new(reason.clone()));
+            if let Some(reason) = self.reason() {
+                return Err(Unavailable::new(self.says(&reason)));
             }
             if state.runs.len() >= self.limits.runs_in_flight_max {
-                return Err(Unavailable::new(format!("runner `{}` is full", self.runner)));
+                return Err(Unavailable::new(self.says("has as many runs as it may")));
             }
             if state.runs.contains_key(&id) {
                 return Err(Unavailable::new(format!("run `{id}` is already under way")));
@@ -152,11 +156,9 @@ impl Connection {
         };
         if let Err(error) = self.send_request(number, method::RUN_AGENT, request) {
             self.forget(number);
-            self.replace(format!("runner `{}` takes no runs: {error}", self.runner));
-            return Err(Unavailable::new(format!(
-                "runner `{}` takes no runs: {error}",
-                self.runner
-            )));
+            let reason = format!("takes no runs: {error}");
+            self.replace(reason.clone());
+            return Err(Unavailable::new(self.says(&reason)));
         }
         Ok(RunHandle::new(run, self.clone()))
     }
@@ -169,14 +171,27 @@ impl Connection {
     ) -> Result<Box<RawValue>, String> {
         let (sender, answer) = oneshot::channel();
         let number = self.lock().expect(Waiting::Answer(sender));
-        self.send_request(number, method, params).map_err(|error| error.to_string())?;
+        if let Err(error) = self.send_request(number, method, params) {
+            // The end of the process, which is about to be known, explains more than a closed pipe.
+            let mut fate = self.fate.subscribe();
+            let gone = fate.wait_for(|fate| matches!(fate, Fate::Gone { .. }));
+            return match tokio::time::timeout(LAST_WORDS, gone).await {
+                Ok(_) => Err(self.reason().unwrap_or_default()),
+                Err(_) => Err(format!("is not listening: {error}")),
+            };
+        }
         match answer.await {
             Ok(Ok(result)) => Ok(result),
-            Ok(Err(error)) => Err(format!("`{method}` was answered with: {}", error.message)),
-            Err(_) => Err(match &*self.fate.borrow() {
-                Fate::Serving => format!("`{method}` was not answered"),
-                Fate::Replace { reason } | Fate::Gone { reason } => reason.clone(),
-            }),
+            Ok(Err(error)) => Err(format!("refused `{method}`: {}", error.message)),
+            Err(_) => Err(self.reason().unwrap_or_else(|| format!("did not answer `{method}`"))),
+        }
+    }
+
+    /// Why the connection gets no runs, unless it does.
+    pub(crate) fn reason(&self) -> Option<String> {
+        match &*self.fate.borrow() {
+            Fate::Serving => None,
+            Fate::Replace { reason } | Fate::Gone { reason } => Some(reason.clone()),
         }
     }
 
@@ -195,11 +210,9 @@ impl Connection {
             let mut fate = connection.fate.subscribe();
             let gone = fate.wait_for(|fate| matches!(fate, Fate::Gone { .. }));
             if tokio::time::timeout(grace, gone).await.is_err() && connection.is_under_way(&run) {
-                connection.replace(format!(
-                    "runner `{}` did not end a run within {} s of its cancellation",
-                    connection.runner,
-                    grace.as_secs_f32()
-                ));
+                let grace_s = grace.as_secs_f32();
+                connection
+                    .replace(format!("did not end a run within {grace_s} s of its cancellation"));
             }
         });
     }
@@ -213,6 +226,11 @@ impl Connection {
         {
             self.live.send_modify(|live| *live -= 1);
         }
+    }
+
+    /// A clause about the runner as a sentence.
+    pub(crate) fn says(&self, clause: &str) -> String {
+        format!("runner `{}` {clause}", self.runner)
     }
 
     /// Ends runs for a fault of the runner and fences them; `None` ends all of them.
@@ -235,7 +253,7 @@ impl Connection {
         self.fate.send_if_modified(|fate| {
             let serving = *fate == Fate::Serving;
             if serving {
-                tracing::warn!(runner = &*self.runner, %reason, "replacing a runner process");
+                tracing::info!(runner = &*self.runner, %reason, "the process gets no new runs");
                 *fate = Fate::Replace { reason };
             }
             serving
@@ -260,8 +278,9 @@ impl Connection {
         for call in calls.into_values() {
             call.abort();
         }
+        let message = self.says(&reason);
         for entry in runs.into_values() {
-            entry.run.end(RunEnd::Crashed { message: reason.clone() });
+            entry.run.end(RunEnd::Crashed { message: message.clone() });
         }
         self.live.send_replace(0);
     }
@@ -315,7 +334,7 @@ impl Connection {
     /// A runner that takes nothing in cannot go on.
     pub(crate) fn send_or_replace(&self, frame: Bytes) {
         if let Err(error) = self.outbox.push(frame) {
-            self.replace(format!("runner `{}` is not listening: {error}", self.runner));
+            self.replace(format!("is not listening: {error}"));
         }
     }
 

@@ -34,11 +34,8 @@ pub(crate) async fn introduce(
     let timeout = connection.limits.start_timeout;
     tokio::select! {
         offer = tokio::time::timeout(timeout, ask(connection, pin, host_version)) => offer
-            .unwrap_or_else(|_| Err(format!("it was not ready after {} s", timeout.as_secs_f32()))),
-        Ok(fate) = fate.wait_for(|fate| *fate != Fate::Serving) => Err(match &*fate {
-            Fate::Replace { reason } | Fate::Gone { reason } => reason.clone(),
-            Fate::Serving => String::new(),
-        }),
+            .unwrap_or_else(|_| Err(format!("was not ready after {} s", timeout.as_secs_f32()))),
+        _ = fate.wait_for(|fate| *fate != Fate::Serving) => Err(connection.reason().unwrap_or_default()),
     }
 }
 
@@ -51,7 +48,7 @@ async fn ask(
     let params = InitializeParams { protocol_version: PROTOCOL_VERSION.to_owned(), host };
     let answer = connection.request(method::INITIALIZE, &params).await?;
     let answer: InitializeResult = serde_json::from_str(answer.get())
-        .map_err(|error| format!("its answer to `initialize` is malformed: {error}"))?;
+        .map_err(|error| format!("answered `initialize` with something malformed: {error}"))?;
     check_identity(&answer, pin)?;
     let plugin: Arc<str> = answer.plugin.path().into();
     // Set once per connection, here.
@@ -78,19 +75,21 @@ async fn ask(
 }
 
 fn check_identity(answer: &InitializeResult, pin: Option<&str>) -> Result<(), String> {
-    if answer.protocol_version != PROTOCOL_VERSION {
+    if !is_spoken(&answer.protocol_version) {
         return Err(format!(
-            "it speaks protocol version `{}`, the host speaks `{PROTOCOL_VERSION}`",
+            "speaks protocol version `{}`, the host speaks `{PROTOCOL_VERSION}`",
             answer.protocol_version
         ));
     }
     let declared = answer.plugin.path();
     if RunnerId::new(&answer.plugin.author, &answer.plugin.name, "x").is_err() {
-        return Err(format!("`{declared}` is not a proper plugin name of the form `author/name`"));
+        return Err(format!(
+            "declares itself `{declared}`, which is not of the form `author/name`"
+        ));
     }
     match pin {
         Some(pin) if pin != declared => {
-            Err(format!("it declares itself `{declared}`, the configuration says `{pin}`"))
+            Err(format!("declares itself `{declared}`, the configuration says `{pin}`"))
         }
         _ => Ok(()),
     }
@@ -104,7 +103,7 @@ fn manifests(list: &RawValue) -> Result<Vec<&RawValue>, String> {
     }
     serde_json::from_str::<List<'_>>(list.get())
         .map(|list| list.runners)
-        .map_err(|error| format!("its answer to `list_agent_runners` is malformed: {error}"))
+        .map_err(|error| format!("answered `list_agent_runners` with something malformed: {error}"))
 }
 
 /// One manifest on its own: a bad one hides itself and nothing else.
@@ -122,8 +121,7 @@ fn accept(
         serde_json::from_str::<Named>(manifest.get()).map(|named| named.id).unwrap_or_default();
     let manifest: AgentRunnerManifest = serde_json::from_str(manifest.get())
         .map_err(|error| format!("the manifest of {id} is not valid and was left out: {error}"))?;
-    let major = manifest.protocol_version.split('.').next().unwrap_or_default();
-    if major != PROTOCOL_VERSION {
+    if !is_spoken(&manifest.protocol_version) {
         return Err(format!(
             "{id} speaks protocol version `{}` and was left out",
             manifest.protocol_version
@@ -145,7 +143,17 @@ fn accept(
             older.join(", ")
         ));
     }
+    if !manifest.permissions.extra.is_empty() {
+        let unknown: Vec<&str> = manifest.permissions.extra.keys().map(String::as_str).collect();
+        warnings
+            .push(format!("{id} asks for permissions that do not exist: {}", unknown.join(", ")));
+    }
     Ok(manifest)
+}
+
+/// Another major version is another protocol.
+fn is_spoken(version: &str) -> bool {
+    version.split('.').next() == Some(PROTOCOL_VERSION)
 }
 
 fn is_older(key: &str) -> bool {

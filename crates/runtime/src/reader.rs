@@ -126,8 +126,7 @@ impl Reader {
             Taken::Closed => return,
             Taken::Overflow(message) => {
                 self.connection.fail(Some(&run), &RunEnd::Overflow { message });
-                let runner = &self.connection.runner;
-                self.connection.replace(format!("runner `{runner}` wrote too much in one run"));
+                self.connection.replace("wrote too much in one run".to_owned());
                 return;
             }
         }
@@ -215,10 +214,11 @@ impl Reader {
             .chars()
             .take(QUOTE_CHARS)
             .collect();
-        let message = format!("runner `{}` wrote {what}: {quote:?}", self.connection.runner);
+        let reason = format!("wrote {what}: {quote:?}");
         let whose = self.mentioned(line).or_else(|| self.connection.only_live_run());
-        self.connection.fail(whose.as_ref(), &RunEnd::ProtocolError { message: message.clone() });
-        self.connection.replace(message);
+        let message = self.connection.says(&reason);
+        self.connection.fail(whose.as_ref(), &RunEnd::ProtocolError { message });
+        self.connection.replace(reason);
     }
 
     /// The one run under way whose id stands in the line.

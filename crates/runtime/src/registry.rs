@@ -2,7 +2,7 @@
 //!
 //! Invariant: a plugin belongs to one entry at most, and only the newest generation of an entry changes it.
 
-use crate::connection::Connection;
+use crate::connection::{Connection, Fate};
 use crate::handshake::Offer;
 use crate::spec::RunnerSpec;
 use crate::state::{Descriptor, RunnerState, RunnerStatus, Unavailable};
@@ -117,6 +117,11 @@ impl Entry {
         }
     }
 
+    /// The connection that gets runs now.
+    fn serving(&self) -> Option<&Arc<Connection>> {
+        self.connection.as_ref().filter(|connection| *connection.fate().borrow() == Fate::Serving)
+    }
+
     /// Whether the plugin is, or may turn out to be, this entry's.
     fn may_offer(&self, plugin: &str) -> bool {
         match (&self.spec.plugin, &self.plugin) {
@@ -127,17 +132,20 @@ impl Entry {
     }
 
     fn outlook(&self, name: &str, id: &RunnerId, left: Duration) -> Outlook {
-        let error = self.last_error.as_deref().unwrap_or("it has not been ready yet");
+        let told =
+            self.last_error.clone().unwrap_or_else(|| format!("runner `{name}` is not ready yet"));
         match self.phase {
-            Phase::Starting => Outlook::Hope(format!("runner `{name}` is starting: {error}")),
+            Phase::Starting => Outlook::Hope(told),
             Phase::Disconnected => Outlook::Hope(format!("runner `{name}` is not connected")),
             Phase::BackingOff { until } => {
-                let message = format!("runner `{name}` cannot start: {error}");
                 if until > Instant::now() + left {
-                    Outlook::None(message)
+                    Outlook::None(told)
                 } else {
-                    Outlook::Hope(message)
+                    Outlook::Hope(told)
                 }
+            }
+            Phase::Ready if self.serving().is_none() => {
+                Outlook::Hope(format!("runner `{name}` is being replaced"))
             }
             Phase::Ready => match self.warnings.first() {
                 Some(warning) => {
@@ -190,11 +198,11 @@ impl Registry {
                     && (entry.plugin.as_ref().or(entry.spec.plugin.as_ref()) == Some(&plugin))
             });
             if let Some((owner, _)) = owner {
-                return Err(format!("it declares itself `{plugin}`, which is runner `{owner}`"));
+                return Err(format!("declares itself `{plugin}`, which is runner `{owner}`"));
             }
             let entry =
                 entries.by_name.get_mut(name).filter(|entry| entry.generation == generation);
-            let entry = entry.ok_or("it is no longer configured")?;
+            let entry = entry.ok_or("is no longer configured")?;
             for warning in &offer.warnings {
                 tracing::warn!(runner = name, "{warning}");
             }
@@ -222,7 +230,7 @@ impl Registry {
     pub(crate) fn connection(&self, id: &RunnerId) -> Result<Arc<Connection>, Unavailable> {
         let entries = self.lock();
         let entry = entries.offered.get(id).and_then(|found| entries.by_name.get(&*found.runner));
-        entry.and_then(|entry| entry.connection.clone()).ok_or_else(|| {
+        entry.and_then(Entry::serving).cloned().ok_or_else(|| {
             match entries.outlook(id, Duration::ZERO) {
                 Outlook::Hope(message) | Outlook::None(message) => Unavailable::new(message),
                 Outlook::Ready(_) => Unavailable::new(format!("`{id}` is not ready")),
@@ -267,7 +275,7 @@ impl Entries {
 
     fn outlook(&self, id: &RunnerId, left: Duration) -> Outlook {
         if let Some(found) = self.offered.get(id)
-            && self.by_name.get(&*found.runner).is_some_and(|entry| entry.connection.is_some())
+            && self.by_name.get(&*found.runner).is_some_and(|entry| entry.serving().is_some())
         {
             return Outlook::Ready(found.clone());
         }

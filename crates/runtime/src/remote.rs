@@ -22,7 +22,7 @@ pub enum AttachError {
     Unknown(String),
     #[error("runner `{0}` is connected already")]
     Connected(String),
-    #[error("runner `{name}` cannot be used: {reason}")]
+    #[error("runner `{name}` {reason}")]
     Refused { name: String, reason: String },
 }
 
@@ -92,7 +92,7 @@ where
         reason = writing => (reason, Ok(())),
         result = serving => ("was disconnected".to_owned(), result),
     };
-    connection.close(format!("runner `{name}` {reason}"));
+    connection.close(reason);
     result
 }
 
@@ -108,13 +108,12 @@ async fn until_idle(
         _ = fate.wait_for(|fate| *fate != Fate::Serving) => {}
         () = stop.cancelled() => {}
     }
-    connection.replace("the runner is stopping".to_owned());
+    connection.replace("is stopping".to_owned());
     release(shared, connection, generation);
     let mut live = connection.live();
     let drained = timeout(shared.settings.limits.drain_max, live.wait_for(|live| *live == 0)).await;
     if drained.is_err() {
-        let message =
-            format!("runner `{}` was disconnected before the run had ended", connection.runner);
+        let message = connection.says("was disconnected before the run had ended");
         connection.fail(None, &RunEnd::Crashed { message });
     }
 }
@@ -144,7 +143,7 @@ struct Release {
 
 impl Drop for Release {
     fn drop(&mut self) {
-        self.connection.close(format!("runner `{}` was disconnected", self.connection.runner));
+        self.connection.close("was disconnected".to_owned());
         release(&self.shared, &self.connection, self.generation);
     }
 }
@@ -156,9 +155,7 @@ fn release(shared: &Shared, connection: &Arc<Connection>, generation: u64) {
             entry.connection = None;
             entry.phase = Phase::Disconnected;
             entry.restarts += 1;
-            if let Fate::Replace { reason } | Fate::Gone { reason } = &*connection.fate().borrow() {
-                entry.last_error = Some(reason.clone());
-            }
+            entry.last_error = connection.reason().map(|reason| connection.says(&reason));
         }
     });
 }

@@ -148,7 +148,7 @@ impl Runtime {
         }));
         if tokio::time::timeout(grace, idle).await.is_err() {
             for connection in &connections {
-                let message = format!("runner `{}` was stopped with the host", connection.runner);
+                let message = connection.says("was stopped with the host");
                 connection.fail(None, &crate::run::RunEnd::Crashed { message });
             }
         }

@@ -3,7 +3,7 @@
 //! Invariant: at most one process of a runner gets new runs, at most `draining_max` older ones finish
 //! theirs, and failed starts come further and further apart.
 
-use crate::connection::{Connection, Fate, Parts};
+use crate::connection::{Connection, Fate, LAST_WORDS, Parts};
 use crate::handshake;
 use crate::outbox::Outbox;
 use crate::process::{Control, Place, Process, Reports};
@@ -19,11 +19,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::unix::pipe;
+use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
-/// After the end of stdout or of the process, how long the other may take to be told.
-const LAST_WORDS: Duration = Duration::from_millis(500);
+/// A process that served this many times as long as its start was delayed does not raise the delay.
+const HEALTHY_PER_DELAY: u32 = 10;
 
 /// One generation of one configured runner.
 pub(crate) struct Slot {
@@ -32,6 +33,12 @@ pub(crate) struct Slot {
     pub(crate) hidden: Vec<PathBuf>,
     pub(crate) generation: u64,
     pub(crate) stop: CancellationToken,
+}
+
+/// A process that gets no new runs, and the token that ends it now.
+struct Draining {
+    fate: watch::Receiver<Fate>,
+    now: CancellationToken,
 }
 
 /// A process that serves.
@@ -44,7 +51,8 @@ impl Slot {
     pub(crate) async fn keep(self) {
         let limits = self.shared.settings.limits.clone();
         let mut failures = 0_u32;
-        let mut draining: VecDeque<CancellationToken> = VecDeque::new();
+        let mut delay = Duration::ZERO;
+        let mut draining: VecDeque<Draining> = VecDeque::new();
         while !self.stop.is_cancelled() {
             self.update(|entry| entry.phase = Phase::Starting);
             let started = tokio::select! {
@@ -58,15 +66,10 @@ impl Slot {
                     let fate = self.serve(&serving).await;
                     if since.elapsed() >= limits.healthy_after {
                         failures = 0;
+                    } else if since.elapsed() >= delay * HEALTHY_PER_DELAY {
+                        failures = failures.saturating_sub(1);
                     }
-                    let now = CancellationToken::new();
-                    draining.push_back(now.clone());
-                    if draining.len() > limits.draining_max
-                        && let Some(oldest) = draining.pop_front()
-                    {
-                        oldest.cancel();
-                    }
-                    self.shared.tasks.spawn(retire(serving, limits.clone(), now));
+                    self.retire(serving, &mut draining);
                     match fate {
                         Some(reason) => reason,
                         None => break,
@@ -74,7 +77,8 @@ impl Slot {
                 }
             };
             failures += 1;
-            self.back_off(error, failures, &limits).await;
+            delay = back_off_delay(failures, &limits);
+            self.back_off(&error, delay).await;
         }
         self.update(|entry| entry.phase = Phase::Stopped);
     }
@@ -83,30 +87,39 @@ impl Slot {
     async fn serve(&self, serving: &Serving) -> Option<String> {
         let mut fate = serving.connection.fate();
         let reason = tokio::select! {
-            Ok(fate) = fate.wait_for(|fate| *fate != Fate::Serving) => match &*fate {
-                Fate::Replace { reason } | Fate::Gone { reason } => Some(reason.clone()),
-                Fate::Serving => None,
-            },
+            _ = fate.wait_for(|fate| *fate != Fate::Serving) => serving.connection.reason(),
             () = self.stop.cancelled() => None,
         };
         self.update(|entry| {
             entry.connection = None;
             entry.pid = None;
-            entry.phase = Phase::Draining;
+            entry.phase = if reason.is_some() { Phase::Starting } else { Phase::Draining };
         });
-        serving
-            .connection
-            .replace(reason.clone().unwrap_or_else(|| "the runner is stopping".to_owned()));
+        serving.connection.replace(reason.clone().unwrap_or_else(|| "is stopping".to_owned()));
         reason
     }
 
-    async fn back_off(&self, error: String, failures: u32, limits: &Limits) {
-        let factor = 2_u32.saturating_pow(failures.saturating_sub(1).min(20));
-        let delay = limits.backoff_min.saturating_mul(factor).min(limits.backoff_max);
-        tracing::warn!(runner = %self.spec.name, %error, retry_ms = delay.as_millis() as u64, "a runner process failed");
+    /// Lets the process finish its runs beside its successor.
+    fn retire(&self, serving: Serving, draining: &mut VecDeque<Draining>) {
+        let limits = &self.shared.settings.limits;
+        let now = CancellationToken::new();
+        draining.retain(|older| !matches!(*older.fate.borrow(), Fate::Gone { .. }));
+        draining.push_back(Draining { fate: serving.connection.fate(), now: now.clone() });
+        if draining.len() > limits.draining_max
+            && let Some(oldest) = draining.pop_front()
+        {
+            oldest.now.cancel();
+        }
+        self.shared.tasks.spawn(retire(serving, limits.clone(), now));
+    }
+
+    async fn back_off(&self, error: &str, delay: Duration) {
+        let error = format!("runner `{}` {error}", self.spec.name);
+        tracing::warn!(%error, retry_ms = delay.as_millis() as u64, "a runner process failed");
         let until = Instant::now() + delay;
         self.update(|entry| {
             entry.phase = Phase::BackingOff { until };
+            entry.pid = None;
             entry.last_error = Some(error);
             entry.restarts += 1;
         });
@@ -123,7 +136,8 @@ impl Slot {
         let process = Process::start(&self.spec, settings, &self.hidden, place);
         let process = timeout(settings.limits.start_timeout, process)
             .await
-            .map_err(|_| "the supervisor was not ready in time".to_owned())??;
+            .map_err(|_| "has a supervisor that does not start".to_owned())?
+            .map_err(|error| format!("cannot be started: {error}"))?;
         let parts = Parts {
             id,
             runner: self.spec.name.as_str().into(),
@@ -163,7 +177,7 @@ impl Slot {
                 let mut fate = connection.fate();
                 let gone = fate.wait_for(|fate| matches!(fate, Fate::Gone { .. }));
                 let _ = timeout(LAST_WORDS, gone).await;
-                Err(format!("runner `{}` cannot be used: {error}", self.spec.name))
+                Err(error)
             }
         }
     }
@@ -171,6 +185,11 @@ impl Slot {
     fn update(&self, update: impl FnOnce(&mut crate::registry::Entry)) {
         self.shared.registry.update(&self.spec.name, self.generation, update);
     }
+}
+
+fn back_off_delay(failures: u32, limits: &Limits) -> Duration {
+    let factor = 2_u32.saturating_pow(failures.saturating_sub(1).min(20));
+    limits.backoff_min.saturating_mul(factor).min(limits.backoff_max)
 }
 
 struct KillOnDrop(Option<Arc<Control>>);
@@ -229,14 +248,14 @@ impl Attended {
         }
         let said = Some(last.get()).filter(|line| !line.is_empty());
         let said = said.map(|line| format!(": {line}")).unwrap_or_default();
-        connection.close(format!("runner `{}` {message}{said}", connection.runner));
+        connection.close(format!("{message}{said}"));
         self.reports.gone().await;
     }
 }
 
 async fn write(connection: Arc<Connection>) {
     if let Err(error) = connection.outbox.write_queued().await {
-        connection.replace(format!("runner `{}` is not listening: {error}", connection.runner));
+        connection.replace(format!("is not listening: {error}"));
     }
 }
 
@@ -248,7 +267,7 @@ async fn retire(serving: Serving, limits: Limits, now: CancellationToken) {
         _ = timeout(limits.drain_max, live.wait_for(|live| *live == 0)) => {}
         () = now.cancelled() => {}
     }
-    let message = format!("runner `{}` was replaced before the run had ended", connection.runner);
+    let message = connection.says("was replaced before the run had ended");
     connection.fail(None, &RunEnd::Crashed { message });
     let mut fate = connection.fate();
     let mut gone = std::pin::pin!(fate.wait_for(|fate| matches!(fate, Fate::Gone { .. })));

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 const RIGHTS: ABI = ABI::V6;
 
 /// Where programs and their libraries are, readable for every runner.
-pub(crate) const SYSTEM: [&str; 12] = [
+pub(crate) const SYSTEM: [&str; 13] = [
     "/usr",
     "/lib",
     "/lib32",
@@ -27,6 +27,7 @@ pub(crate) const SYSTEM: [&str; 12] = [
     "/etc",
     "/opt",
     "/nix/store",
+    "/etc/resolv.conf",
     "/run/systemd/resolve",
     "/sys/fs/cgroup",
     "/sys/devices/system/cpu",

@@ -3,16 +3,14 @@
 //! Invariant: as this process is the reaper, whatever the runner started is below it, detached or not.
 
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, wait};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::time::Duration;
 
 /// Every process below this one, parents before children.
 pub(super) fn descendants() -> Vec<Pid> {
     let own = rustix::process::getpid();
-    let by_scan = (!fs::exists("/proc/self/task/self/children").unwrap_or(false)
-        && children_of(own).is_none())
-    .then(children_by_scan);
+    let by_scan = children_of(own).is_none().then(children_by_scan);
     let mut found = vec![own];
     let mut next = 0;
     while next < found.len() {
@@ -42,17 +40,25 @@ pub(super) fn signal_all(signal: Signal) {
 }
 
 /// Kills until nothing is left. Children that were being started while we looked become ours once their
-/// parent is dead, so they are seen in the next round.
+/// parent is dead, so they are seen in the next round; as long as there are new ones, there is no pause.
 pub(super) fn kill() {
+    let mut seen = HashSet::new();
     let mut pause = Duration::from_micros(200);
     loop {
-        signal_all(Signal::KILL);
         reap(None);
-        if descendants().is_empty() {
+        let tree = descendants();
+        if tree.is_empty() {
             return;
         }
-        std::thread::sleep(pause);
-        pause = (pause * 2).min(Duration::from_millis(20));
+        let mut fresh = false;
+        for pid in tree {
+            let _ = kill_process(pid, Signal::KILL);
+            fresh |= seen.insert(pid);
+        }
+        if !fresh {
+            std::thread::sleep(pause);
+            pause = (pause * 2).min(Duration::from_millis(20));
+        }
     }
 }
 

@@ -7,18 +7,22 @@ use super::job::Job;
 use super::tree;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, WaitStatus, pidfd_open};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::{Duration, Instant};
 
-/// How often the tree is measured.
-const TICK: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+/// How often the tree is measured, unless that takes long.
+const TICK: Duration = Duration::from_millis(100);
+/// The share of a processor that measuring may take is one in this many.
+const PAUSE_PER_MEASURE: u32 = 20;
 
 /// Says why it is over, as a clause about the process.
 pub(super) fn until_over(job: &Job, runner: Pid) -> String {
     // Held open so that the kernel keeps the entry which the runner's sandbox refers to.
     let _proc_entry = std::fs::File::open(format!("/proc/{}", runner.as_raw_pid()));
     let exit = pidfd_open(runner, PidfdFlags::empty()).ok();
+    let mut pause = TICK;
     loop {
-        wait_for_news(exit.as_ref().map(|pidfd| pidfd.as_fd()));
+        wait_for_news(exit.as_ref().map(|pidfd| pidfd.as_fd()), pause);
         match control::listen() {
             Word::HostGone => return "was stopped with the host".to_owned(),
             Word::Terminate => tree::signal_all(Signal::TERM),
@@ -27,20 +31,23 @@ pub(super) fn until_over(job: &Job, runner: Pid) -> String {
         if let Some(status) = tree::reap(Some(runner)) {
             return describe(status);
         }
+        let began = Instant::now();
         if let Some(broken) = broken_cap(job) {
             return broken;
         }
+        pause = TICK.max(began.elapsed() * PAUSE_PER_MEASURE);
     }
 }
 
-fn wait_for_news(exit: Option<std::os::fd::BorrowedFd<'_>>) {
+fn wait_for_news(exit: Option<BorrowedFd<'_>>, pause: Duration) {
     let control = std::io::stdin();
     let mut descriptors = vec![PollFd::new(&control, PollFlags::IN)];
     if let Some(exit) = &exit {
         descriptors.push(PollFd::new(exit, PollFlags::IN));
     }
     // An interrupted wait is a short one: the caller looks at everything anyway.
-    let _ = poll(&mut descriptors, Some(&TICK));
+    let pause = Timespec::try_from(pause).ok();
+    let _ = poll(&mut descriptors, pause.as_ref());
 }
 
 fn broken_cap(job: &Job) -> Option<String> {

@@ -1,6 +1,6 @@
 //! Restarts that come further and further apart.
 
-use crate::kit::{Kit, WAIT, eventually, wire};
+use crate::kit::{Kit, eventually, wire};
 use greenroom_runtime::{Limits, RunnerStatus};
 use std::time::{Duration, Instant};
 
@@ -17,10 +17,7 @@ async fn a_runner_that_crashes_at_start_is_tried_less_and_less() {
     assert!(began.elapsed() >= Duration::from_millis(700));
     assert!(matches!(state.status, RunnerStatus::BackingOff { retry_in_ms } if retry_in_ms > 400));
     let error = state.last_error.unwrap();
-    assert_eq!(
-        error,
-        "runner `wire` cannot be used: runner `wire` exited with code 1: cannot find my model"
-    );
+    assert_eq!(error, "runner `wire` exited with code 1: cannot find my model");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -34,5 +31,4 @@ async fn waiting_for_a_runner_that_backs_off_too_long_fails_at_once() {
     let again = Instant::now();
     kit.runtime.ready(&wire(), Duration::from_secs(10)).await.unwrap_err();
     assert!(again.elapsed() < Duration::from_secs(1));
-    assert!(kit.runtime.ready(&wire(), WAIT + WAIT).await.is_err());
 }

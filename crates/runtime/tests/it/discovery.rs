@@ -37,11 +37,11 @@ async fn a_runner_is_described_by_its_process_and_named_by_the_configuration() {
 async fn a_bad_manifest_hides_only_itself() {
     let kit = Kit::new();
     let manifests = r#"[
-        {"id":"plugin:test/wire/main","name":"main","label":{"en_US":"good"},"context":{"ownership":"host","max_inline_events":3}},
+        {"id":"plugin:test/wire/main","name":"main","label":{"en_US":"good"},"context":{"ownership":"host","max_inline_events":3},"permissions":{"secrets":["read"]}},
         {"id":"plugin:test/wire/shape","name":"shape"},
         {"id":"plugin:test/wire/newer","name":"newer","label":{"en_US":"x"},"protocol_version":"2"},
         {"id":"plugin:else/wire/foreign","name":"foreign","label":{"en_US":"x"}},
-        {"id":"plugin:test/wire/greedy","name":"greedy","label":{"en_US":"x"},"permissions":{"secrets":["read"]}},
+        {"id":"plugin:test/wire/greedy","name":"greedy","label":{"en_US":"x"},"permissions":{"models":["steal"]}},
         {"id":"plugin:test/wire/main","name":"main","label":{"en_US":"twice"}},
         17
     ]"#;
@@ -52,10 +52,16 @@ async fn a_bad_manifest_hides_only_itself() {
         state.descriptors.iter().map(|found| found.manifest.id.as_str()).collect();
     assert_eq!(offered, ["plugin:test/wire/main"]);
     let told = |word: &str| state.warnings.iter().filter(|warning| warning.contains(word)).count();
-    assert_eq!(state.warnings.len(), 7, "{:#?}", state.warnings);
-    for word in
-        ["ownership", "wire/shape", "protocol version `2`", "wire/foreign", "secrets", "twice"]
-    {
+    assert_eq!(state.warnings.len(), 8, "{:#?}", state.warnings);
+    for word in [
+        "ownership",
+        "do not exist: secrets",
+        "wire/shape",
+        "protocol version `2`",
+        "wire/foreign",
+        "steal",
+        "twice",
+    ] {
         assert_eq!(told(word), 1, "{word}: {:#?}", state.warnings);
     }
 }
@@ -68,7 +74,7 @@ async fn a_process_that_is_not_the_pinned_plugin_is_refused() {
     let error = state.last_error.unwrap();
     assert_eq!(
         error,
-        "runner `wire` cannot be used: it declares itself `test/wire`, the configuration says `acme/wire`"
+        "runner `wire` declares itself `test/wire`, the configuration says `acme/wire`"
     );
     assert_eq!(kit.runtime.descriptor(&wire()), None);
 }
@@ -82,7 +88,7 @@ async fn two_runners_cannot_be_the_same_plugin() {
         kit.runtime.runners().into_iter().find(|runner| runner.name == "second")?.last_error
     })
     .await;
-    assert!(error.ends_with("it declares itself `test/wire`, which is runner `wire`"), "{error}");
+    assert!(error.ends_with("declares itself `test/wire`, which is runner `wire`"), "{error}");
     assert_eq!(&*kit.runtime.descriptor(&wire()).unwrap().runner, "wire");
 }
 
@@ -91,7 +97,7 @@ async fn another_protocol_version_is_refused() {
     let kit = Kit::new();
     let state = failed(&kit, with_env(&kit, "PROTOCOL", "2")).await;
     assert!(
-        state.last_error.unwrap().ends_with("it speaks protocol version `2`, the host speaks `1`")
+        state.last_error.unwrap().ends_with("speaks protocol version `2`, the host speaks `1`")
     );
 }
 
@@ -110,7 +116,7 @@ async fn a_command_that_does_not_exist_is_named() {
     let state = failed(&kit, missing).await;
     assert_eq!(
         state.last_error.unwrap(),
-        "`no-such-program` was not found: check the runner's `command`"
+        "runner `wire` cannot be started: `no-such-program` was not found: check the runner's `command`"
     );
 }
 

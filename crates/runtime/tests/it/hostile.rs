@@ -186,3 +186,34 @@ async fn a_flood_on_stderr_does_not_stop_the_run() {
     let kit = Kit::wire().await;
     assert_eq!(finish(kit.start("stderr_flood").await).await.1, RunEnd::Finished);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn closing_stdin_costs_the_process_its_new_runs() {
+    let kit = Kit::wire().await;
+    let old = kit.state().pid;
+    let mut run = kit.start("close_stdin").await;
+    some(&mut run).await;
+    // Python's own reader still holds the pipe open until it has read one more line.
+    let mut refused = None;
+    while refused.is_none() {
+        refused = kit.runtime.start_run(kit.request("echo x")).await.err();
+        tokio::task::yield_now().await;
+    }
+    let other = kit.replaced(old).await;
+    assert!(is_alive(other));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_runner_dies_with_its_supervisor() {
+    let kit = Kit::wire().await;
+    let old = kit.state().pid.unwrap();
+    let status = std::fs::read_to_string(format!("/proc/{old}/status")).unwrap();
+    let parent = status.lines().find_map(|line| line.strip_prefix("PPid:")).unwrap();
+    let parent = rustix::process::Pid::from_raw(parent.trim().parse().unwrap()).unwrap();
+    let mut run = kit.start("wait").await;
+    some(&mut run).await;
+    rustix::process::kill_process(parent, rustix::process::Signal::KILL).unwrap();
+    assert!(matches!(finish(run).await.1, RunEnd::Crashed { .. }));
+    eventually("the runner gone", || (!is_alive(old)).then_some(())).await;
+    kit.replaced(Some(old)).await;
+}

@@ -18,6 +18,8 @@ pub(crate) const WIRE: &str = "plugin:test/wire/main";
 pub(crate) struct Kit {
     pub(crate) folder: TempDir,
     pub(crate) runtime: Runtime,
+    /// Calls of `test.hang` that are under way.
+    pub(crate) hanging: Arc<AtomicU64>,
     runs: AtomicU64,
 }
 
@@ -40,8 +42,9 @@ impl Kit {
             host_version: "test".into(),
             limits,
         };
-        let runtime = Runtime::new(settings, Arc::new(TestProxy));
-        Self { folder, runtime, runs: AtomicU64::new(0) }
+        let hanging = Arc::new(AtomicU64::new(0));
+        let runtime = Runtime::new(settings, Arc::new(TestProxy(hanging.clone())));
+        Self { folder, runtime, hanging, runs: AtomicU64::new(0) }
     }
 
     /// With one runner, the Python one, ready to use.
@@ -194,14 +197,27 @@ pub(crate) fn processes_of(folder: &Path) -> Vec<u32> {
 }
 
 /// Answers `echo` with the call, refuses `deny`, never answers `hang`.
-pub(crate) struct TestProxy;
+struct TestProxy(Arc<AtomicU64>);
+
+/// Counts while it lives.
+struct Counted(Arc<AtomicU64>);
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
 
 impl Proxy for TestProxy {
     fn call(&self, call: ProxyCall) -> ProxyFuture<'_> {
         Box::pin(async move {
             match call.method.as_str() {
                 "test.deny" => Err(AgentAPIError::new(ErrorCode::Unauthorized, "not granted")),
-                "test.hang" => std::future::pending().await,
+                "test.hang" => {
+                    self.0.fetch_add(1, Ordering::Relaxed);
+                    let _counted = Counted(self.0.clone());
+                    std::future::pending().await
+                }
                 _ => {
                     let seen = json!({
                         "runner": &*call.runner, "plugin": &*call.plugin, "run_id": call.run_id,

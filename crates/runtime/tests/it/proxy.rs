@@ -1,8 +1,9 @@
 //! Calls of runners, as they reach the host.
 
-use crate::kit::{Kit, finish, some};
-use greenroom_runtime::RunEnd;
+use crate::kit::{Kit, eventually, finish, some};
+use greenroom_runtime::{Limits, RunEnd};
 use serde_json::json;
+use std::sync::atomic::Ordering;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_carries_the_identity_of_its_connection() {
@@ -44,4 +45,29 @@ async fn a_call_that_hangs_holds_up_nothing_else() {
     other.cancel("done");
     assert_eq!(finish(other).await.1, RunEnd::Finished);
     drop(hanging);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_is_given_up_is_dropped() {
+    let kit = Kit::wire().await;
+    let hanging = |count: u64| (kit.hanging.load(Ordering::Relaxed) == count).then_some(());
+    let mut run = kit.start("call_and_give_up").await;
+    some(&mut run).await;
+    eventually("the call", || hanging(1)).await;
+    run.cancel("give up");
+    assert_eq!(finish(run).await.1, RunEnd::Finished);
+    eventually("the call dropped", || hanging(0)).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn too_many_calls_at_once_are_refused_one_by_one() {
+    let kit = Kit::wire_with(Limits { calls_in_flight_max: 10, ..Limits::default() }).await;
+    let seen = kit.told("many_calls 10").await;
+    assert_eq!(
+        (&seen["data"]["code"], &seen["data"]["retryable"]),
+        (&json!("rate_limited"), &json!(true))
+    );
+    kit.runtime.apply(Vec::new()).await;
+    eventually("the calls dropped", || (kit.hanging.load(Ordering::Relaxed) == 0).then_some(()))
+        .await;
 }

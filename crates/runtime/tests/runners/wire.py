@@ -124,6 +124,21 @@ def run(run_id, verb, arg):
         other, method = arg.split()
         tell(run_id, call(other, method))
         done(run_id)
+    elif verb == "call_and_give_up":
+        send({"id": "c1", "method": "test.hang", "params": {"run_id": run_id}})
+        delta(run_id, "called")
+        cancelled[run_id].wait()
+        send({"method": "request.cancel", "params": {"request_id": "c1"}})
+        done(run_id)
+    elif verb == "many_calls":
+        for number in range(int(arg)):
+            send({"id": f"m{number}", "method": "test.hang", "params": {"run_id": run_id}})
+        tell(run_id, call(run_id, "state.get"))
+        done(run_id)
+    elif verb == "close_stdin":
+        os.close(0)
+        delta(run_id, "closed")
+        threading.Event().wait()
     elif verb == "stderr_flood":
         for _ in range(200):
             sys.stderr.write("noise\n" * 1000)
