@@ -3,6 +3,7 @@
 //! Invariant: the process is spoken to over the public wire alone, and is gone when the report is printed.
 
 mod checks;
+mod discovery;
 mod peer;
 mod report;
 mod run;

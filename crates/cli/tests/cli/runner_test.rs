@@ -19,7 +19,7 @@ fn runner(dir: &Path, change: &[(&str, &str)]) {
 }
 
 fn test(dir: &Path) -> String {
-    told(dir, &["runner", "test", "--timeout", "3", "python3", "my-runner/runner.py"])
+    told(dir, &["runner", "test", "--timeout", "20", "python3", "my-runner/runner.py"])
 }
 
 #[test]
