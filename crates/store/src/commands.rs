@@ -11,21 +11,23 @@
 //! | delivery           | [`ClaimDelivery`], [`FinishDelivery`]|
 //! | grant set late     | [`FreezeGrant`]                      |
 //! | new attempt        | [`RestartRun`]                       |
+//! | state by the proxy | [`WriteState`]                       |
 //!
-//! Invariant: a command that is carried out twice (its commit's answer was lost) changes nothing the second
-//! time and gives the same outcome.
+//! Invariant: a command that is carried out twice changes nothing the second time.
 
 mod accept;
 mod deliver;
 mod results;
 mod runs;
 mod start;
+mod state;
 mod transcript;
 
 pub use accept::{AcceptEvent, Accepted, Admission, Lane, NewRun, admit};
 pub use deliver::{ClaimDelivery, DeliveryOutcome, FinishDelivery};
 pub use results::{Applied, ApplyResults, Terminal};
-pub use runs::{CancelQueued, CancelRequest, FreezeGrant, RestartRun};
+pub use runs::{CancelQueued, CancelRequest, FreezeGrant, RecordDiagnostics, RestartRun};
+pub use state::{StateWritten, WriteState};
 
 use crate::StoreError;
 use crate::sql::Tx;
@@ -40,6 +42,8 @@ pub enum Command {
     Restart(Box<RestartRun>),
     ClaimDelivery(ClaimDelivery),
     FinishDelivery(Box<FinishDelivery>),
+    RecordDiagnostics(RecordDiagnostics),
+    WriteState(Box<WriteState>),
 }
 
 /// What came of it.
@@ -49,6 +53,7 @@ pub enum Outcome {
     Applied(Box<Applied>),
     Cancel(Box<CancelRequest>),
     Changed(bool),
+    StateWritten(StateWritten),
 }
 
 impl Command {
@@ -61,6 +66,8 @@ impl Command {
             Command::Restart(command) => Outcome::Changed(command.execute(tx)?),
             Command::ClaimDelivery(command) => Outcome::Changed(command.execute(tx)?),
             Command::FinishDelivery(command) => Outcome::Changed(command.execute(tx)?),
+            Command::RecordDiagnostics(command) => Outcome::Changed(command.execute(tx)?),
+            Command::WriteState(command) => Outcome::StateWritten(command.execute(tx)?),
         })
     }
 }

@@ -14,8 +14,12 @@ pub(crate) trait Driver: Tx + Send {
     fn has_schema(&mut self) -> Result<bool, StoreError>;
     /// Runs a script of several statements, placeholders of the schema filled in.
     fn run_script(&mut self, script: &str) -> Result<(), StoreError>;
+    /// From here on this driver writes for the given start of the host.
+    fn hold(&mut self, epoch: i64) -> Result<(), StoreError>;
     fn begin(&mut self) -> Result<(), StoreError>;
     fn commit(&mut self) -> Result<(), StoreError>;
+    /// After a new connection: whether the last commit, whose answer was lost, took place.
+    fn has_committed(&mut self) -> Result<bool, StoreError>;
     fn rollback(&mut self);
     /// Opens the connection again and takes back the right to write; an error is `Lost` when another
     /// host has taken over.

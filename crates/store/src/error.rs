@@ -1,4 +1,6 @@
 //! What can go wrong with the store, as its callers have to tell it apart.
+//!
+//! Invariant: whatever is told, nothing of the command was kept; only after `Lost` nobody knows.
 
 /// The family of store failures.
 #[derive(Debug, Clone, thiserror::Error)]

@@ -4,6 +4,7 @@
 //! placeholders; only a driver knows which of the two it talks to.
 
 use crate::StoreError;
+use std::borrow::Cow;
 
 /// A parameter.
 #[derive(Debug, Clone, Copy)]
@@ -38,6 +39,18 @@ impl<'a> From<Option<&'a str>> for Value<'a> {
     }
 }
 
+impl<'a> From<&'a Cow<'_, str>> for Value<'a> {
+    fn from(value: &'a Cow<'_, str>) -> Self {
+        Value::Text(value)
+    }
+}
+
+impl<'a> From<&'a Option<Cow<'_, str>>> for Value<'a> {
+    fn from(value: &'a Option<Cow<'_, str>>) -> Self {
+        value.as_deref().into()
+    }
+}
+
 impl<'a> From<&'a Option<String>> for Value<'a> {
     fn from(value: &'a Option<String>) -> Self {
         value.as_deref().into()
@@ -61,6 +74,22 @@ impl<'a> From<&'a [u8]> for Value<'a> {
 #[doc(hidden)]
 macro_rules! params {
     ($($value:expr),* $(,)?) => { &[$($crate::sql::Value::from($value)),*] };
+}
+
+/// Neither database may keep U+0000 in a text (PostgreSQL cannot), so both refuse it alike.
+pub(crate) fn refuse_nul(text: &str) -> Result<(), StoreError> {
+    if text.as_bytes().contains(&0) {
+        return Err(StoreError::Refused("a text holds the character U+0000".to_owned()));
+    }
+    Ok(())
+}
+
+/// Prose that others wrote: it must not fail a command, so U+0000 is kept as U+FFFD.
+pub(crate) fn prose(text: &str) -> Cow<'_, str> {
+    if text.as_bytes().contains(&0) {
+        return Cow::Owned(text.replace('\0', "\u{fffd}"));
+    }
+    Cow::Borrowed(text)
 }
 
 /// One column of a row that was read.

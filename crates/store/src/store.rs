@@ -2,10 +2,11 @@
 
 use crate::commands::{
     AcceptEvent, Accepted, Applied, ApplyResults, CancelQueued, CancelRequest, ClaimDelivery,
-    Command, FinishDelivery, FreezeGrant, Outcome, RestartRun,
+    Command, FinishDelivery, FreezeGrant, Outcome, RecordDiagnostics, RestartRun, StateWritten,
+    WriteState,
 };
 use crate::drivers::{Driver, PostgresDriver, SqliteDriver, checkpoint};
-use crate::reader::{self, ReadJob};
+use crate::reader::{self, Answer, ReadJob, Turn};
 use crate::sql::Tx;
 use crate::writer::{Job, Writer};
 use crate::{StoreError, schema};
@@ -21,8 +22,6 @@ const WRITES_WAITING_MAX: usize = 4096;
 /// Reads that may wait for one reader.
 const READS_WAITING_MAX: usize = 1024;
 const READERS: usize = 2;
-/// The log's size from which on it is moved into the database.
-const CHECKPOINT_BYTES: u64 = 4 * 1024 * 1024;
 
 /// Where the facts are.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,9 +65,17 @@ struct Inner {
 impl Store {
     /// Opens the database, brings its schema up to date and begins a new epoch. Blocks.
     pub fn open(options: &Options) -> Result<Store, StoreError> {
+        // On a thread of its own: the PostgreSQL client brings its own runtime, which may not be entered
+        // from within another.
+        std::thread::scope(|scope| scope.spawn(|| Self::open_here(options)).join())
+            .unwrap_or_else(|_| Err(StoreError::Lost("opening the store panicked".to_owned())))
+    }
+
+    fn open_here(options: &Options) -> Result<Store, StoreError> {
         let mut writer = connect_writer(options)?;
         schema::prepare(&mut *writer)?;
         let epoch = schema::bump_epoch(&mut *writer)?;
+        writer.hold(epoch)?;
         let cursor_key = schema::read_meta(&mut *writer, "cursor_key")?;
         let (lost_sender, lost) = watch::channel(None);
         let (committed, commits) = std::sync::mpsc::sync_channel(1);
@@ -159,6 +166,22 @@ impl Store {
         self.change(Command::FinishDelivery(Box::new(command))).await
     }
 
+    /// Keeps what a run sent after its end.
+    pub async fn record(
+        &self,
+        run_id: String,
+        diagnostics: Vec<crate::types::Diagnostic>,
+    ) -> Result<bool, StoreError> {
+        self.change(Command::RecordDiagnostics(RecordDiagnostics { run_id, diagnostics })).await
+    }
+
+    pub async fn write_state(&self, command: WriteState) -> Result<StateWritten, StoreError> {
+        match self.submit(Command::WriteState(Box::new(command))).await? {
+            Outcome::StateWritten(written) => Ok(written),
+            other => Err(mixed_up(&other)),
+        }
+    }
+
     async fn change(&self, command: Command) -> Result<bool, StoreError> {
         match self.submit(command).await? {
             Outcome::Changed(changed) => Ok(changed),
@@ -181,15 +204,15 @@ impl Store {
     {
         let (reply, answer) = oneshot::channel();
         let mut reply = Some(reply);
-        let job: ReadJob = Box::new(move |tx| {
+        let job: ReadJob = Box::new(move |tx, turn| {
             let found = read(tx);
-            if found.as_ref().is_err_and(StoreError::is_connection) {
-                return found.map(drop);
+            if turn == Turn::MayRepeat && found.as_ref().is_err_and(StoreError::is_connection) {
+                return Answer::Repeat;
             }
             if let Some(reply) = reply.take() {
                 let _ = reply.send(found);
             }
-            Ok(())
+            Answer::Given
         });
         let reader = self.inner.next_reader.fetch_add(1, Ordering::Relaxed) % READERS;
         self.inner.readers[reader].send(job).await.map_err(|_| closed())?;
@@ -251,11 +274,9 @@ fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<
 
 /// After commits, and never more often than twice a second, looks whether the log has grown.
 fn checkpoints(path: &Path, commits: &std::sync::mpsc::Receiver<()>) {
-    let log = PathBuf::from(format!("{}-wal", path.display()));
     while commits.recv().is_ok() {
         std::thread::sleep(Duration::from_millis(500));
-        let grown = std::fs::metadata(&log).is_ok_and(|file| file.len() > CHECKPOINT_BYTES);
-        if grown && let Err(error) = checkpoint(path) {
+        if let Err(error) = checkpoint(path) {
             tracing::warn!(%error, "could not move the log into the database");
         }
     }

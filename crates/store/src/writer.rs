@@ -1,7 +1,7 @@
 //! The one writer: takes whatever is waiting, commits it together, then tells everyone.
 //!
-//! Invariant: an outcome is told only after its commit; one bad command fails alone (savepoint); a commit
-//! whose answer was lost is carried out again, which changes nothing the second time.
+//! Invariant: an outcome is told only after its commit; one bad command fails alone; when a commit's answer
+//! is lost, the database is asked whether it took place, and only if not the batch is carried out again.
 
 use crate::StoreError;
 use crate::commands::{Command, Outcome};
@@ -18,6 +18,17 @@ const RECONNECT_PAUSE: Duration = Duration::from_millis(200);
 pub(crate) struct Job {
     pub(crate) command: Command,
     pub(crate) reply: oneshot::Sender<Result<Outcome, StoreError>>,
+}
+
+type Outcomes = Vec<Result<Outcome, StoreError>>;
+
+/// What keeps the commands of a batch apart. Bad ones are rare, so a batch is first tried without.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fence {
+    /// One bad command fails the try.
+    None,
+    /// One bad command fails alone.
+    Savepoints,
 }
 
 pub(crate) struct Writer {
@@ -46,9 +57,10 @@ impl Writer {
 
     /// Commits a batch and tells its outcomes; an error means that nothing may be written any more.
     fn commit(&mut self, batch: &mut Vec<Job>) -> Result<(), StoreError> {
+        let mut fence = Fence::None;
         loop {
-            match self.try_commit(batch) {
-                Ok(outcomes) => {
+            match self.try_commit(batch, fence) {
+                Ok(Some(outcomes)) => {
                     fault::point("after_commit");
                     let _ = self.committed.try_send(());
                     for (job, outcome) in batch.drain(..).zip(outcomes) {
@@ -56,9 +68,15 @@ impl Writer {
                     }
                     return Ok(());
                 }
+                Ok(None) => {}
                 Err(error) if error.is_connection() => self.reconnect(&error)?,
                 Err(error @ StoreError::Lost(_)) => return Err(error),
+                Err(StoreError::Refused(_)) if fence == Fence::None && batch.len() > 1 => {
+                    self.driver.rollback();
+                    fence = Fence::Savepoints;
+                }
                 Err(error) => {
+                    tracing::error!(%error, "a batch failed");
                     self.driver.rollback();
                     for job in batch.drain(..) {
                         let _ = job.reply.send(Err(error.clone()));
@@ -69,21 +87,27 @@ impl Writer {
         }
     }
 
-    fn try_commit(
-        &mut self,
-        batch: &[Job],
-    ) -> Result<Vec<Result<Outcome, StoreError>>, StoreError> {
+    /// Nothing when the connection was lost before the commit took place; a new one is there already.
+    fn try_commit(&mut self, batch: &[Job], fence: Fence) -> Result<Option<Outcomes>, StoreError> {
         self.driver.begin()?;
         let mut outcomes = Vec::with_capacity(batch.len());
         for job in batch {
-            outcomes.push(self.try_command(&job.command)?);
+            outcomes.push(match fence {
+                Fence::None => Ok(job.command.execute(&mut *self.driver)?),
+                Fence::Savepoints => self.execute_fenced(&job.command)?,
+            });
         }
         fault::point("before_commit");
-        self.driver.commit()?;
-        Ok(outcomes)
+        match self.driver.commit() {
+            Ok(()) => Ok(Some(outcomes)),
+            Err(error) if error.is_connection() => {
+                Ok(self.has_committed(&error)?.then_some(outcomes))
+            }
+            Err(error) => Err(error),
+        }
     }
 
-    fn try_command(
+    fn execute_fenced(
         &mut self,
         command: &Command,
     ) -> Result<Result<Outcome, StoreError>, StoreError> {
@@ -91,15 +115,25 @@ impl Writer {
         let outcome = command.execute(&mut *self.driver);
         match &outcome {
             Ok(_) => {}
-            Err(error) if error.is_connection() => return Err(error.clone()),
-            Err(StoreError::Lost(_) | StoreError::Full) => return outcome.map(Ok),
-            Err(error) => {
-                tracing::error!(%error, ?command, "a command failed");
+            Err(error @ StoreError::Refused(_)) => {
+                tracing::error!(%error, "a command failed");
                 self.driver.execute("ROLLBACK TO SAVEPOINT command", &[])?;
             }
+            Err(_) => return outcome.map(Ok),
         }
         self.driver.execute("RELEASE SAVEPOINT command", &[])?;
         Ok(outcome)
+    }
+
+    /// Whether a commit took place whose answer was lost.
+    fn has_committed(&mut self, cause: &StoreError) -> Result<bool, StoreError> {
+        loop {
+            self.reconnect(cause)?;
+            match self.driver.has_committed() {
+                Err(error) if error.is_connection() => {}
+                known => return known,
+            }
+        }
     }
 
     fn reconnect(&mut self, cause: &StoreError) -> Result<(), StoreError> {

@@ -1,7 +1,9 @@
 //! Deliveries: claimed before the socket is written to, settled after.
+//!
+//! Invariant: what is settled stays settled.
 
 use super::results::insert_host_event;
-use crate::sql::Tx;
+use crate::sql::{Tx, prose};
 use crate::types::HostEvent;
 use crate::{StoreError, params};
 
@@ -15,7 +17,9 @@ pub struct ClaimDelivery {
 impl ClaimDelivery {
     pub(super) fn execute(&self, tx: &mut dyn Tx) -> Result<bool, StoreError> {
         let changed = tx.execute(
-            "UPDATE outbox SET status = 'claimed', attempts = attempts + 1, updated_at = ?2
+            "UPDATE outbox SET status = 'claimed', updated_at = ?2,
+                 attempts = attempts
+                     + CASE WHEN status = 'claimed' AND updated_at = ?2 THEN 0 ELSE 1 END
              WHERE id = ?1 AND status IN ('pending', 'claimed')",
             params![self.id, self.now_ms],
         )?;
@@ -60,15 +64,29 @@ impl FinishDelivery {
             DeliveryOutcome::Unknown { error } => ("unknown", Some(error.as_str())),
             DeliveryOutcome::Again { error } => ("pending", Some(error.as_str())),
         };
+        let error = error.map(prose);
         let changed = tx.execute(
             "UPDATE outbox SET status = ?2, error = ?3, updated_at = ?4
              WHERE id = ?1 AND status = 'claimed'",
-            params![self.id, status, error, self.now_ms],
+            params![self.id, status, &error, self.now_ms],
         )?;
-        if let (1, Some(event)) = (changed, &self.log) {
+        if changed == 0 {
+            return self.already_finished(tx, status);
+        }
+        if let Some(event) = &self.log {
             let about = (self.conversation_id.as_deref(), Some(self.run_id.as_str()));
             insert_host_event(tx, &self.workspace_id, event, about, self.now_ms)?;
         }
-        Ok(changed == 1)
+        Ok(true)
+    }
+
+    /// Tells a repeated command from a late one.
+    fn already_finished(&self, tx: &mut dyn Tx, status: &str) -> Result<bool, StoreError> {
+        let found = tx.query_opt(
+            "SELECT id FROM outbox WHERE id = ?1 AND status = ?2 AND updated_at = ?3
+               AND attempts > 0",
+            params![self.id, status, self.now_ms],
+        )?;
+        Ok(found.is_some())
     }
 }

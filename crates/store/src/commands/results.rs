@@ -5,7 +5,7 @@
 
 use super::start::start_next;
 use super::transcript::{bump_conversation, insert_item};
-use crate::sql::Tx;
+use crate::sql::{Tx, prose};
 use crate::types::{Chunk, Diagnostic, HostEvent, NewDelivery, NewItem, RunRow, StateWrite};
 use crate::{StoreError, params, reads};
 use greenroom_protocol::{RunError, RunStatus};
@@ -123,11 +123,11 @@ impl ApplyResults {
         let run = reads::runs::get(tx, &self.workspace_id, &self.run_id)?;
         let ours = run.is_some_and(|run| {
             let same = run.attempt == self.attempt && run.epoch == self.epoch;
-            let stored = self.chunk.as_ref().is_some_and(|chunk| run.last_seq == chunk.last_seq);
             let status = self.terminal.as_ref().map_or(RunStatus::Running, |end| end.status);
-            same && stored && run.status == status
+            let finished_at = self.terminal.as_ref().map(|_| self.now_ms);
+            same && run.status == status && run.finished_at == finished_at
         });
-        if !ours {
+        if !ours || !self.is_chunk_stored(tx)? {
             return Ok(Applied::Stale);
         }
         let next = match (&self.terminal, &self.conversation_id) {
@@ -138,6 +138,15 @@ impl ApplyResults {
             _ => None,
         };
         Ok(Applied::Done { next })
+    }
+
+    fn is_chunk_stored(&self, tx: &mut dyn Tx) -> Result<bool, StoreError> {
+        let Some(chunk) = &self.chunk else { return Ok(false) };
+        let found = tx.query_opt(
+            "SELECT body FROM results WHERE run_id = ?1 AND first_seq = ?2",
+            params![&self.run_id, chunk.first_seq],
+        )?;
+        Ok(found.map(|mut row| row.text()).transpose()?.as_ref() == Some(&chunk.body))
     }
 
     fn append_items(&self, tx: &mut dyn Tx) -> Result<(), StoreError> {
@@ -202,14 +211,22 @@ fn write_state(
     Ok(())
 }
 
-fn insert_diagnostic(
+/// The same diagnostic of the same moment is kept once, so that a repeated command adds nothing.
+pub(super) fn insert_diagnostic(
     tx: &mut dyn Tx,
     run_id: &str,
     diagnostic: &Diagnostic,
 ) -> Result<(), StoreError> {
     tx.execute(
-        "INSERT INTO diagnostics (run_id, kind, message, created_at) VALUES (?1, ?2, ?3, ?4)",
-        params![run_id, &diagnostic.kind, &diagnostic.message, diagnostic.created_at],
+        "INSERT INTO diagnostics (run_id, kind, message, created_at)
+         SELECT ?1, ?2, ?3, ?4 WHERE NOT EXISTS (SELECT 1 FROM diagnostics
+             WHERE run_id = ?1 AND kind = ?2 AND message = ?3 AND created_at = ?4)",
+        params![
+            run_id,
+            &prose(&diagnostic.kind),
+            &prose(&diagnostic.message),
+            diagnostic.created_at
+        ],
     )?;
     Ok(())
 }

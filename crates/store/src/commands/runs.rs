@@ -1,11 +1,13 @@
 //! A run's turns that are not results: frozen late, cancelled in the queue, tried again.
+//!
+//! Invariant: a run that was cancelled or has had an effect is never started again.
 
 use super::accept::insert_grant;
-use super::results::insert_chunk;
+use super::results::{insert_chunk, insert_diagnostic};
 use super::start::start_next;
 use crate::chunk::ChunkBuilder;
 use crate::sql::Tx;
-use crate::types::{Chunk, GrantDoc, RunRow};
+use crate::types::{Chunk, Diagnostic, GrantDoc, RunRow};
 use crate::{StoreError, params, reads};
 use greenroom_protocol::error::run_code;
 use greenroom_protocol::{RunError, RunStatus};
@@ -22,13 +24,15 @@ pub struct FreezeGrant {
 
 impl FreezeGrant {
     pub(super) fn execute(&self, tx: &mut dyn Tx) -> Result<bool, StoreError> {
-        insert_grant(tx, &self.grant)?;
         let changed = tx.execute(
             "UPDATE runs SET grant_hash = ?5
              WHERE workspace_id = ?1 AND run_id = ?2 AND attempt = ?3 AND epoch = ?4
                AND status = 'running' AND (grant_hash IS NULL OR grant_hash = ?5)",
             params![&self.workspace_id, &self.run_id, self.attempt, self.epoch, &self.grant.hash],
         )?;
+        if changed == 1 {
+            insert_grant(tx, &self.grant)?;
+        }
         Ok(changed == 1)
     }
 }
@@ -82,6 +86,8 @@ impl CancelQueued {
 }
 
 /// Starts a run again whose host went away: a new attempt, announced by a result of the host's own.
+/// Refused when the run has had an effect or was to be cancelled, and when the chunk would take a number that
+/// a reader may have seen for something else.
 #[derive(Debug, Clone)]
 pub struct RestartRun {
     pub workspace_id: String,
@@ -90,7 +96,7 @@ pub struct RestartRun {
     pub attempt: i64,
     pub epoch: i64,
     pub epoch_now: i64,
-    /// Holds `run.restarted`.
+    /// Holds `run.restarted`, numbered above what was reserved.
     pub chunk: Chunk,
     pub reserved_seq: i64,
     pub now_ms: i64,
@@ -100,9 +106,10 @@ impl RestartRun {
     pub(super) fn execute(&self, tx: &mut dyn Tx) -> Result<bool, StoreError> {
         let changed = tx.execute(
             "UPDATE runs SET attempt = ?5, epoch = ?6, started_at = ?7, last_seq = ?8,
-                 reserved_seq = ?9
+                 reserved_seq = CASE WHEN reserved_seq > ?9 THEN reserved_seq ELSE ?9 END
              WHERE workspace_id = ?1 AND run_id = ?2 AND attempt = ?3 AND epoch = ?4
-               AND status = 'running' AND effects = 0",
+               AND status = 'running' AND effects = 0 AND cancel_requested = 0
+               AND reserved_seq < ?10",
             params![
                 &self.workspace_id,
                 &self.run_id,
@@ -113,6 +120,7 @@ impl RestartRun {
                 self.now_ms,
                 self.chunk.last_seq,
                 self.reserved_seq,
+                self.chunk.first_seq,
             ],
         )?;
         if changed == 1 {
@@ -125,6 +133,22 @@ impl RestartRun {
                 && run.epoch == self.epoch_now
                 && run.status == RunStatus::Running
         }))
+    }
+}
+
+/// Keeps what a run sent after its end.
+#[derive(Debug, Clone)]
+pub struct RecordDiagnostics {
+    pub run_id: String,
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+impl RecordDiagnostics {
+    pub(super) fn execute(&self, tx: &mut dyn Tx) -> Result<bool, StoreError> {
+        for diagnostic in &self.diagnostics {
+            insert_diagnostic(tx, &self.run_id, diagnostic)?;
+        }
+        Ok(true)
     }
 }
 

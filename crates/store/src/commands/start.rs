@@ -1,4 +1,6 @@
 //! A queued run gets its turn: in its predecessor's terminal transaction.
+//!
+//! Invariant: runs of one lane start in the order of their events.
 
 use crate::sql::Tx;
 use crate::types::RunRow;
@@ -14,18 +16,19 @@ pub(super) fn start_next(
 ) -> Result<Option<Box<RunRow>>, StoreError> {
     let Some(conversation) = conversation else { return Ok(None) };
     let next = tx.query_opt(
-        "SELECT run_id, queue FROM runs
+        "SELECT run_id, queue, conversation_seq FROM runs
          WHERE workspace_id = ?1 AND conversation_id = ?2 AND status = 'queued'
          ORDER BY conversation_seq LIMIT 1",
         params![workspace, conversation],
     )?;
     let Some(mut next) = next else { return Ok(None) };
-    let (run_id, queue) = (next.text()?, next.text()?);
+    let (run_id, queue, place) = (next.text()?, next.text()?, next.int()?);
+    // A replacing run waits for everything before it; those in parallel that came later are not its concern.
     let busy = tx.query_opt(
         "SELECT run_id FROM runs
          WHERE workspace_id = ?1 AND conversation_id = ?2 AND status = 'running'
-           AND (queue <> 'parallel' OR ?3 = 'replace') LIMIT 1",
-        params![workspace, conversation, &queue],
+           AND (queue <> 'parallel' OR (?3 = 'replace' AND conversation_seq < ?4)) LIMIT 1",
+        params![workspace, conversation, &queue, place],
     )?;
     if busy.is_some() {
         return Ok(None);

@@ -1,6 +1,6 @@
 //! Counters of a conversation, and the items that take their place by them.
 
-use crate::sql::Tx;
+use crate::sql::{Tx, prose};
 use crate::types::NewItem;
 use crate::{StoreError, params};
 
@@ -51,7 +51,7 @@ pub(super) fn insert_item(
             item.role,
             &item.event_id,
             &item.run_id,
-            &item.text,
+            &item.text.as_deref().map(prose),
             &item.body,
             now_ms,
         ],

@@ -1,57 +1,73 @@
 //! PostgreSQL: the same statements over one session that also holds the right to write.
 //!
 //! Invariant: the advisory lock lives in the writer's own session, so a session that writes is a session
-//! that holds it; after a new connection the epoch tells whether another host was there in between.
+//! that holds it; after a new connection the epoch tells whether another host was there in between, and the
+//! mark that every commit leaves in `meta` whether a commit took place whose answer was lost.
 
 use super::Driver;
 use crate::StoreError;
-use crate::sql::{Cell, Row, Tx, Value};
-use postgres::error::SqlState;
+use crate::sql::{Cell, Row, Tx, Value, refuse_nul};
+use postgres::error::{Severity, SqlState};
 use postgres::types::{IsNull, ToSql, Type, to_sql_checked};
 use postgres::{Client, Config, NoTls, Statement};
 use std::collections::HashMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The advisory lock that makes a host the one writer of its database.
 const LOCK: i64 = 0x0067_7265_656e_726d;
+/// How long a new writer waits for the lock: the server may not have noticed yet that the last one died.
+const LOCK_PATIENCE: Duration = Duration::from_secs(3);
+const LOCK_PAUSE: Duration = Duration::from_millis(50);
 
 pub(crate) struct PostgresDriver {
     config: Config,
     client: Client,
     statements: HashMap<&'static str, Statement>,
-    writes: bool,
-    epoch: Option<String>,
+    /// None for a reader, and for a writer that is still being opened.
+    held: Option<Held>,
+}
+
+/// The right to write.
+struct Held {
+    epoch: i64,
+    commits: u64,
+}
+
+impl Held {
+    /// What the last commit leaves behind.
+    fn mark(&self) -> String {
+        format!("{}.{}", self.epoch, self.commits)
+    }
 }
 
 impl PostgresDriver {
     pub(crate) fn writer(url: &str) -> Result<Self, StoreError> {
-        let mut driver = Self::connect(url, true)?;
-        driver.take_lock()?;
+        let mut driver = Self::reader(url)?;
+        let patience_ends = Instant::now() + LOCK_PATIENCE;
+        while !driver.try_lock()? {
+            if Instant::now() >= patience_ends {
+                return Err(StoreError::Lost("another host writes to this database".to_owned()));
+            }
+            std::thread::sleep(LOCK_PAUSE);
+        }
         Ok(driver)
     }
 
     pub(crate) fn reader(url: &str) -> Result<Self, StoreError> {
-        Self::connect(url, false)
-    }
-
-    fn connect(url: &str, writes: bool) -> Result<Self, StoreError> {
         let mut config: Config = url
             .parse()
             .map_err(|error| StoreError::Refused(format!("`store.url` is not valid: {error}")))?;
         config.connect_timeout(Duration::from_secs(5));
         config.keepalives_idle(Duration::from_secs(10));
+        config.tcp_user_timeout(Duration::from_secs(30));
         config.application_name("greenroom");
         let client = config.connect(NoTls).map_err(failed)?;
-        Ok(Self { config, client, statements: HashMap::new(), writes, epoch: None })
+        Ok(Self { config, client, statements: HashMap::new(), held: None })
     }
 
-    fn take_lock(&mut self) -> Result<(), StoreError> {
+    fn try_lock(&mut self) -> Result<bool, StoreError> {
         let row = self.client.query_one("SELECT pg_try_advisory_lock($1)", &[&LOCK]);
-        if row.map_err(failed)?.get::<_, bool>(0) {
-            Ok(())
-        } else {
-            Err(StoreError::Lost("another host writes to this database".to_owned()))
-        }
+        row.and_then(|row| row.try_get(0)).map_err(failed)
     }
 
     fn statement(&mut self, sql: &'static str) -> Result<Statement, StoreError> {
@@ -66,15 +82,24 @@ impl PostgresDriver {
 
 impl Tx for PostgresDriver {
     fn execute(&mut self, sql: &'static str, params: &[Value<'_>]) -> Result<u64, StoreError> {
+        check(params)?;
         let statement = self.statement(sql)?;
         self.client.execute(&statement, &dynamic(params)).map_err(failed)
     }
 
     fn query(&mut self, sql: &'static str, params: &[Value<'_>]) -> Result<Vec<Row>, StoreError> {
+        check(params)?;
         let statement = self.statement(sql)?;
         let rows = self.client.query(&statement, &dynamic(params)).map_err(failed)?;
         rows.iter().map(row).collect()
     }
+}
+
+fn check(params: &[Value<'_>]) -> Result<(), StoreError> {
+    params.iter().try_for_each(|value| match value {
+        Value::Text(text) => refuse_nul(text),
+        _ => Ok(()),
+    })
 }
 
 fn dynamic<'a>(params: &'a [Value<'a>]) -> Vec<&'a (dyn ToSql + std::marker::Sync)> {
@@ -125,26 +150,46 @@ impl ToSql for Value<'_> {
 impl Driver for PostgresDriver {
     fn has_schema(&mut self) -> Result<bool, StoreError> {
         let row = self.client.query_one("SELECT to_regclass('meta') IS NOT NULL", &[]);
-        Ok(row.map_err(failed)?.get(0))
+        row.and_then(|row| row.try_get(0)).map_err(failed)
     }
 
     fn run_script(&mut self, script: &str) -> Result<(), StoreError> {
         let script = script
             .replace("{serial}", "BIGINT GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY")
             .replace("{blob}", "BYTEA")
-            .replace("{by_key}", "");
+            .replace("{by_key}", "")
+            // Byte order as in SQLite, and no index that depends on the system's locales.
+            .replace(" TEXT", " TEXT COLLATE \"C\"");
         self.client.batch_execute(&script).map_err(failed)
     }
 
+    fn hold(&mut self, epoch: i64) -> Result<(), StoreError> {
+        self.execute(
+            "INSERT INTO meta (name, value) VALUES ('commit', '') ON CONFLICT (name) DO NOTHING",
+            &[],
+        )?;
+        self.held = Some(Held { epoch, commits: 0 });
+        Ok(())
+    }
+
     fn begin(&mut self) -> Result<(), StoreError> {
-        if self.writes && self.epoch.is_none() && self.has_schema()? {
-            self.epoch = Some(crate::schema::read_meta(self, "epoch")?);
-        }
         self.client.batch_execute("BEGIN").map_err(failed)
     }
 
     fn commit(&mut self) -> Result<(), StoreError> {
-        self.client.batch_execute("COMMIT").map_err(failed)
+        let Some(held) = &mut self.held else {
+            return self.client.batch_execute("COMMIT").map_err(failed);
+        };
+        held.commits += 1;
+        let mark = held.mark();
+        // One round trip for both.
+        let script = format!("UPDATE meta SET value = '{mark}' WHERE name = 'commit'; COMMIT");
+        self.client.batch_execute(&script).map_err(failed)
+    }
+
+    fn has_committed(&mut self) -> Result<bool, StoreError> {
+        let mark = self.held.as_ref().map(Held::mark);
+        Ok(mark == Some(crate::schema::read_meta(self, "commit")?))
     }
 
     fn rollback(&mut self) {
@@ -155,41 +200,48 @@ impl Driver for PostgresDriver {
 
     fn reconnect(&mut self) -> Result<(), StoreError> {
         self.client = self.config.connect(NoTls).map_err(failed)?;
+        // They belonged to the old session.
         self.statements.clear();
-        if !self.writes {
-            return Ok(());
-        }
-        // The server may not have noticed yet that the old session is gone: not being given the lock is
-        // final only when the epoch shows another host.
-        let epoch = crate::schema::read_meta(self, "epoch")?;
-        if self.epoch.as_ref().is_some_and(|ours| *ours != epoch) {
+        let Some(ours) = self.held.as_ref().map(|held| held.epoch) else { return Ok(()) };
+        // First the lock, then the epoch: with the lock in hand nobody changes it any more. Not being given
+        // the lock is final only when the epoch shows another host; else the server has not noticed yet
+        // that our old session is gone.
+        let locked = self.try_lock()?;
+        if crate::schema::read_meta(self, "epoch")? != ours.to_string() {
             return Err(StoreError::Lost("another host has taken over this database".to_owned()));
         }
-        self.take_lock().map_err(|error| StoreError::Unavailable(error.to_string()))
+        if !locked {
+            return Err(StoreError::Unavailable("the old session still holds the lock".to_owned()));
+        }
+        Ok(())
     }
 }
 
+/// An error that ended the session, or kept one from starting, is `Unavailable`: the same command may be
+/// tried again on another. Everything else is the command's own.
 fn failed(error: postgres::Error) -> StoreError {
-    let message = match error.as_db_error() {
-        Some(detail) => detail.to_string(),
-        None => std::error::Error::source(&error)
-            .map_or_else(|| error.to_string(), |cause| format!("{error}: {cause}")),
-    };
-    match error.code() {
-        Some(&SqlState::DISK_FULL) => StoreError::Full,
-        Some(
-            &SqlState::ADMIN_SHUTDOWN
-            | &SqlState::CRASH_SHUTDOWN
-            | &SqlState::CANNOT_CONNECT_NOW
-            | &SqlState::TOO_MANY_CONNECTIONS,
-        ) => StoreError::Unavailable(message),
-        Some(_) => StoreError::Refused(message),
-        None if error.is_closed() => StoreError::Unavailable(message),
-        None if std::error::Error::source(&error)
-            .is_some_and(|cause| cause.is::<std::io::Error>()) =>
-        {
+    let cause = std::error::Error::source(&error);
+    let Some(detail) = error.as_db_error() else {
+        let message = cause.map_or_else(|| error.to_string(), |cause| format!("{error}: {cause}"));
+        let broken = error.is_closed() || cause.is_some_and(|cause| cause.is::<std::io::Error>());
+        return if broken {
             StoreError::Unavailable(message)
-        }
-        None => StoreError::Refused(message),
+        } else {
+            StoreError::Refused(message)
+        };
+    };
+    let message = detail.to_string();
+    let ended = matches!(detail.parsed_severity(), Some(Severity::Fatal | Severity::Panic))
+        || detail.code().code().starts_with("08");
+    match *detail.code() {
+        SqlState::DISK_FULL => StoreError::Full,
+        // What a server says that is going down, coming up, full, or a standby by now.
+        SqlState::ADMIN_SHUTDOWN
+        | SqlState::CRASH_SHUTDOWN
+        | SqlState::CANNOT_CONNECT_NOW
+        | SqlState::TOO_MANY_CONNECTIONS
+        | SqlState::READ_ONLY_SQL_TRANSACTION => StoreError::Unavailable(message),
+        _ if ended => StoreError::Unavailable(message),
+        _ => StoreError::Refused(message),
     }
 }

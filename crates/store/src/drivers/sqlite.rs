@@ -1,12 +1,20 @@
 //! SQLite: WAL, one writer, readers beside it, checkpoints off the writer's path.
+//!
+//! Invariant: an I/O error or a damaged file is `Lost`, since nobody knows then what was kept.
 
 use super::Driver;
 use crate::StoreError;
-use crate::sql::{Cell, Row, Tx, Value};
+use crate::sql::{Cell, Row, Tx, Value, refuse_nul};
 use crate::store::Sync;
 use rusqlite::types::ValueRef;
 use rusqlite::{CachedStatement, Connection, ErrorCode, OpenFlags};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+/// The log's size from which on it is moved into the database, and to which it is cut back.
+const LOG_BYTES: u64 = 4 * 1024 * 1024;
+/// The log's size from which on the writer is held up for a moment so that the log can start anew: under
+/// load without a pause it would grow without end.
+const LOG_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
 pub(crate) struct SqliteDriver {
     connection: Connection,
@@ -22,8 +30,8 @@ impl SqliteDriver {
         connection
             .execute_batch(&format!(
                 "PRAGMA journal_mode = WAL; PRAGMA synchronous = {level};
-                 PRAGMA wal_autocheckpoint = 0; PRAGMA temp_store = MEMORY;
-                 PRAGMA cache_size = -16000;"
+                 PRAGMA wal_autocheckpoint = 0; PRAGMA journal_size_limit = {LOG_BYTES};
+                 PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16000;"
             ))
             .map_err(refused)?;
         Ok(Self::with(connection))
@@ -51,7 +59,10 @@ impl SqliteDriver {
             let bound = match value {
                 Value::Null => statement.raw_bind_parameter(index + 1, rusqlite::types::Null),
                 Value::Int(value) => statement.raw_bind_parameter(index + 1, value),
-                Value::Text(value) => statement.raw_bind_parameter(index + 1, value),
+                Value::Text(value) => {
+                    refuse_nul(value)?;
+                    statement.raw_bind_parameter(index + 1, value)
+                }
                 Value::Blob(value) => statement.raw_bind_parameter(index + 1, value),
             };
             bound.map_err(refused)?;
@@ -103,12 +114,20 @@ impl Driver for SqliteDriver {
         self.connection.execute_batch(&script).map_err(refused)
     }
 
+    fn hold(&mut self, _epoch: i64) -> Result<(), StoreError> {
+        Ok(())
+    }
+
     fn begin(&mut self) -> Result<(), StoreError> {
         self.execute("BEGIN IMMEDIATE", &[]).map(drop)
     }
 
     fn commit(&mut self) -> Result<(), StoreError> {
         self.execute("COMMIT", &[]).map(drop)
+    }
+
+    fn has_committed(&mut self) -> Result<bool, StoreError> {
+        Ok(false)
     }
 
     fn rollback(&mut self) {
@@ -122,10 +141,21 @@ impl Driver for SqliteDriver {
     }
 }
 
-/// Moves committed pages from the log into the database without holding up the writer.
+/// Moves committed pages from a log that has grown into the database, beside the writer; only from a log
+/// that is far too large the last pages are moved while the writer waits.
 pub(crate) fn checkpoint(path: &Path) -> Result<(), StoreError> {
+    let log = PathBuf::from(format!("{}-wal", path.display()));
+    let log_bytes = std::fs::metadata(log).map_or(0, |file| file.len());
+    if log_bytes <= LOG_BYTES {
+        return Ok(());
+    }
     let connection = Connection::open(path).map_err(refused)?;
-    connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(())).map_err(refused)
+    let run = |pragma| connection.query_row(pragma, [], |_| Ok(())).map_err(refused);
+    run("PRAGMA wal_checkpoint(PASSIVE)")?;
+    if log_bytes > LOG_BYTES_MAX {
+        run("PRAGMA wal_checkpoint(RESTART)")?;
+    }
+    Ok(())
 }
 
 fn refused(error: rusqlite::Error) -> StoreError {

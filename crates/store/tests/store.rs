@@ -1,0 +1,107 @@
+//! The store's suite: every case runs on SQLite and on a real PostgreSQL.
+//!
+//! Invariant: a case says what has to be kept, never which database keeps it; what only one of the two can
+//! suffer is in `crash` and `outage`.
+#![expect(clippy::unwrap_used, reason = "a test fails where it stands")]
+
+#[path = "suite/accept.rs"]
+mod accept;
+#[path = "suite/applied.rs"]
+mod applied;
+#[path = "suite/batches.rs"]
+mod batches;
+#[path = "suite/crash.rs"]
+mod crash;
+#[path = "suite/lanes.rs"]
+mod lanes;
+#[path = "suite/opening.rs"]
+mod opening;
+#[path = "suite/outage.rs"]
+mod outage;
+#[path = "suite/proxy.rs"]
+mod proxy;
+#[path = "suite/reads.rs"]
+mod reads;
+#[path = "suite/support.rs"]
+mod support;
+#[path = "suite/texts.rs"]
+mod texts;
+#[path = "suite/turns.rs"]
+mod turns;
+
+macro_rules! suite {
+    ($($module:ident: $($case:ident),* ;)*) => {
+        mod sqlite {
+            $(mod $module { $(
+                #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+                async fn $case() {
+                    crate::$module::$case(crate::support::Ground::sqlite()).await;
+                }
+            )* })*
+        }
+        mod postgres {
+            $(mod $module { $(
+                #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+                async fn $case() {
+                    crate::$module::$case(crate::support::Ground::postgres()).await;
+                }
+            )* })*
+        }
+    };
+}
+
+suite! {
+    accept:
+        a_new_event_starts_its_run_at_once,
+        the_same_event_again_gives_the_first_run,
+        the_same_key_with_another_body_is_a_conflict,
+        a_key_belongs_to_its_workspace_and_source,
+        an_unbound_event_is_kept_without_a_run,
+        an_event_without_a_conversation_never_waits,
+        counters_and_items_follow_the_events,
+        one_event_from_many_senders_at_once_is_one_run,
+        a_grant_is_stored_once,
+        a_plain_run_takes_eight_rows_at_most;
+    lanes:
+        a_serial_run_starts_with_its_predecessors_terminal,
+        results_without_a_terminal_start_nothing,
+        a_full_lane_writes_nothing_and_a_retry_is_a_first_try,
+        parallel_runs_never_wait_and_are_not_waited_for,
+        replace_ends_the_queued_and_marks_the_running,
+        replace_starts_at_once_when_nothing_runs,
+        a_replacing_run_waits_for_parallel_ones_before_it_only,
+        a_thousand_conversations_do_not_wait_for_each_other;
+    applied:
+        everything_of_a_batch_of_results_is_kept,
+        state_is_versioned_and_removed,
+        reserved_numbers_and_effects_only_grow,
+        a_terminal_keeps_error_and_usage,
+        late_output_changes_nothing,
+        a_number_is_never_stored_twice,
+        of_many_terminals_at_once_one_wins,
+        a_grant_is_frozen_once;
+    turns:
+        cancel_ends_a_queued_run_and_marks_a_running_one,
+        cancelling_what_blocks_a_lane_starts_the_next,
+        a_restarted_run_has_a_new_attempt_and_new_numbers,
+        a_run_is_not_restarted_when_it_must_not_be,
+        deliveries_are_claimed_and_settled,
+        a_repeated_claim_or_settlement_has_no_second_effect,
+        a_repeated_command_changes_nothing_the_second_time;
+    reads:
+        a_page_of_results_starts_at_any_number,
+        runs_are_paged_and_filtered,
+        a_transcript_is_paged_both_ways,
+        conversations_and_events_are_paged,
+        nobody_sees_another_workspace;
+    texts:
+        any_character_comes_back,
+        u0000_is_replaced_in_prose_and_refused_in_names,
+        very_long_texts_come_back;
+    batches:
+        one_bad_command_fails_alone,
+        a_closed_store_has_kept_what_was_sent;
+    opening:
+        every_open_is_a_new_epoch_with_the_same_key,
+        a_newer_schema_is_refused_and_left_alone;
+}

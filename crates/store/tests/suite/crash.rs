@@ -1,0 +1,73 @@
+//! The host is killed while it writes to SQLite; what it had acknowledged is there afterwards.
+
+use super::support::*;
+use greenroom_store::{Store, Sync, reads};
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// Tells this test binary that it is the process to be killed, and where to write.
+const ROLE: &str = "GREENROOM_STORE_WRITES_TO";
+/// Acknowledgements after which the process is killed.
+const ACKNOWLEDGED_MIN: usize = 40;
+
+#[test]
+fn what_a_killed_host_had_acknowledged_is_there() {
+    if let Some(path) = std::env::var_os(ROLE) {
+        write_until_killed(Path::new(&path));
+    }
+    for sync in [Sync::Full, Sync::Normal] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("greenroom.db");
+        drop(Store::open(&sqlite_options(&path, sync)).unwrap());
+        for round in 2..=4 {
+            let acknowledged = kill_a_writer(&path);
+            let store = Store::open(&sqlite_options(&path, sync)).unwrap();
+            assert!(store.epoch() >= round);
+            let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+            for run_id in acknowledged {
+                let id = run_id.clone();
+                let get = store.read(move |tx| reads::runs::get(tx, W, &id));
+                let found = runtime.block_on(get).unwrap();
+                assert!(found.is_some(), "`{run_id}` was acknowledged and is gone");
+            }
+            store.close();
+        }
+    }
+}
+
+/// The runs that a process said it had kept before it was killed.
+#[expect(clippy::disallowed_methods, reason = "the process that is killed is this test's own")]
+fn kill_a_writer(path: &Path) -> Vec<String> {
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "crash::what_a_killed_host_had_acknowledged_is_there", "--nocapture"])
+        .env(ROLE, path)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut acknowledged = Vec::new();
+    for line in lines.map_while(Result::ok) {
+        acknowledged.extend(line.strip_prefix("kept ").map(str::to_owned));
+        if acknowledged.len() == ACKNOWLEDGED_MIN {
+            child.kill().unwrap();
+        }
+    }
+    child.wait().unwrap();
+    assert!(acknowledged.len() >= ACKNOWLEDGED_MIN, "only {acknowledged:?}");
+    acknowledged
+}
+
+#[expect(clippy::print_stdout, reason = "its parent reads what was acknowledged")]
+fn write_until_killed(path: &Path) -> ! {
+    let store = Store::open(&sqlite_options(path, Sync::Normal)).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    for batch in 0.. {
+        let names = (0..8).map(|n| format!("{}-{batch}-{n}", store.epoch()));
+        let sent = names.map(|name| accept(&store, event(&name, &name)));
+        for run in runtime.block_on(futures_util::future::join_all(sent.collect::<Vec<_>>())) {
+            println!("kept {}", run.run_id);
+        }
+    }
+    unreachable!("it is killed")
+}

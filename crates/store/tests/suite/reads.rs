@@ -1,0 +1,140 @@
+//! Pages, filters, borders, and nobody sees another workspace.
+
+use super::support::*;
+use greenroom_protocol::RunStatus;
+use greenroom_store::commands::{AcceptEvent, ApplyResults};
+use greenroom_store::reads::conversations::Span;
+use greenroom_store::reads::runs::RunFilter;
+use greenroom_store::reads::{self, Direction};
+
+pub(crate) async fn a_page_of_results_starts_at_any_number(ground: Ground) {
+    let store = ground.open();
+    let first = accept(&store, event("c", "a")).await;
+    // Numbers 1-3, 5-6, 9 and then one chunk per number up to 40.
+    let mut chunks = vec![delta_chunk(1, &["a", "b", "c"]), delta_chunk(5, &["d", "e"])];
+    chunks.push(result_chunk(9, "custom.thing", r#"{"x":1}"#));
+    chunks.extend((10..=40).map(|sequence| delta_chunk(sequence, &["z"])));
+    for chunk in chunks {
+        apply(&store, ApplyResults { chunk: Some(chunk), ..results(&first) }).await;
+    }
+    let all: Vec<i64> = [1, 2, 3, 5, 6].into_iter().chain(9..=40).collect();
+    for after in 0..=41 {
+        for limit in [1, 2, 7, 100] {
+            let page = move |tx: &mut dyn greenroom_store::sql::Tx| {
+                reads::results::page(tx, "run-a", after, limit)
+            };
+            let found: Vec<_> = store.read(page).await.unwrap();
+            let found: Vec<_> = found.iter().map(|record| record.sequence).collect();
+            let expected: Vec<_> =
+                all.iter().copied().filter(|number| *number > after).take(limit).collect();
+            assert_eq!(found, expected, "after {after}, limit {limit}");
+        }
+    }
+}
+
+pub(crate) async fn runs_are_paged_and_filtered(ground: Ground) {
+    let store = ground.open();
+    for (conversation, name) in [("c", "1"), ("c", "2"), ("d", "3"), ("d", "4"), ("e", "5")] {
+        let mut event = event(conversation, name);
+        let named = ["1", "4"].contains(&name);
+        event.run.as_mut().unwrap().agent = if named { "triage" } else { "assistant" }.to_owned();
+        accept(&store, event).await;
+    }
+    let ids = async |filter: RunFilter, before: Option<&'static str>, limit| {
+        let page = store.read(move |tx| reads::runs::page(tx, W, &filter, before, limit)).await;
+        page.unwrap().into_iter().map(|run| run.run_id).collect::<Vec<_>>()
+    };
+    let all = RunFilter::default();
+    assert_eq!(ids(all.clone(), None, 2).await, ["run-5", "run-4"]);
+    assert_eq!(ids(all.clone(), Some("run-4"), 2).await, ["run-3", "run-2"]);
+    assert_eq!(ids(all.clone(), Some("run-2"), 9).await, ["run-1"]);
+    assert!(ids(all.clone(), Some("run-1"), 9).await.is_empty());
+    let conversation = RunFilter { conversation_id: Some("d".to_owned()), ..all.clone() };
+    assert_eq!(ids(conversation.clone(), None, 9).await, ["run-4", "run-3"]);
+    assert_eq!(ids(conversation, Some("run-4"), 9).await, ["run-3"]);
+    let agent = RunFilter { agent: Some("triage".to_owned()), ..all.clone() };
+    assert_eq!(ids(agent, None, 9).await, ["run-4", "run-1"]);
+    let queued = RunFilter { status: Some(RunStatus::Queued), ..all };
+    assert_eq!(ids(queued.clone(), None, 9).await, ["run-4", "run-2"]);
+    let both = RunFilter { agent: Some("triage".to_owned()), ..queued };
+    assert_eq!(ids(both, None, 9).await, ["run-4"]);
+    let open = store.read(reads::runs::open).await.unwrap();
+    let open: Vec<_> = open.iter().map(|run| run.event_seq).collect();
+    assert_eq!(open, [1, 2, 3, 4, 5], "in the order of their events");
+}
+
+pub(crate) async fn a_transcript_is_paged_both_ways(ground: Ground) {
+    let store = ground.open();
+    for n in 1..=5 {
+        accept(&store, event("c", &n.to_string())).await;
+    }
+    let seqs = async |after, before, direction, limit| {
+        let span = Span { after, before, direction, limit };
+        let page =
+            store.read(move |tx| reads::conversations::history(tx, W, "c", span)).await.unwrap();
+        page.into_iter().map(|item| item.seq).collect::<Vec<_>>()
+    };
+    assert_eq!(seqs(0, i64::MAX, Direction::Backward, 2).await, [5, 4]);
+    assert_eq!(seqs(0, 4, Direction::Backward, 2).await, [3, 2]);
+    assert_eq!(seqs(0, 2, Direction::Backward, 2).await, [1]);
+    assert_eq!(seqs(0, i64::MAX, Direction::Forward, 2).await, [1, 2]);
+    assert_eq!(seqs(2, 5, Direction::Forward, 9).await, [3, 4], "both borders are left out");
+    assert!(seqs(5, i64::MAX, Direction::Forward, 9).await.is_empty());
+}
+
+pub(crate) async fn conversations_and_events_are_paged(ground: Ground) {
+    let store = ground.open();
+    for (name, now_ms) in [("a", 10), ("b", 20), ("d", 20), ("e", 5)] {
+        accept(&store, AcceptEvent { now_ms, ..event(name, name) }).await;
+    }
+    let conversations = async |before: Option<(i64, &'static str)>, limit| {
+        let page =
+            store.read(move |tx| reads::conversations::page(tx, W, before, limit)).await.unwrap();
+        page.into_iter().map(|row| row.conversation_id).collect::<Vec<_>>()
+    };
+    assert_eq!(conversations(None, 9).await, ["d", "b", "a", "e"]);
+    assert_eq!(conversations(Some((20, "d")), 2).await, ["b", "a"]);
+    assert_eq!(conversations(Some((10, "a")), 2).await, ["e"]);
+    assert!(conversations(Some((5, "e")), 2).await.is_empty());
+    let events = async |conversation: Option<&'static str>, before, limit| {
+        let page = store
+            .read(move |tx| reads::events::page(tx, W, conversation, before, limit))
+            .await
+            .unwrap();
+        page.into_iter().map(|row| row.seq).collect::<Vec<_>>()
+    };
+    assert_eq!(events(None, i64::MAX, 3).await, [4, 3, 2]);
+    assert_eq!(events(None, 2, 3).await, [1]);
+    assert_eq!(events(Some("b"), i64::MAX, 3).await, [2]);
+    assert!(events(Some("b"), 2, 3).await.is_empty());
+}
+
+pub(crate) async fn nobody_sees_another_workspace(ground: Ground) {
+    let store = ground.open();
+    let first = accept(&store, event("c", "a")).await;
+    apply(&store, super::applied::everything(&first)).await;
+    let span = Span { after: 0, before: i64::MAX, direction: Direction::Forward, limit: 9 };
+    store
+        .read(move |tx| {
+            let w = "other";
+            assert_eq!(reads::runs::get(tx, w, "run-a")?, None);
+            assert_eq!(reads::runs::page(tx, w, &RunFilter::default(), None, 9)?, []);
+            let filter =
+                RunFilter { conversation_id: Some("c".to_owned()), ..RunFilter::default() };
+            assert_eq!(reads::runs::page(tx, w, &filter, None, 9)?, []);
+            assert_eq!(reads::events::load(tx, w, first.event_seq)?, None);
+            assert_eq!(reads::events::by_id(tx, w, "a")?, []);
+            assert_eq!(reads::events::page(tx, w, None, i64::MAX, 9)?, []);
+            assert_eq!(reads::events::page(tx, w, Some("c"), i64::MAX, 9)?, []);
+            assert_eq!(reads::conversations::get(tx, w, "c")?, None);
+            assert_eq!(reads::conversations::page(tx, w, None, 9)?, []);
+            assert_eq!(reads::conversations::history(tx, w, "c", span)?, []);
+            assert_eq!(reads::state::get(tx, w, "conversation:c", "a", 0)?, None);
+            assert_eq!(reads::state::list(tx, w, "conversation:c", 0, 9)?, []);
+            assert_eq!(reads::deliveries::of_run(tx, w, "run-a")?, []);
+            assert!(reads::events::load(tx, W, first.event_seq)?.is_some());
+            Ok(())
+        })
+        .await
+        .unwrap();
+}
