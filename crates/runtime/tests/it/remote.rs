@@ -106,6 +106,7 @@ async fn a_remote_runner_serves_runs_until_it_is_gone() {
         let (results, end) = finish(first).await;
         assert_eq!((texts(&results), end), (vec!["far".to_owned()], RunEnd::Finished));
         let second = kit.runtime.start_run(request(ID, "r2", "x")).await.unwrap();
+        assert_eq!(peer.receive().await["params"]["context"]["run_id"], "r2");
         drop(peer);
         let (_, end) = finish(second).await;
         assert_eq!(end, RunEnd::Crashed { message: "runner `far` closed its connection".into() });
