@@ -4,7 +4,8 @@ use crate::client::{Client, HostArgs, Page};
 use crate::failure::{Exit, Outcome};
 use crate::output::{self, plain};
 use crate::times;
-use greenroom_protocol::{TranscriptItem, TranscriptRole};
+use greenroom_protocol::Object;
+use serde_json::Value;
 
 /// Show what was said in a conversation, oldest first
 #[derive(Debug, clap::Args)]
@@ -38,12 +39,12 @@ pub async fn run(args: Args) -> Outcome {
     };
     let client = Client::new(&args.host)?;
     let path = ["v1", "conversations", &args.conversation, view];
-    let mut page: Page<TranscriptItem> = client.get(&path, &query).await?;
+    let mut page: Page<Object> = client.get(&path, &query).await?;
     if args.json {
         output::print_json(&page)?;
         return Ok(Exit::Ok);
     }
-    page.items.sort_by_key(|item| item.seq);
+    page.items.sort_by_key(|item| item.get("seq").and_then(Value::as_i64));
     for item in &page.items {
         output::print(&lines(item))?;
     }
@@ -51,16 +52,11 @@ pub async fn run(args: Args) -> Outcome {
     Ok(Exit::Ok)
 }
 
-fn lines(item: &TranscriptItem) -> String {
-    let role = match item.role {
-        TranscriptRole::User => "user",
-        TranscriptRole::Assistant => "assistant",
-        TranscriptRole::Tool => "tool",
-        TranscriptRole::System => "system",
-        TranscriptRole::Event => "event",
-    };
-    let head = format!("{}  {role:<9}  ", times::short(&item.created_at));
-    let text = plain(item.text.as_deref().or(item.content.as_deref()).unwrap_or_default());
+fn lines(item: &Object) -> String {
+    let word = |key| item.get(key).and_then(Value::as_str);
+    let role = word("role").unwrap_or_default();
+    let head = format!("{}  {role:<9}  ", times::short(word("created_at").unwrap_or_default()));
+    let text = plain(word("text").or(word("content")).unwrap_or_default());
     let text = text.replace('\n', &format!("\n{}", " ".repeat(head.len())));
     format!("{}\n", format!("{head}{text}").trim_end())
 }

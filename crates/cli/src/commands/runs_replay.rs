@@ -49,6 +49,7 @@ pub async fn run(args: Args) -> Outcome {
 }
 
 fn replay(event: &Object, event_id: &str, agent: &str) -> Option<Object> {
+    let event = event.get("event")?.as_object()?;
     let kept = |key: &str| Some((key.to_owned(), event.get(key).filter(|v| !v.is_null())?.clone()));
     let mut body: Object = KEPT.into_iter().filter_map(kept).collect();
     body.get("input")?;
@@ -70,9 +71,12 @@ mod tests {
     #[test]
     fn a_replay_keeps_the_event_and_leaves_out_what_the_host_added() {
         let event = json!({
-            "event_id": "e1", "event_type": "message.received", "conversation_id": "c1", "seq": 7,
-            "created_at": "2026-01-01T00:00:00.000Z", "subject": null, "delivery": { "surface": "s" },
-            "input": { "text": "hi" }, "metadata": { "lang": "en" },
+            "event_id": "e1", "seq": 7, "created_at": "2026-01-01T00:00:00.000Z",
+            "event": {
+                "event_type": "message.received", "event_id": "e1", "conversation_id": "c1",
+                "subject": null, "delivery": { "surface": "s" }, "input": { "text": "hi" },
+                "metadata": { "lang": "en" },
+            },
         });
         let mut body = replay(event.as_object().unwrap(), "e1", "triage").unwrap();
         assert!(body.remove("event_id").unwrap().as_str().unwrap().len() > 30);
@@ -85,7 +89,7 @@ mod tests {
 
     #[test]
     fn an_event_without_its_body_cannot_be_replayed() {
-        let event = json!({ "event_id": "e1", "event_type": "message.received" });
+        let event = json!({ "event_id": "e1", "event_type": "message.received", "event": null });
         assert_eq!(replay(event.as_object().unwrap(), "e1", "triage"), None);
     }
 }

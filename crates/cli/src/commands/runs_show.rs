@@ -2,10 +2,11 @@
 
 mod story;
 
-use crate::client::{Client, HostArgs, Page};
+use crate::client::{Client, HostArgs};
 use crate::failure::{Exit, Outcome};
 use crate::output;
 use greenroom_protocol::{AgentRunResult, Object, RunView};
+use serde::Deserialize;
 use serde_json::json;
 
 /// Results that are read to tell the story; the rest is counted.
@@ -35,6 +36,14 @@ pub async fn run(args: Args) -> Outcome {
     Ok(Exit::Ok)
 }
 
+/// A page of results; the number of its last one is where the next begins.
+#[derive(Deserialize)]
+struct Results {
+    items: Vec<AgentRunResult>,
+    #[serde(default)]
+    has_more: bool,
+}
+
 async fn results(
     client: &Client,
     run: &RunView,
@@ -43,7 +52,7 @@ async fn results(
     loop {
         let query = [("after", after.to_string())];
         let path = ["v1", "runs", &run.run_id, "results"];
-        let page: Page<AgentRunResult> = client.get(&path, &query).await?;
+        let page: Results = client.get(&path, &query).await?;
         let last = page.items.last().and_then(|result| result.sequence);
         all.extend(page.items);
         match last {

@@ -53,16 +53,14 @@ fn steps(run: &RunView, event: &Object, results: &[AgentRunResult]) -> Vec<Vec<S
             run.error.as_ref().map(|e| format!("{}: {}", plain(&e.code), plain(&e.message)));
         steps.push(step(Some(at), run.status.as_str(), detail.unwrap_or_default()));
     }
-    for delivery in run.extra.get("deliveries").and_then(Value::as_array).into_iter().flatten() {
-        let Value::Object(delivery) = delivery else { continue };
-        let error =
-            delivery.get("error").and_then(Value::as_str).map(|e| format!(": {}", plain(e)));
-        let detail = format!(
-            "{} {}{}",
-            word(delivery, "surface"),
-            word(delivery, "status"),
-            error.unwrap_or_default()
-        );
+    for note in list(run, "diagnostics") {
+        let detail = format!("{}: {}", word(note, "kind"), word(note, "message"));
+        steps.push(step(note.get("created_at").and_then(Value::as_str), "diagnostic", detail));
+    }
+    for delivery in list(run, "deliveries") {
+        let error = delivery.get("error").and_then(Value::as_str);
+        let error = error.map(|error| format!(": {}", plain(error))).unwrap_or_default();
+        let detail = format!("{} {}{error}", word(delivery, "surface"), word(delivery, "status"));
         steps.push(step(delivery.get("updated_at").and_then(Value::as_str), "delivery", detail));
     }
     steps
@@ -110,6 +108,11 @@ fn message(data: &Object) -> String {
         0..=60 => line,
         _ => line.chars().take(59).chain(['…']).collect(),
     }
+}
+
+fn list<'r>(run: &'r RunView, key: &str) -> impl Iterator<Item = &'r Object> {
+    let items = run.extra.get(key).and_then(Value::as_array);
+    items.into_iter().flatten().filter_map(Value::as_object)
 }
 
 fn word(object: &Object, key: &str) -> String {
@@ -168,10 +171,9 @@ mod tests {
 
     #[test]
     fn a_failed_run_says_why() {
-        let run = run(
-            json!({ "status": "failed", "attempt": 2, "conversation_id": null, "error": {
-            "code": "runner.crashed", "message": "the process ended with status 3", "retryable": true } }),
-        );
+        let run = run(json!({ "status": "failed", "attempt": 2, "conversation_id": null,
+            "diagnostics": [{ "kind": "result.invalid", "message": "`key` is empty", "created_at": "2026-01-02T03:04:06.000Z" }], "error": {
+            "code": "runner.crashed", "message": "the process ended with status 3", "retryable": true } }));
         let results = json!([{ "run_id": "r1", "type": "run.restarted", "sequence": 4, "data": { "attempt": 2 } }]);
         insta::assert_snapshot!(told(&run, results), @r#"
         run r1 failed after 1.2 s
@@ -183,6 +185,7 @@ mod tests {
                2 ms  started
                      started again
               1.2 s  failed         runner.crashed: the process ended with status 3
+              1.0 s  diagnostic     result.invalid: `key` is empty
         "#);
     }
 }
