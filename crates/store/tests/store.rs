@@ -14,6 +14,8 @@ mod batches;
 mod crash;
 #[path = "suite/lanes.rs"]
 mod lanes;
+#[path = "suite/model.rs"]
+mod model;
 #[path = "suite/opening.rs"]
 mod opening;
 #[path = "suite/outage.rs"]
@@ -104,4 +106,6 @@ suite! {
     opening:
         every_open_is_a_new_epoch_with_the_same_key,
         a_newer_schema_is_refused_and_left_alone;
+    model:
+        random_commands_agree_with_the_model;
 }
