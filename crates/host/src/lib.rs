@@ -1,1 +1,31 @@
-//! To come.
+//! The host: decides what an event leads to, commits it, then acts.
+//!
+//! Invariant: decisions (bind, admit, grant, what a result changes, what recovery does) are pure functions;
+//! what they decide is in the store before anything outside hears of it.
+
+pub mod binding;
+pub mod context;
+pub mod cursor;
+mod delivery;
+pub mod feed;
+mod gateway;
+pub mod grant;
+mod host;
+pub mod ids;
+mod ledger;
+mod live;
+pub mod metrics;
+mod proxy;
+mod query;
+mod recovery;
+mod run;
+pub mod settings;
+mod subscription;
+mod tasks;
+mod webhook;
+
+pub use gateway::{Refusal, Sender};
+pub use host::{Host, HostError, HostOptions};
+pub use query::{HistoryQuery, Page, ResultPage};
+pub use subscription::{Frames, Subscription};
+pub use tasks::Tasks;

@@ -1,0 +1,132 @@
+//! Binding resolution, rule by rule of DESIGN §2.
+
+use super::*;
+use crate::settings::GrantPolicy;
+use greenroom_protocol::{Object, RunnerId};
+use greenroom_store::types::{OnInterrupt, Queue};
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+fn agent(name: &str, events: &[&str]) -> Agent {
+    Agent {
+        name: name.to_owned(),
+        built_in: false,
+        runner: RunnerId::parse("plugin:a/b/c").unwrap(),
+        events: events.iter().map(|&event| event.to_owned()).collect(),
+        scope: Scope::default(),
+        filters: BTreeMap::new(),
+        queue: Queue::Serial,
+        deadline: Duration::from_secs(1),
+        on_interrupt: OnInterrupt::Fail,
+        delivery: None,
+        config: Object::new(),
+        grant: GrantPolicy::default(),
+    }
+}
+
+fn event(value: Value) -> NewEvent {
+    serde_json::from_value(value).unwrap()
+}
+
+fn taken(agents: &[Agent], event: &NewEvent) -> String {
+    match resolve(agents, event, "default") {
+        Match::One(agent) => agent.name.clone(),
+        Match::None => "none".to_owned(),
+        Match::Unknown => "unknown".to_owned(),
+        Match::Tie(names) => format!("tie {}", names.join(" ")),
+    }
+}
+
+#[test]
+fn a_named_agent_is_taken_as_named_even_if_it_listens_to_nothing() {
+    let agents = [agent("a", &["*"]), agent("b", &[])];
+    let named = |name: &str| event(json!({"event_type": "x", "agent": name}));
+    assert_eq!(taken(&agents, &named("b")), "b");
+    assert_eq!(taken(&agents, &named("nobody")), "unknown");
+}
+
+#[test]
+fn the_narrowest_scope_wins() {
+    let mut agents = vec![agent("any", &["*"])];
+    let scopes: [(&str, fn(&mut Scope)); 4] = [
+        ("workspace", |scope| scope.workspace = Some("default".into())),
+        ("bot", |scope| scope.bot = Some("b1".into())),
+        ("conversation", |scope| scope.conversation = Some("c1".into())),
+        ("actor", |scope| scope.actor = Some("u1".into())),
+    ];
+    let message = event(json!({
+        "event_type": "message.received", "bot_id": "b1", "conversation_id": "c1",
+        "actor": {"actor_type": "user", "actor_id": "u1"}
+    }));
+    for (name, narrow) in scopes {
+        let mut next = agent(name, &["message.received"]);
+        narrow(&mut next.scope);
+        agents.push(next);
+        assert_eq!(taken(&agents, &message), name);
+    }
+    let elsewhere = event(json!({"event_type": "message.received", "conversation_id": "c2"}));
+    assert_eq!(taken(&agents, &elsewhere), "workspace");
+}
+
+#[test]
+fn filters_narrow_and_must_all_pass() {
+    let mut filtered = agent("issues", &["*"]);
+    filtered.filters.insert("data.kind".into(), vec![json!("issue"), json!("task")]);
+    let agents = [agent("any", &["*"]), filtered];
+    let with = |kind: &str| event(json!({"event_type": "x", "data": {"kind": kind}}));
+    assert_eq!(taken(&agents, &with("issue")), "issues");
+    assert_eq!(taken(&agents, &with("task")), "issues");
+    assert_eq!(taken(&agents, &with("other")), "any");
+    assert_eq!(taken(&agents, &event(json!({"event_type": "x"}))), "any");
+}
+
+#[test]
+fn an_exact_type_is_narrower_than_a_pattern() {
+    let agents = [agent("all", &["*"]), agent("exact", &["message.received"])];
+    assert_eq!(taken(&agents, &event(json!({"event_type": "message.received"}))), "exact");
+    assert_eq!(taken(&agents, &event(json!({"event_type": "message.edited"}))), "all");
+}
+
+#[test]
+fn a_tie_names_both() {
+    let agents = [agent("b", &["message.*"]), agent("a", &["*.received"])];
+    assert_eq!(taken(&agents, &event(json!({"event_type": "message.received"}))), "tie a b");
+}
+
+#[test]
+fn built_in_agents_yield() {
+    let mut built_in = agent("assistant", &["message.received"]);
+    built_in.built_in = true;
+    let agents = [built_in, agent("mine", &["*"])];
+    assert_eq!(taken(&agents, &event(json!({"event_type": "message.received"}))), "mine");
+    assert_eq!(taken(&agents[..1], &event(json!({"event_type": "message.received"}))), "assistant");
+    assert_eq!(taken(&agents[..1], &event(json!({"event_type": "other"}))), "none");
+}
+
+#[test]
+fn ties_are_found_before_an_event_finds_them() {
+    let same = [agent("a", &["message.received"]), agent("b", &["message.received"])];
+    assert_eq!(ties(&same), [("a", "b")]);
+    let apart = [agent("a", &["message.received"]), agent("b", &["message.edited"])];
+    assert!(ties(&apart).is_empty());
+    let narrower = [agent("a", &["message.received"]), agent("b", &["message.*"])];
+    assert!(ties(&narrower).is_empty());
+}
+
+#[test]
+fn patterns_fit_as_people_expect() {
+    for (pattern, text, expected) in [
+        ("*", "anything", true),
+        ("message.*", "message.received", true),
+        ("message.*", "messages", false),
+        ("*.received", "message.received", true),
+        ("a*b*c", "axxbyyc", true),
+        ("a*b*c", "axxc", false),
+        ("a*a", "a", false),
+        ("exact", "exact", true),
+        ("exact", "exactly", false),
+    ] {
+        assert_eq!(fits(pattern, text), expected, "{pattern} ~ {text}");
+    }
+}

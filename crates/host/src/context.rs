@@ -1,0 +1,204 @@
+//! The run context: the current event and handles, never history.
+//!
+//! Invariant: built from the stored event, the frozen grant and counters alone, so that a run started after
+//! a crash is told the same as one started at once.
+
+use crate::cursor::Cursors;
+use crate::grant::Grant;
+use crate::ids::DEFAULT_WORKSPACE;
+use greenroom_protocol::payload::StateScope;
+use greenroom_protocol::{
+    AgentEventContext, AgentRunContext, AgentRunState, AgentRuntimeContext, AgentTrigger,
+    ContextAccess, ConversationContext, DeliveryContext, InlineContextPolicy, InlineMode, NewEvent,
+    Object, PROTOCOL_VERSION, TriggerSource,
+};
+use greenroom_store::types::RunRow;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// An event as it is kept: what the sender said, and what only the entrance knows.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Envelope {
+    pub trigger: TriggerSource,
+    pub event: NewEvent,
+}
+
+/// Who a run is, for everything that is owned by its conversation, actor, subject, runner or binding.
+#[derive(Debug, Clone, Default)]
+pub struct Identity {
+    pub workspace_id: String,
+    pub run_id: String,
+    pub event_id: String,
+    pub agent: String,
+    pub runner_id: String,
+    pub conversation_id: Option<String>,
+    pub thread_id: Option<String>,
+    pub actor_id: Option<String>,
+    pub subject_id: Option<String>,
+    pub surface: Option<String>,
+    pub max_message_size: Option<u64>,
+}
+
+impl Identity {
+    pub fn new(run: &RunRow, envelope: &Envelope) -> Self {
+        let event = &envelope.event;
+        let actor = event.actor.as_ref();
+        let subject = event.subject.as_ref();
+        Self {
+            workspace_id: run.workspace_id.clone(),
+            run_id: run.run_id.clone(),
+            event_id: run.event_id.clone(),
+            agent: run.agent.clone(),
+            runner_id: run.runner_id.clone(),
+            conversation_id: run.conversation_id.clone(),
+            thread_id: event.thread_id.clone(),
+            actor_id: actor.map(|actor| owner(&[&actor.actor_type, text(&actor.actor_id)])),
+            subject_id: subject
+                .map(|subject| owner(&[&subject.subject_type, text(&subject.subject_id)])),
+            surface: run.surface.clone(),
+            max_message_size: None,
+        }
+    }
+
+    /// Under whose name state of a scope is kept; nothing when the event has no such party.
+    pub fn state_owner(&self, scope: StateScope) -> Option<String> {
+        let party = match scope {
+            StateScope::Conversation => self.conversation_id.as_deref()?,
+            StateScope::Actor => self.actor_id.as_deref()?,
+            StateScope::Subject => self.subject_id.as_deref()?,
+            StateScope::Runner => return Some(owner(&["runner", &self.runner_id])),
+            StateScope::Binding => return Some(owner(&["binding", &self.agent])),
+        };
+        Some(owner(&[scope.as_str(), &self.agent, &self.runner_id, party]))
+    }
+
+    /// The lane of a delivery: one per surface and conversation.
+    pub fn delivery_target(&self, surface: &str) -> String {
+        owner(&[&self.workspace_id, surface, text(&self.conversation_id)])
+    }
+}
+
+/// Parts that cannot be taken for other parts.
+fn owner(parts: &[&str]) -> String {
+    serde_json::to_string(parts).unwrap_or_default()
+}
+
+fn text(part: &Option<String>) -> &str {
+    part.as_deref().unwrap_or_default()
+}
+
+/// Everything a context is made of.
+pub struct ContextParts<'a> {
+    pub run: &'a RunRow,
+    pub envelope: &'a Envelope,
+    pub grant: &'a Grant,
+    pub state: AgentRunState,
+    pub delivery: DeliveryContext,
+    pub cursors: &'a Cursors,
+    pub remaining: Duration,
+    pub now_ms: i64,
+}
+
+impl ContextParts<'_> {
+    pub fn build(self) -> AgentRunContext {
+        let access = self.access();
+        let runtime = self.runtime();
+        let Self { run, envelope, grant, state, delivery, .. } = self;
+        let event = &envelope.event;
+        let mut metadata = event.metadata.clone();
+        metadata.insert("attempt".to_owned(), run.attempt.into());
+        metadata.insert("agent".to_owned(), run.agent.clone().into());
+        AgentRunContext {
+            run_id: run.run_id.clone(),
+            trigger: AgentTrigger {
+                kind: event.event_type.clone(),
+                source: envelope.trigger,
+                timestamp: event.event_time,
+                extra: Object::new(),
+            },
+            event: AgentEventContext {
+                event_id: run.event_id.clone(),
+                event_type: event.event_type.clone(),
+                event_time: event.event_time,
+                source: event.source.clone(),
+                source_event_type: None,
+                raw_ref: None,
+                data: event.data.clone(),
+                extra: Object::new(),
+            },
+            conversation: event.conversation_id.as_ref().map(|id| ConversationContext {
+                conversation_id: Some(id.clone()),
+                thread_id: event.thread_id.clone(),
+                launcher_type: None,
+                launcher_id: None,
+                bot_id: event.bot_id.clone(),
+                workspace_id: Some(run.workspace_id.clone()),
+                extra: Object::new(),
+            }),
+            actor: event.actor.clone(),
+            subject: event.subject.clone(),
+            input: event.input.clone(),
+            delivery,
+            resources: grant.resources(),
+            context: access,
+            state,
+            runtime,
+            config: grant.config.clone(),
+            adapter: None,
+            metadata,
+            extra: Object::new(),
+        }
+    }
+
+    fn access(&self) -> ContextAccess {
+        let run = self.run;
+        let before = run.transcript_seq.map(|seq| seq.to_string());
+        let cursor = run.conversation_id.as_deref().zip(before).map(|(conversation, before)| {
+            self.cursors.seal(&["history", &run.workspace_id, conversation], &before)
+        });
+        ContextAccess {
+            conversation_id: run.conversation_id.clone(),
+            thread_id: self.envelope.event.thread_id.clone(),
+            latest_cursor: cursor,
+            event_seq: run.conversation_seq,
+            transcript_seq: run.transcript_seq,
+            has_history_before: run.transcript_seq.is_some_and(|seq| seq > 1),
+            inline_policy: InlineContextPolicy {
+                mode: InlineMode::CurrentEvent,
+                delivered_count: 1,
+                source_total_count: None,
+                messages_complete: false,
+                reason: None,
+                extra: Object::new(),
+            },
+            available_apis: self.grant.available_apis(),
+            extra: Object::new(),
+        }
+    }
+
+    fn runtime(&self) -> AgentRuntimeContext {
+        let remaining_ms = u64::try_from(self.remaining.as_millis()).unwrap_or(u64::MAX);
+        let now_s = self.now_ms as f64 / 1000.0;
+        let mut metadata = Object::new();
+        metadata.insert("remaining_ms".to_owned(), remaining_ms.into());
+        metadata.insert("host_version".to_owned(), env!("CARGO_PKG_VERSION").into());
+        AgentRuntimeContext {
+            host: "greenroom".to_owned(),
+            protocol_version: PROTOCOL_VERSION.to_owned(),
+            langbot_version: None,
+            trace_id: self.run.run_id.clone(),
+            deadline_at: Some(now_s + self.remaining.as_secs_f64()),
+            locale: None,
+            timezone: None,
+            static_refs: BTreeMap::new(),
+            metadata,
+            extra: Object::new(),
+        }
+    }
+}
+
+/// The workspace an event belongs to.
+pub fn workspace_of(event: &NewEvent) -> &str {
+    event.workspace_id.as_deref().unwrap_or(DEFAULT_WORKSPACE)
+}

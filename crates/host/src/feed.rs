@@ -1,0 +1,210 @@
+//! Live fan-out of a run's results.
+//!
+//! Invariant: a reader sees every number once and in order: first what is stored, then what is published but
+//! not stored yet, then what comes. A reader that lags behind is cut off with a position to resume from; the
+//! run never waits for it.
+
+use bytes::{BufMut, Bytes, BytesMut};
+use greenroom_protocol::result::kind;
+use greenroom_store::types::ResultRecord;
+use std::collections::HashMap;
+use std::io::Write;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::mpsc;
+
+/// Results that were published together, encoded once for all readers.
+#[derive(Debug)]
+pub struct Batch {
+    pub records: Vec<ResultRecord>,
+    /// The same as server-sent events; `ends[i]` is where record i ends.
+    sse: Bytes,
+    ends: Vec<usize>,
+}
+
+impl Batch {
+    pub fn new(run_id: &str, records: Vec<ResultRecord>) -> Self {
+        let mut sse = BytesMut::with_capacity(records.len() * 192);
+        let mut ends = Vec::with_capacity(records.len());
+        for record in &records {
+            write_sse(&mut sse, run_id, record);
+            ends.push(sse.len());
+        }
+        Self { records, sse: sse.freeze(), ends }
+    }
+
+    pub fn last_sequence(&self) -> i64 {
+        self.records.last().map_or(0, |record| record.sequence)
+    }
+
+    /// Whether the run is over with this batch.
+    pub fn is_end(&self) -> bool {
+        self.records.last().is_some_and(is_terminal)
+    }
+
+    /// The events with a number above `after`.
+    pub fn sse_after(&self, after: i64) -> Bytes {
+        let skipped = self.records.partition_point(|record| record.sequence <= after);
+        let start = skipped.checked_sub(1).map_or(0, |index| self.ends[index]);
+        self.sse.slice(start..)
+    }
+}
+
+pub fn is_terminal(record: &ResultRecord) -> bool {
+    matches!(&*record.kind, kind::RUN_COMPLETED | kind::RUN_FAILED)
+}
+
+fn write_sse(out: &mut BytesMut, run_id: &str, record: &ResultRecord) {
+    out.put_slice(b"event: ");
+    // A type is the runner's own text: keep it from breaking the frame.
+    out.extend(record.kind.bytes().filter(|byte| !matches!(byte, b'\n' | b'\r')));
+    let _ = write!(out.writer(), "\nid: {}\ndata: ", record.sequence);
+    write_json(out, run_id, record);
+    out.put_slice(b"\n\n");
+}
+
+/// A result as readers see it, on one line.
+pub fn write_json(out: &mut BytesMut, run_id: &str, record: &ResultRecord) {
+    out.put_slice(b"{\"run_id\":");
+    let _ = serde_json::to_writer((&mut *out).writer(), run_id);
+    out.put_slice(b",\"type\":");
+    let _ = serde_json::to_writer((&mut *out).writer(), &record.kind);
+    out.put_slice(b",\"data\":");
+    out.put_slice(record.data.get().as_bytes());
+    let _ = write!(
+        (&mut *out).writer(),
+        ",\"sequence\":{},\"timestamp\":{}",
+        record.sequence,
+        record.timestamp
+    );
+    if let Some(number) = record.runner_sequence {
+        let _ = write!((&mut *out).writer(), ",\"runner_sequence\":{number}");
+    }
+    if let Some(usage) = &record.usage {
+        out.put_slice(b",\"usage\":");
+        out.put_slice(usage.get().as_bytes());
+    }
+    out.put_slice(b"}");
+}
+
+/// One run's live readers, and what they were shown that is not stored yet.
+#[derive(Debug, Default)]
+pub struct Feed {
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    unstored: Vec<Arc<Batch>>,
+    readers: Vec<mpsc::Sender<Arc<Batch>>>,
+}
+
+impl Feed {
+    /// Shows deltas that will be stored a little later.
+    pub fn publish_unstored(&self, batch: Batch) {
+        let batch = Arc::new(batch);
+        let mut inner = self.lock();
+        inner.unstored.push(Arc::clone(&batch));
+        send(&mut inner.readers, &batch);
+    }
+
+    /// Everything published so far is stored; shows what came with it.
+    pub fn publish_stored(&self, batch: Option<Batch>) {
+        let mut inner = self.lock();
+        inner.unstored.clear();
+        if let Some(batch) = batch {
+            send(&mut inner.readers, &Arc::new(batch));
+        }
+    }
+
+    /// What is not stored yet, and a channel for what comes.
+    pub fn subscribe(&self, buffer: usize) -> (Vec<Arc<Batch>>, mpsc::Receiver<Arc<Batch>>) {
+        let (sender, receiver) = mpsc::channel(buffer);
+        let mut inner = self.lock();
+        inner.readers.push(sender);
+        (inner.unstored.clone(), receiver)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Hands a batch to every reader that keeps up; the others are cut off.
+fn send(readers: &mut Vec<mpsc::Sender<Arc<Batch>>>, batch: &Arc<Batch>) {
+    readers.retain(|reader| reader.try_send(Arc::clone(batch)).is_ok());
+}
+
+/// The feeds of all runs that are open.
+#[derive(Debug, Default)]
+pub struct Feeds {
+    by_run: Mutex<HashMap<String, Arc<Feed>>>,
+}
+
+impl Feeds {
+    /// The feed of a run, made when it is the first to ask.
+    pub fn open(&self, run_id: &str) -> Arc<Feed> {
+        let mut feeds = self.lock();
+        if let Some(feed) = feeds.get(run_id) {
+            return Arc::clone(feed);
+        }
+        let feed = Arc::new(Feed::default());
+        feeds.insert(run_id.to_owned(), Arc::clone(&feed));
+        feed
+    }
+
+    /// The run is over: its readers' channels close behind what they were sent.
+    pub fn close(&self, run_id: &str) {
+        self.lock().remove(run_id);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Arc<Feed>>> {
+        self.by_run.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::value::RawValue;
+
+    fn record(sequence: i64, kind: &str, data: &str) -> ResultRecord {
+        ResultRecord {
+            sequence,
+            kind: kind.to_owned().into(),
+            data: RawValue::from_string(data.to_owned()).unwrap(),
+            timestamp: 7,
+            runner_sequence: None,
+            usage: None,
+        }
+    }
+
+    #[test]
+    fn a_batch_can_be_entered_at_any_number() {
+        let batch = Batch::new("r1", vec![record(3, "a", "{}"), record(5, "b\nc", "{}")]);
+        let both = "event: a\nid: 3\ndata: {\"run_id\":\"r1\",\"type\":\"a\",\"data\":{},\
+                    \"sequence\":3,\"timestamp\":7}\n\n\
+                    event: bc\nid: 5\ndata: {\"run_id\":\"r1\",\"type\":\"b\\nc\",\"data\":{},\
+                    \"sequence\":5,\"timestamp\":7}\n\n";
+        assert_eq!(batch.sse_after(0), both);
+        assert_eq!(batch.sse_after(3), both[both.find("event: bc").unwrap()..]);
+        assert_eq!(batch.sse_after(4), both[both.find("event: bc").unwrap()..]);
+        assert_eq!(batch.sse_after(5), "");
+    }
+
+    #[test]
+    fn a_reader_that_lags_is_cut_off_and_the_others_go_on() {
+        let feed = Feed::default();
+        let (_, mut slow) = feed.subscribe(1);
+        let (_, mut quick) = feed.subscribe(8);
+        for sequence in 1..=3 {
+            feed.publish_unstored(Batch::new("r", vec![record(sequence, "a", "{}")]));
+        }
+        assert_eq!(slow.try_recv().unwrap().last_sequence(), 1);
+        assert_eq!(slow.try_recv().unwrap_err(), mpsc::error::TryRecvError::Disconnected);
+        assert_eq!(quick.try_recv().unwrap().last_sequence(), 1);
+        let (unstored, _) = feed.subscribe(1);
+        assert_eq!(unstored.len(), 3);
+        feed.publish_stored(None);
+        assert!(feed.subscribe(1).0.is_empty());
+    }
+}

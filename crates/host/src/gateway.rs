@@ -1,0 +1,255 @@
+//! The gateway: an event comes in, is bound, and is committed before its sender is answered.
+//!
+//! Invariant: what was committed is acted on even if the sender has gone away meanwhile.
+
+use crate::binding::{Match, resolve};
+use crate::context::{Envelope, workspace_of};
+use crate::grant::Grant;
+use crate::host::{Host, Shared};
+use crate::ids::{self, now_ms};
+use crate::ledger::RESERVE_FIRST;
+use crate::metrics::Metrics;
+use crate::settings::{Agent, Settings};
+use greenroom_protocol::{EventAnswer, NewEvent, TriggerSource};
+use greenroom_store::StoreError;
+use greenroom_store::commands::{AcceptEvent, Accepted, NewRun};
+use greenroom_store::types::{NewItem, RunRow};
+use serde_json::json;
+use sha2::{Digest, Sha256};
+use std::sync::Arc;
+
+/// Who hands the event in, and through which door.
+#[derive(Debug, Clone)]
+pub struct Sender {
+    pub entrance: TriggerSource,
+    /// The agents it may reach; nothing means all.
+    pub agents: Option<Arc<[String]>>,
+}
+
+/// Why an event was not taken. Nothing was stored.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum Refusal {
+    #[error("{0}")]
+    Invalid(String),
+    #[error("this event id was used before with another body")]
+    Conflict,
+    #[error("no agent is called `{0}`")]
+    UnknownAgent(String),
+    #[error("this token may not send to agent `{0}`")]
+    NotAllowed(String),
+    #[error("agents {} take this event equally: make one of them narrower", .0.join(", "))]
+    Tie(Vec<String>),
+    #[error("too many runs are waiting, try again later")]
+    Busy,
+    #[error("the host is stopping")]
+    Stopping,
+    #[error("the event could not be stored: {0}")]
+    Store(StoreError),
+}
+
+impl Host {
+    /// Takes an event. `Ok` means that it survives whatever happens next; the flag says whether it is new.
+    pub async fn accept(
+        &self,
+        sender: &Sender,
+        event: NewEvent,
+    ) -> Result<(EventAnswer, bool), Refusal> {
+        if self.shared.tasks.stopping().is_cancelled() {
+            return Err(Refusal::Stopping);
+        }
+        let (command, envelope) = self.shared.prepare(sender, event)?;
+        let shared = Arc::clone(&self.shared);
+        // The commit and what follows from it belong to the host, not to the sender's connection.
+        let work = async move { shared.commit_event(command, envelope).await };
+        let done = self.shared.tasks.spawn("accept", work).await;
+        done.unwrap_or_else(|error| Err(Refusal::Store(StoreError::Refused(error.to_string()))))
+    }
+}
+
+impl Shared {
+    /// Decides what an event leads to, without storing anything.
+    fn prepare(
+        &self,
+        sender: &Sender,
+        mut event: NewEvent,
+    ) -> Result<(AcceptEvent, Arc<Envelope>), Refusal> {
+        event.check().map_err(|error| Refusal::Invalid(error.to_string()))?;
+        let body_hash = hash(&event);
+        let settings = self.settings.load();
+        let workspace = workspace_of(&event).to_owned();
+        let agent = bind(&settings, sender, &event, &workspace)?;
+        let surface = surface(&settings, &event, agent)?;
+        let run = match agent {
+            Some(agent) if self.metrics.runs_open() >= settings.limits.runs_open => {
+                tracing::warn!(agent = agent.name, "too many runs are open");
+                return Err(Refusal::Busy);
+            }
+            Some(agent) => Some(self.new_run(agent, surface, settings.limits.lane_length)),
+            None => None,
+        };
+        let event_id = event.event_id.get_or_insert_with(|| ids::fresh("evt")).clone();
+        let item = item(&event, &event_id, run.as_ref());
+        let envelope = Arc::new(Envelope { trigger: sender.entrance, event });
+        let event = &envelope.event;
+        let command = AcceptEvent {
+            workspace_id: workspace,
+            source: event.source.clone(),
+            event_id,
+            body_hash,
+            event_type: event.event_type.clone(),
+            conversation_id: event.conversation_id.clone(),
+            body: serde_json::to_string(&*envelope).unwrap_or_default(),
+            item: event.conversation_id.is_some().then_some(item),
+            run,
+            now_ms: now_ms(),
+        };
+        Ok((command, envelope))
+    }
+
+    fn new_run(&self, agent: &Agent, surface: Option<String>, lane_length_max: i64) -> NewRun {
+        let descriptor = self.runtime.descriptor(&agent.runner);
+        let grant = descriptor.map(|descriptor| {
+            let grant = Arc::new(Grant::build(agent, &descriptor.manifest));
+            let doc = grant.to_doc();
+            self.keep_grant(&doc.hash, &grant);
+            doc
+        });
+        NewRun {
+            run_id: ids::fresh("run"),
+            agent: agent.name.clone(),
+            runner_id: agent.runner.to_string(),
+            queue: agent.queue,
+            lane_length_max,
+            grant,
+            on_interrupt: agent.on_interrupt,
+            deadline_ms: i64::try_from(agent.deadline.as_millis()).unwrap_or(i64::MAX),
+            surface,
+            reserved_seq: RESERVE_FIRST,
+            epoch: self.store.epoch(),
+        }
+    }
+
+    async fn commit_event(
+        self: Arc<Self>,
+        command: AcceptEvent,
+        envelope: Arc<Envelope>,
+    ) -> Result<(EventAnswer, bool), Refusal> {
+        let event_id = command.event_id.clone();
+        let accepted = self.store.accept(command).await.map_err(Refusal::Store)?;
+        match accepted {
+            Accepted::New { run, cancelled, replaced } => {
+                Metrics::add(&self.metrics.events_accepted);
+                let answer = answer(event_id, run.as_ref());
+                self.act(run, cancelled, replaced, envelope).await;
+                Ok((answer, true))
+            }
+            Accepted::Repeated { run } => {
+                Metrics::add(&self.metrics.events_repeated);
+                Ok((answer(event_id, run.as_ref()), false))
+            }
+            Accepted::Conflict => Err(Refusal::Conflict),
+            Accepted::LaneFull => {
+                Metrics::add(&self.metrics.events_refused);
+                Err(Refusal::Busy)
+            }
+        }
+    }
+
+    /// What follows from an accepted event: its run starts, or others make way first.
+    async fn act(
+        self: &Arc<Self>,
+        run: Option<RunRow>,
+        cancelled: Vec<RunRow>,
+        replaced: Vec<String>,
+        envelope: Arc<Envelope>,
+    ) {
+        if let Some(run) = run {
+            self.metrics.opened(1);
+            if run.status == greenroom_protocol::RunStatus::Running {
+                Shared::start(self, run, Some(envelope));
+            }
+        }
+        for run in &cancelled {
+            self.cancelled_in_queue(run).await;
+        }
+        for run_id in replaced {
+            let shared = Arc::clone(self);
+            self.tasks.spawn("replace", async move {
+                shared.cancel_live(&run_id, "replaced by a newer event").await;
+            });
+        }
+    }
+}
+
+fn bind<'a>(
+    settings: &'a Settings,
+    sender: &Sender,
+    event: &NewEvent,
+    workspace: &str,
+) -> Result<Option<&'a Agent>, Refusal> {
+    let may_reach = |agent: &Agent| {
+        sender.agents.as_ref().is_none_or(|agents| agents.contains(&agent.name))
+    };
+    match resolve(&settings.agents, event, workspace) {
+        Match::One(agent) if may_reach(agent) => Ok(Some(agent)),
+        // An agent outside the token's reach that was named looks like one that does not exist.
+        Match::One(agent) if event.agent.is_some() => {
+            Err(Refusal::UnknownAgent(agent.name.clone()))
+        }
+        Match::One(agent) => Err(Refusal::NotAllowed(agent.name.clone())),
+        Match::None => Ok(None),
+        Match::Unknown => Err(Refusal::UnknownAgent(event.agent.clone().unwrap_or_default())),
+        Match::Tie(names) => Err(Refusal::Tie(names.into_iter().map(str::to_owned).collect())),
+    }
+}
+
+/// The surface of the answer: what the event names, else what the agent says.
+fn surface(
+    settings: &Settings,
+    event: &NewEvent,
+    agent: Option<&Agent>,
+) -> Result<Option<String>, Refusal> {
+    let named = event.delivery.as_ref().map(|delivery| delivery.surface.as_str());
+    match named {
+        // The API itself: whoever reads the run's results.
+        Some("api") => Ok(None),
+        Some(name) if settings.surfaces.contains_key(name) => Ok(Some(name.to_owned())),
+        Some(name) => {
+            Err(Refusal::Invalid(format!("`delivery.surface`: no surface is called `{name}`")))
+        }
+        None => Ok(agent.and_then(|agent| agent.delivery.clone())),
+    }
+}
+
+/// The same body gives the same hash, however its JSON was laid out.
+fn hash(event: &NewEvent) -> [u8; 32] {
+    let body = serde_json::to_vec(event).unwrap_or_default();
+    Sha256::digest(body).into()
+}
+
+fn item(event: &NewEvent, event_id: &str, run: Option<&NewRun>) -> NewItem {
+    let is_message = event.event_type.starts_with("message.");
+    let body = json!({
+        "actor": event.actor,
+        "segments": event.input.contents,
+        "artifacts": event.input.attachments,
+        "metadata": {"event_type": event.event_type},
+    });
+    NewItem {
+        item_id: ids::fresh("item"),
+        thread_id: event.thread_id.clone(),
+        role: if is_message { "user" } else { "event" },
+        event_id: Some(event_id.to_owned()),
+        run_id: run.map(|run| run.run_id.clone()),
+        text: event.input.text.as_ref().map(|text| text.replace('\0', "\u{fffd}")),
+        body: body.to_string(),
+    }
+}
+
+fn answer(event_id: String, run: Option<&RunRow>) -> EventAnswer {
+    EventAnswer {
+        event_id,
+        run_id: run.map(|run| run.run_id.clone()),
+        status: run.map_or("unbound", |run| run.status.as_str()).to_owned(),
+    }
+}

@@ -1,0 +1,89 @@
+//! The grant: what one run may do, frozen.
+//!
+//! Invariant: manifest ∩ binding policy, nothing else widens it; the same inputs give the same hash, so most
+//! runs of a binding share one stored document. The third layer, the event's scope, is applied where ids are
+//! used: state owners, cursors and conversations are made from the run's own event.
+
+use crate::settings::{Agent, Approval, Reach};
+use greenroom_protocol::manifest::{
+    ArtifactPermission, EventPermission, HistoryPermission, StorageArea,
+};
+use greenroom_protocol::payload::StateScope;
+use greenroom_protocol::{
+    AgentResources, AgentRunnerManifest, ContextAPICapabilities, Object, RunnerId, StorageResource,
+};
+use greenroom_store::types::GrantDoc;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::collections::{BTreeMap, BTreeSet};
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Grant {
+    pub agent: String,
+    pub runner_id: RunnerId,
+    /// The runner's config as it was when the run was accepted.
+    pub config: Object,
+    pub history: Pull<HistoryPermission>,
+    pub events: Pull<EventPermission>,
+    pub artifacts: Pull<ArtifactPermission>,
+    pub state: BTreeSet<StateScope>,
+    pub storage: BTreeSet<StorageArea>,
+    pub actions: BTreeMap<String, Approval>,
+}
+
+/// Operations on facts, and how far they reach.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Pull<T: Ord> {
+    pub reach: Reach,
+    pub operations: BTreeSet<T>,
+}
+
+impl Grant {
+    /// Intersects what the runner asks for with what its binding allows.
+    pub fn build(agent: &Agent, manifest: &AgentRunnerManifest) -> Self {
+        let asked = &manifest.permissions;
+        let policy = &agent.grant;
+        let may_keep_state = !asked.storage.is_empty();
+        let storage: BTreeSet<StorageArea> = asked.storage.iter().copied().collect();
+        let actions = policy
+            .actions
+            .iter()
+            .filter(|(action, approval)| {
+                **approval != Approval::Never && asked.platform_api.contains(action)
+            })
+            .map(|(action, approval)| (action.clone(), *approval))
+            .collect();
+        Self {
+            agent: agent.name.clone(),
+            runner_id: agent.runner.clone(),
+            config: agent.config.clone(),
+            history: pull(&asked.history, policy.history),
+            events: pull(&asked.events, policy.event_log),
+            artifacts: pull(&asked.artifacts, policy.artifacts),
+            state: if may_keep_state { policy.state.clone() } else { BTreeSet::new() },
+            storage: storage.intersection(&policy.storage).copied().collect(),
+            actions,
+        }
+    }
+
+    /// The document as it is stored, under its hash.
+    pub fn to_doc(&self) -> GrantDoc {
+        let body = serde_json::to_string(self).unwrap_or_default();
+        GrantDoc { hash: crate::ids::hex(&Sha256::digest(body.as_bytes())), body }
+    }
+
+    /// What the runner may ask for: granted, and answered by this version.
+    pub fn available_apis(&self) -> ContextAPICapabilities {
+        ContextAPICapabilities { state: !self.state.is_empty(), ..Default::default() }
+    }
+
+    /// The resources of the run, as the runner sees them.
+    pub fn resources(&self) -> AgentResources {
+        AgentResources { storage: StorageResource::default(), ..AgentResources::default() }
+    }
+}
+
+fn pull<T: Ord + Copy>(asked: &[T], reach: Reach) -> Pull<T> {
+    let operations = if reach == Reach::None { &[] } else { asked };
+    Pull { reach, operations: operations.iter().copied().collect() }
+}

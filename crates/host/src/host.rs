@@ -1,0 +1,335 @@
+//! The host's handle, and what its parts share.
+
+use crate::context::{Envelope, Identity};
+use crate::cursor::Cursors;
+use crate::delivery;
+use crate::feed::{Batch, Feeds};
+use crate::grant::Grant;
+use crate::ids::now_ms;
+use crate::live::Live;
+use crate::metrics::Metrics;
+use crate::proxy::ProxyGate;
+use crate::run::RunTask;
+use crate::settings::Settings;
+use crate::tasks::Tasks;
+use crate::webhook::WebhookClient;
+use arc_swap::ArcSwap;
+use greenroom_protocol::payload::StateScope;
+use greenroom_protocol::{AgentRunState, DeliveryContext, Object};
+use greenroom_runtime::{RunnerSpec, Runtime};
+use greenroom_store::commands::{CancelQueued, CancelRequest, Terminal};
+use greenroom_store::types::{Diagnostic, RunRow};
+use greenroom_store::{Store, StoreError, reads};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::sync::Notify;
+
+/// Grants that are kept at hand, so that a run does not read the one it was accepted with.
+const GRANTS_AT_HAND: usize = 1024;
+/// Values of one scope that are put into `ctx.state`.
+const STATE_SNAPSHOT_VALUES: i64 = 200;
+/// Bytes of all state that is put into `ctx.state`.
+const STATE_SNAPSHOT_BYTES: usize = 256 * 1024;
+
+#[derive(Debug, thiserror::Error)]
+pub enum HostError {
+    #[error("the store failed")]
+    Store(#[from] StoreError),
+    #[error("agents `{0}` and `{1}` take the same events")]
+    Tie(String, String),
+    #[error("cannot prepare outgoing connections: {0}")]
+    Http(String),
+}
+
+pub struct HostOptions {
+    pub store: Store,
+    pub settings: Settings,
+    pub runners: Vec<RunnerSpec>,
+    pub runtime: greenroom_runtime::Settings,
+}
+
+/// What all parts of the host see.
+pub(crate) struct Shared {
+    pub(crate) store: Store,
+    pub(crate) runtime: Runtime,
+    pub(crate) settings: ArcSwap<Settings>,
+    pub(crate) cursors: Cursors,
+    pub(crate) feeds: Feeds,
+    pub(crate) live: Live,
+    pub(crate) metrics: Metrics,
+    pub(crate) tasks: Tasks,
+    pub(crate) wake_delivery: Notify,
+    pub(crate) webhooks: WebhookClient,
+    grants: Mutex<HashMap<String, Arc<Grant>>>,
+}
+
+#[derive(Clone)]
+pub struct Host {
+    pub(crate) shared: Arc<Shared>,
+}
+
+impl Host {
+    /// Starts runners, settles what an earlier start left behind, and is ready for events.
+    pub async fn start(options: HostOptions) -> Result<Host, HostError> {
+        check(&options.settings)?;
+        let gate = Arc::new(ProxyGate::default());
+        let runtime = Runtime::new(options.runtime, gate.clone());
+        let shared = Arc::new(Shared {
+            cursors: Cursors::new(options.store.cursor_key()),
+            store: options.store,
+            runtime,
+            settings: ArcSwap::from_pointee(options.settings),
+            feeds: Feeds::default(),
+            live: Live::default(),
+            metrics: Metrics::default(),
+            tasks: Tasks::default(),
+            wake_delivery: Notify::new(),
+            webhooks: WebhookClient::new().map_err(HostError::Http)?,
+            grants: Mutex::default(),
+        });
+        gate.open(&shared);
+        shared.runtime.apply(options.runners).await;
+        let started = crate::recovery::recover(&shared).await?;
+        for run in started {
+            Shared::start(&shared, run, None);
+        }
+        let worker = Arc::clone(&shared);
+        shared.tasks.spawn("delivery", delivery::deliver(worker));
+        Ok(Host { shared })
+    }
+
+    /// Puts a new configuration in force, whole. Runs that are under way keep what they have.
+    pub async fn reload(
+        &self,
+        settings: Settings,
+        runners: Vec<RunnerSpec>,
+    ) -> Result<(), HostError> {
+        check(&settings)?;
+        self.shared.runtime.apply(runners).await;
+        self.shared.settings.store(Arc::new(settings));
+        self.shared.wake_delivery.notify_one();
+        Ok(())
+    }
+
+    /// Ends in order: runs get a while to finish, the others are handed to the next start.
+    pub async fn stop(&self, grace: Duration) {
+        let until = tokio::time::Instant::now() + grace;
+        while self.shared.live.count() > 0 && tokio::time::Instant::now() < until {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        self.shared.tasks.stop(Duration::from_secs(5)).await;
+        self.shared.runtime.shutdown(Duration::from_secs(2)).await;
+    }
+
+    /// Ends a run: at once while it waits, through its own task while it runs.
+    pub async fn cancel(&self, workspace: &str, run_id: &str) -> Result<CancelRequest, StoreError> {
+        let host = self.clone();
+        let (workspace, run_id) = (workspace.to_owned(), run_id.to_owned());
+        // In a task of its own: a caller that goes away must not leave a cancelled run without its reader
+        // being told, or the next run of the lane without its start.
+        let work = async move { host.cancel_now(&workspace, &run_id).await };
+        let cancelled = self.shared.tasks.spawn("cancel", work);
+        cancelled.await.map_err(|error| StoreError::Refused(error.to_string()))?
+    }
+
+    async fn cancel_now(&self, workspace: &str, run_id: &str) -> Result<CancelRequest, StoreError> {
+        let shared = &self.shared;
+        let outcome = shared.store.cancel(CancelQueued {
+            workspace_id: workspace.to_owned(),
+            run_id: run_id.to_owned(),
+            epoch_now: shared.store.epoch(),
+            now_ms: now_ms(),
+        });
+        let outcome = outcome.await?;
+        match &outcome {
+            CancelRequest::Cancelled { run, next } => {
+                shared.cancelled_in_queue(run).await;
+                if let Some(next) = next {
+                    Shared::start(shared, (**next).clone(), None);
+                }
+            }
+            CancelRequest::Running => shared.cancel_live(run_id, "cancelled").await,
+            CancelRequest::NotFound | CancelRequest::Ended(_) => {}
+        }
+        Ok(outcome)
+    }
+
+    pub fn store(&self) -> &Store {
+        &self.shared.store
+    }
+
+    pub fn runtime(&self) -> &Runtime {
+        &self.shared.runtime
+    }
+
+    pub fn metrics(&self) -> &Metrics {
+        &self.shared.metrics
+    }
+
+    pub fn settings(&self) -> Arc<Settings> {
+        self.shared.settings.load_full()
+    }
+
+    pub fn tasks(&self) -> &Tasks {
+        &self.shared.tasks
+    }
+}
+
+fn check(settings: &Settings) -> Result<(), HostError> {
+    match crate::binding::ties(&settings.agents).first() {
+        Some((one, other)) => Err(HostError::Tie((*one).to_owned(), (*other).to_owned())),
+        None => Ok(()),
+    }
+}
+
+impl Shared {
+    /// Carries a run out in a task of its own. Without its event at hand it is read first.
+    pub(crate) fn start(shared: &Arc<Shared>, run: RunRow, envelope: Option<Arc<Envelope>>) {
+        let tasks = shared.tasks.clone();
+        let shared = Arc::clone(shared);
+        tasks.spawn("run", async move {
+            let envelope = match envelope {
+                Some(envelope) => Some(envelope),
+                None => shared.envelope(&run).await,
+            };
+            match envelope {
+                Some(envelope) => RunTask::carry_out(shared, run, envelope).await,
+                None => tracing::error!(run.id = %run.run_id, "the event of a run cannot be read"),
+            }
+        });
+    }
+
+    async fn envelope(&self, run: &RunRow) -> Option<Arc<Envelope>> {
+        let (workspace, seq) = (run.workspace_id.clone(), run.event_seq);
+        let row = self.store.read(move |tx| reads::events::load(tx, &workspace, seq)).await;
+        let body = row.ok().flatten().and_then(|row| row.body)?;
+        serde_json::from_str(&body).ok().map(Arc::new)
+    }
+
+    /// Counts the end of a run.
+    pub(crate) fn ended(&self, run: &RunRow, terminal: &Terminal) {
+        self.metrics.closed(terminal.status);
+        let took_ms = now_ms() - run.started_at.unwrap_or(run.created_at);
+        let took_ms = u64::try_from(took_ms).unwrap_or(0);
+        self.metrics.run_ms.fetch_add(took_ms, std::sync::atomic::Ordering::Relaxed);
+        let code = terminal.error.as_ref().map_or("", |error| error.code.as_str());
+        tracing::info!(run.id = %run.run_id, event.id = %run.event_id, agent = %run.agent,
+            status = terminal.status.as_str(), code, took_ms, "run ended");
+    }
+
+    /// Tells the readers of a queued run that it is over.
+    pub(crate) async fn cancelled_in_queue(&self, run: &RunRow) {
+        self.metrics.closed(run.status);
+        let (run_id, after) = (run.run_id.clone(), run.last_seq - 1);
+        let results = self.store.read(move |tx| reads::results::page(tx, &run_id, after, 8)).await;
+        if let Ok(results) = results {
+            let batch = Batch::new(&run.run_id, results);
+            self.feeds.open(&run.run_id).publish_stored(Some(batch));
+        }
+        self.feeds.close(&run.run_id);
+    }
+
+    /// Cancels a run that its own task carries out, and waits until it is over.
+    pub(crate) async fn cancel_live(&self, run_id: &str, reason: &str) {
+        // Between the commit that started a run and its task's first step the run is not here yet.
+        for _ in 0..100 {
+            if let Some(live) = self.live.get(run_id) {
+                live.cancel(reason);
+                let _ = tokio::time::timeout(Duration::from_secs(10), live.wait_for_end()).await;
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    pub(crate) async fn record(&self, run_id: &str, diagnostics: Vec<Diagnostic>) {
+        if let Err(error) = self.store.record(run_id.to_owned(), diagnostics).await {
+            tracing::warn!(%error, run.id = run_id, "diagnostics were not kept");
+        }
+    }
+
+    /// A frozen grant by its hash.
+    pub(crate) async fn grant(&self, hash: &str) -> Result<Arc<Grant>, StoreError> {
+        if let Some(grant) = self.grants().get(hash) {
+            return Ok(Arc::clone(grant));
+        }
+        let wanted = hash.to_owned();
+        let body = self.store.read(move |tx| reads::runs::grant(tx, &wanted)).await?;
+        let grant: Grant = body
+            .and_then(|body| serde_json::from_str(&body).ok())
+            .ok_or_else(|| StoreError::Refused(format!("grant {hash} is not there")))?;
+        let grant = Arc::new(grant);
+        self.keep_grant(hash, &grant);
+        Ok(grant)
+    }
+
+    /// Keeps a grant at hand. The store holds it in any case.
+    pub(crate) fn keep_grant(&self, hash: &str, grant: &Arc<Grant>) {
+        let mut grants = self.grants();
+        if grants.len() >= GRANTS_AT_HAND {
+            grants.clear();
+        }
+        grants.insert(hash.to_owned(), Arc::clone(grant));
+    }
+
+    fn grants(&self) -> std::sync::MutexGuard<'_, HashMap<String, Arc<Grant>>> {
+        self.grants.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The state a run may see, as it is now.
+    pub(crate) async fn state_snapshot(
+        &self,
+        identity: &Identity,
+        grant: &Grant,
+    ) -> Result<AgentRunState, StoreError> {
+        let mut snapshot = AgentRunState::default();
+        let owners: Vec<(StateScope, String)> = grant
+            .state
+            .iter()
+            .filter_map(|scope| Some((*scope, identity.state_owner(*scope)?)))
+            .collect();
+        if owners.is_empty() {
+            return Ok(snapshot);
+        }
+        let (workspace, now) = (identity.workspace_id.clone(), now_ms());
+        let found = self.store.read_near(move |tx| {
+            let list = |(scope, owner): &(StateScope, String)| {
+                let rows = reads::state::list(tx, &workspace, owner, now, STATE_SNAPSHOT_VALUES)?;
+                Ok((*scope, rows))
+            };
+            owners.iter().map(list).collect::<Result<Vec<_>, StoreError>>()
+        });
+        let mut bytes = 0;
+        for (scope, rows) in found.await? {
+            let values: &mut Object = match scope {
+                StateScope::Conversation => &mut snapshot.conversation,
+                StateScope::Actor => &mut snapshot.actor,
+                StateScope::Subject => &mut snapshot.subject,
+                StateScope::Runner => &mut snapshot.runner,
+                StateScope::Binding => &mut snapshot.binding,
+            };
+            for row in rows {
+                bytes += row.name.len() + row.value.len();
+                if bytes > STATE_SNAPSHOT_BYTES {
+                    break;
+                }
+                values.insert(row.name, serde_json::from_str(&row.value).unwrap_or_default());
+            }
+        }
+        Ok(snapshot)
+    }
+
+    /// What the runner is told about where its answer goes.
+    pub(crate) fn delivery_context(&self, identity: &Identity) -> DeliveryContext {
+        let settings = self.settings.load();
+        let surface = identity.surface.as_ref().and_then(|name| settings.surfaces.get(name));
+        DeliveryContext {
+            surface: identity.surface.clone().unwrap_or_else(|| "api".to_owned()),
+            // The API's readers follow the stream; a webhook takes complete messages.
+            supports_streaming: surface.is_none(),
+            max_message_size: surface.and_then(|surface| surface.max_message_size),
+            ..DeliveryContext::default()
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! Ids, times and hashes, made in one place.
+
+use time::OffsetDateTime;
+use time::format_description::BorrowedFormatItem;
+use time::macros::format_description;
+use uuid::Uuid;
+
+/// The workspace of whoever names none.
+pub const DEFAULT_WORKSPACE: &str = "default";
+
+/// A new id, ordered by time: `run_0197…`.
+pub(crate) fn fresh(prefix: &str) -> String {
+    format!("{prefix}_{}", Uuid::now_v7().simple())
+}
+
+/// Unix milliseconds.
+pub(crate) fn now_ms() -> i64 {
+    let elapsed = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    elapsed.ok().and_then(|age| i64::try_from(age.as_millis()).ok()).unwrap_or(0)
+}
+
+const RFC3339_MS: &[BorrowedFormatItem<'_>] =
+    format_description!("[year]-[month]-[day]T[hour]:[minute]:[second].[subsecond digits:3]Z");
+
+/// RFC 3339, UTC, with milliseconds.
+pub fn rfc3339(unix_ms: i64) -> String {
+    let nanos = i128::from(unix_ms) * 1_000_000;
+    OffsetDateTime::from_unix_timestamp_nanos(nanos)
+        .ok()
+        .and_then(|at| at.format(RFC3339_MS).ok())
+        .unwrap_or_default()
+}
+
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

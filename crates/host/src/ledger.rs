@@ -1,0 +1,328 @@
+//! A run's results, taken in: numbered, checked, and turned into what has to be committed.
+//!
+//! Invariant: pure; no IO and no clock. A number is given once, increasing over all attempts. Deltas within
+//! the reserved numbers may be shown at once; everything behind the first other result waits for its commit.
+
+mod effect;
+
+use crate::context::Identity;
+use effect::Changes;
+use greenroom_protocol::payload::{DeltaRef, Message, Payload, StateScope};
+use greenroom_protocol::result::kind;
+use greenroom_protocol::{RawResult, RunError, RunStatus};
+use greenroom_store::chunk::{ChunkBuilder, Delta};
+use greenroom_store::commands::Terminal;
+use greenroom_store::types::{Chunk, Diagnostic, ResultRecord};
+use serde_json::value::{RawValue, to_raw_value};
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// Numbers reserved ahead with each commit.
+const RESERVE_AHEAD: i64 = 65_536;
+/// Numbers a new run has before its first commit.
+pub(crate) const RESERVE_FIRST: i64 = 1024;
+/// Diagnostics kept of one run.
+const DIAGNOSTICS_MAX: usize = 100;
+
+pub(crate) struct Ledger {
+    identity: Arc<Identity>,
+    granted_state: BTreeSet<StateScope>,
+    result_bytes_max: usize,
+    next_seq: i64,
+    reserved_seq: i64,
+    runner_seq: Option<i64>,
+    pending: ChunkBuilder,
+    changes: Changes,
+    diagnostics: Vec<Diagnostic>,
+    diagnostics_count: usize,
+    /// Text of deltas that no `message.completed` has taken in yet.
+    unfinished: String,
+    terminal: Option<Terminal>,
+}
+
+/// What a batch of results led to.
+#[derive(Default)]
+pub(crate) struct Intake {
+    /// Deltas to be shown now.
+    pub(crate) live: Vec<ResultRecord>,
+    /// Results to be shown once they are stored.
+    pub(crate) held: Vec<ResultRecord>,
+}
+
+/// What the next commit has to carry.
+pub(crate) struct Pending {
+    pub(crate) chunk: Option<Chunk>,
+    pub(crate) reserved_seq: i64,
+    pub(crate) changes: Changes,
+    pub(crate) diagnostics: Vec<Diagnostic>,
+    pub(crate) terminal: Option<Terminal>,
+}
+
+impl Ledger {
+    pub(crate) fn new(
+        identity: Arc<Identity>,
+        granted_state: BTreeSet<StateScope>,
+        result_bytes_max: usize,
+        (last_seq, reserved_seq): (i64, i64),
+    ) -> Self {
+        Self {
+            identity,
+            granted_state,
+            result_bytes_max,
+            next_seq: last_seq + 1,
+            reserved_seq,
+            runner_seq: None,
+            pending: ChunkBuilder::default(),
+            changes: Changes::default(),
+            diagnostics: Vec::new(),
+            diagnostics_count: 0,
+            unfinished: String::new(),
+            terminal: None,
+        }
+    }
+
+    pub(crate) fn is_over(&self) -> bool {
+        self.terminal.is_some()
+    }
+
+    pub(crate) fn unstored_bytes(&self) -> usize {
+        self.pending.bytes()
+    }
+
+    /// Takes in what the runner sent, in order.
+    pub(crate) fn take_in(&mut self, results: Vec<RawResult>, now_ms: i64) -> Intake {
+        let mut intake = Intake::default();
+        for result in results {
+            if self.is_over() {
+                self.note(
+                    "after_terminal",
+                    &format!("`{}` came after the end", result.kind),
+                    now_ms,
+                );
+            } else if self.is_repeated(&result) {
+                let text = format!("`{}` repeats sequence {:?}", result.kind, result.sequence);
+                self.note("duplicate", &text, now_ms);
+            } else if let Some(bytes) = self.oversized(&result) {
+                let message = format!(
+                    "a result of {bytes} bytes is larger than the {} bytes allowed",
+                    self.result_bytes_max
+                );
+                let end = crate::run::failure("runner.overflow", message, false);
+                intake.held.extend(self.end(RunStatus::Failed, end, now_ms));
+            } else {
+                self.take_one(result, now_ms, &mut intake);
+            }
+        }
+        intake
+    }
+
+    fn take_one(&mut self, result: RawResult, now_ms: i64, intake: &mut Intake) {
+        if result.kind == kind::MESSAGE_DELTA {
+            return self.take_delta(result, now_ms, intake);
+        }
+        let data = result.data.as_deref().map(RawValue::get);
+        let payload = match Payload::parse(&result.kind, data) {
+            Ok(payload) => payload,
+            Err(error) => return self.note("invalid_result", &error.to_string(), now_ms),
+        };
+        if let Err(reason) = effect::check(&payload, &self.identity, &self.granted_state) {
+            return self.note("refused_result", &reason, now_ms);
+        }
+        let mut record = self.number(result, now_ms);
+        match &payload {
+            Payload::RunCompleted(completed) => {
+                let message = completed.message.clone();
+                self.finish_messages(message, record.sequence);
+                self.terminal = Some(Terminal {
+                    status: RunStatus::Completed,
+                    error: None,
+                    usage: record.usage.as_ref().map(|usage| usage.get().into()),
+                });
+            }
+            Payload::RunFailed(failed) => {
+                let error = RunError {
+                    code: failed.code.clone(),
+                    message: failed.text().to_owned(),
+                    retryable: failed.retryable,
+                };
+                record.data = complete_failure(&record.data, &error);
+                self.finish_messages(None, record.sequence);
+                self.fail(crate::run::status_of(&error.code), error, &record);
+            }
+            Payload::Unknown => {
+                let text = format!("`{}` is not a known result type", record.kind);
+                self.note("unknown_type", &text, now_ms);
+            }
+            _ => {}
+        }
+        if let Payload::MessageCompleted(_) = &payload {
+            self.unfinished.clear();
+        }
+        self.changes.apply(payload, &record, &self.identity);
+        self.pending.push(&record);
+        intake.held.push(record);
+    }
+
+    fn take_delta(&mut self, result: RawResult, now_ms: i64, intake: &mut Intake) {
+        let runner_sequence = result.sequence;
+        let record = self.number(result, now_ms);
+        let delta = match DeltaRef::parse(record.data.get()) {
+            Ok(delta) => delta,
+            Err(error) => {
+                self.next_seq -= 1;
+                return self.note("invalid_result", &error.to_string(), now_ms);
+            }
+        };
+        self.unfinished.push_str(&delta.content);
+        if delta.has_more {
+            self.pending.push(&record);
+        } else {
+            self.pending.push_delta(Delta {
+                sequence: record.sequence,
+                role: delta.role,
+                message_id: delta.message_id.as_deref(),
+                text: &delta.content,
+                timestamp: record.timestamp,
+                runner_sequence,
+            });
+        }
+        if intake.held.is_empty() && record.sequence <= self.reserved_seq {
+            intake.live.push(record);
+        } else {
+            intake.held.push(record);
+        }
+    }
+
+    /// Ends the run from the host's side and returns the terminal to be shown.
+    pub(crate) fn end(
+        &mut self,
+        status: RunStatus,
+        error: RunError,
+        now_ms: i64,
+    ) -> Vec<ResultRecord> {
+        let data = to_raw_value(&error).unwrap_or_else(|_| RawValue::NULL.to_owned());
+        let record = self.host_record(kind::RUN_FAILED, data, now_ms);
+        self.finish_messages(None, record.sequence);
+        self.fail(status, error, &record);
+        self.pending.push(&record);
+        vec![record]
+    }
+
+    /// Everything since the last commit; the ledger goes on with empty hands.
+    pub(crate) fn commit(&mut self) -> Pending {
+        self.reserved_seq = self.reserved_seq.max(self.next_seq - 1 + self.ahead());
+        Pending {
+            chunk: self.pending.take(),
+            reserved_seq: self.reserved_seq,
+            changes: std::mem::take(&mut self.changes),
+            diagnostics: std::mem::take(&mut self.diagnostics),
+            terminal: self.terminal.clone(),
+        }
+    }
+
+    /// Something that took no number.
+    pub(crate) fn note(&mut self, note_kind: &str, message: &str, now_ms: i64) {
+        self.diagnostics_count += 1;
+        if self.diagnostics_count <= DIAGNOSTICS_MAX {
+            self.diagnostics.push(Diagnostic {
+                kind: note_kind.to_owned(),
+                message: message.chars().filter(|c| *c != '\0').take(1000).collect(),
+                created_at: now_ms,
+            });
+        }
+    }
+
+    pub(crate) fn take_diagnostics(&mut self) -> Vec<Diagnostic> {
+        std::mem::take(&mut self.diagnostics)
+    }
+
+    fn ahead(&self) -> i64 {
+        if self.is_over() || self.next_seq <= RESERVE_FIRST / 2 { 0 } else { RESERVE_AHEAD }
+    }
+
+    fn is_repeated(&mut self, result: &RawResult) -> bool {
+        let Some(sequence) = result.sequence else { return false };
+        let repeated = self.runner_seq.is_some_and(|last| sequence <= last);
+        if !repeated {
+            self.runner_seq = Some(sequence);
+        }
+        repeated
+    }
+
+    fn oversized(&self, result: &RawResult) -> Option<usize> {
+        let bytes = result.data.as_ref().map_or(0, |data| data.get().len());
+        (bytes > self.result_bytes_max).then_some(bytes)
+    }
+
+    fn number(&mut self, result: RawResult, now_ms: i64) -> ResultRecord {
+        let data = result.data.unwrap_or_else(empty_object);
+        let mut record = self.host_record("", one_line(data), now_ms);
+        record.kind = known_kind(result.kind);
+        record.runner_sequence = result.sequence;
+        record.usage = result.usage.map(one_line);
+        record
+    }
+
+    fn host_record(
+        &mut self,
+        result_kind: &'static str,
+        data: Box<RawValue>,
+        now_ms: i64,
+    ) -> ResultRecord {
+        let sequence = self.next_seq;
+        self.next_seq += 1;
+        ResultRecord {
+            sequence,
+            kind: Cow::Borrowed(result_kind),
+            data,
+            timestamp: now_ms.div_euclid(1000),
+            runner_sequence: None,
+            usage: None,
+        }
+    }
+
+    fn fail(&mut self, status: RunStatus, error: RunError, record: &ResultRecord) {
+        self.changes.failed(&error, record, &self.identity);
+        let usage = record.usage.as_ref().map(|usage| usage.get().into());
+        self.terminal = Some(Terminal { status, error: Some(error), usage });
+    }
+
+    /// At the end of a run, text that no `message.completed` took in becomes one message.
+    fn finish_messages(&mut self, message: Option<Message>, sequence: i64) {
+        let unfinished = std::mem::take(&mut self.unfinished);
+        let message = match message {
+            Some(message) if !self.changes.saw_message() => message,
+            _ if !unfinished.is_empty() => Message::assistant(unfinished),
+            _ => return,
+        };
+        self.changes.message(&message, sequence, &self.identity);
+    }
+}
+
+fn known_kind(text: String) -> Cow<'static, str> {
+    kind::STABLE.iter().find(|known| **known == text).map_or(Cow::Owned(text), |k| Cow::Borrowed(k))
+}
+
+fn empty_object() -> Box<RawValue> {
+    to_raw_value(&serde_json::Map::new()).unwrap_or_else(|_| RawValue::NULL.to_owned())
+}
+
+/// JSON text without line breaks between its tokens, so that it fits one line of a stream.
+fn one_line(json: Box<RawValue>) -> Box<RawValue> {
+    if !json.get().contains(['\n', '\r']) {
+        return json;
+    }
+    let value: Result<serde_json::Value, _> = serde_json::from_str(json.get());
+    value.and_then(|value| to_raw_value(&value)).unwrap_or(json)
+}
+
+/// `run.failed` as readers may rely on it: `code`, `message` and `retryable` are always there.
+fn complete_failure(data: &RawValue, error: &RunError) -> Box<RawValue> {
+    let mut object: serde_json::Map<String, serde_json::Value> =
+        serde_json::from_str(data.get()).unwrap_or_default();
+    object.entry("code").or_insert_with(|| error.code.clone().into());
+    object.entry("message").or_insert_with(|| error.message.clone().into());
+    object.entry("retryable").or_insert_with(|| error.retryable.into());
+    to_raw_value(&object).unwrap_or_else(|_| data.to_owned())
+}

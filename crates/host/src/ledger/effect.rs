@@ -1,0 +1,223 @@
+//! What results change beside the ledger: transcript, state, deliveries, the event log.
+//!
+//! Invariant: only what the grant covers and the run's own event reaches; everything lands in the same
+//! commit as the result that caused it.
+
+use crate::context::Identity;
+use crate::ids;
+use greenroom_protocol::RunError;
+use greenroom_protocol::payload::{Message, Payload, StateScope, ToolCallCompleted};
+use greenroom_store::types::{HostEvent, NewDelivery, NewItem, ResultRecord, StateWrite};
+use serde_json::json;
+use std::collections::BTreeSet;
+
+#[derive(Debug, Default)]
+pub(crate) struct Changes {
+    pub(crate) items: Vec<NewItem>,
+    pub(crate) state: Vec<StateWrite>,
+    pub(crate) deliveries: Vec<NewDelivery>,
+    pub(crate) log: Vec<HostEvent>,
+    /// Something was done that a second attempt would do twice.
+    pub(crate) effects: bool,
+    saw_message: bool,
+}
+
+impl Changes {
+    pub(super) fn saw_message(&self) -> bool {
+        self.saw_message
+    }
+
+    pub(super) fn apply(&mut self, payload: Payload, record: &ResultRecord, identity: &Identity) {
+        match payload {
+            Payload::MessageCompleted(completed) => {
+                self.message(&completed.message, record.sequence, identity);
+            }
+            Payload::StateUpdated(update) => {
+                if let Some(owner) = identity.state_owner(update.scope) {
+                    let value = (!update.value.is_null()).then(|| update.value.to_string());
+                    self.state.push(StateWrite { owner, name: update.key, value });
+                }
+            }
+            Payload::ToolCallStarted(_) => self.effects = true,
+            Payload::ToolCallCompleted(call) => self.tool_call(&call, identity),
+            Payload::ActionRequested(action) => {
+                self.effects = true;
+                let body = json!({"run_id": identity.run_id, "action": action.action,
+                    "target": action.target, "payload": action.payload, "executed": false});
+                self.host_event("action.requested", record, identity, &body);
+            }
+            Payload::ArtifactCreated(artifact) => {
+                let body = json!({"run_id": identity.run_id, "artifact_id": artifact.artifact_id,
+                    "name": artifact.name, "mime_type": artifact.mime_type,
+                    "size_bytes": artifact.size_bytes, "sha256": artifact.sha256});
+                self.host_event("artifact.created", record, identity, &body);
+            }
+            Payload::MessageDelta(_)
+            | Payload::RunCompleted(_)
+            | Payload::RunFailed(_)
+            | Payload::Unknown => {}
+        }
+    }
+
+    /// A complete message: into the transcript, and on its way to the surface.
+    pub(super) fn message(&mut self, message: &Message, sequence: i64, identity: &Identity) {
+        self.saw_message = true;
+        self.effects = true;
+        let text = message.content.text();
+        let media: Vec<_> = message.media().collect();
+        let segments = match &message.segments {
+            Some(segments) => json!(segments),
+            None if media.is_empty() => json!([]),
+            None => json!(message.content),
+        };
+        let mut metadata = message.metadata.clone().unwrap_or_default();
+        if let Some(id) = &message.message_id {
+            metadata.insert("message_id".to_owned(), id.clone().into());
+        }
+        let body = json!({"segments": segments, "artifacts": [], "metadata": metadata});
+        self.items.push(NewItem {
+            item_id: ids::fresh("item"),
+            thread_id: identity.thread_id.clone(),
+            role: message.role.as_str(),
+            event_id: Some(identity.event_id.clone()),
+            run_id: Some(identity.run_id.clone()),
+            text: Some(text.replace('\0', "\u{fffd}")),
+            body: body.to_string(),
+        });
+        self.deliver(identity, sequence, &text, &|part, parts| {
+            json!({"type": "message.completed", "message": {
+                "role": message.role, "content": part, "segments": segments,
+                "metadata": message.metadata}, "parts": parts})
+        });
+    }
+
+    /// A failed run: into the event log, and told to the surface.
+    pub(super) fn failed(&mut self, error: &RunError, record: &ResultRecord, identity: &Identity) {
+        let body = json!({"run_id": identity.run_id, "agent": identity.agent, "error": error});
+        self.host_event("run.failed", record, identity, &body);
+        self.deliver(
+            identity,
+            record.sequence,
+            "",
+            &|_, _| json!({"type": "run.failed", "error": error}),
+        );
+    }
+
+    fn tool_call(&mut self, call: &ToolCallCompleted, identity: &Identity) {
+        self.effects = true;
+        let text = match &call.result {
+            serde_json::Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        let metadata = json!({"tool_call_id": call.tool_call_id, "tool_name": call.tool_name,
+            "error": call.error, "tool_agent_output": {"result": call.result}});
+        let body = json!({"segments": [], "artifacts": [], "metadata": metadata});
+        self.items.push(NewItem {
+            item_id: ids::fresh("item"),
+            thread_id: identity.thread_id.clone(),
+            role: "tool",
+            event_id: Some(identity.event_id.clone()),
+            run_id: Some(identity.run_id.clone()),
+            text: Some(text.replace('\0', "\u{fffd}")),
+            body: body.to_string(),
+        });
+        let body = json!({"run_id": identity.run_id, "tool_call_id": call.tool_call_id,
+            "tool_name": call.tool_name, "error": call.error});
+        self.log.push(HostEvent {
+            event_id: ids::fresh("evt"),
+            event_type: "tool.call.completed".to_owned(),
+            body: body.to_string(),
+        });
+    }
+
+    fn host_event(
+        &mut self,
+        event_type: &str,
+        record: &ResultRecord,
+        identity: &Identity,
+        body: &serde_json::Value,
+    ) {
+        self.log.push(HostEvent {
+            event_id: format!("{}.{}", identity.run_id, record.sequence),
+            event_type: event_type.to_owned(),
+            body: body.to_string(),
+        });
+    }
+
+    /// Puts a message into the outbox, in parts where the surface takes only so much at once.
+    fn deliver(
+        &mut self,
+        identity: &Identity,
+        sequence: i64,
+        text: &str,
+        payload: &dyn Fn(&str, usize) -> serde_json::Value,
+    ) {
+        let Some(surface) = &identity.surface else { return };
+        self.effects = true;
+        let parts = split(text, identity.max_message_size);
+        for part in &parts {
+            let mut payload = payload(part, parts.len());
+            payload["run_id"] = identity.run_id.as_str().into();
+            payload["event_id"] = identity.event_id.as_str().into();
+            payload["agent"] = identity.agent.as_str().into();
+            payload["conversation_id"] = identity.conversation_id.clone().into();
+            payload["sequence"] = sequence.into();
+            self.deliveries.push(NewDelivery {
+                delivery_id: ids::fresh("dlv"),
+                surface: surface.clone(),
+                target: identity.delivery_target(surface),
+                sequence,
+                payload: payload.to_string(),
+            });
+        }
+    }
+}
+
+/// Whether the run may do what the payload asks for.
+pub(super) fn check(
+    payload: &Payload,
+    identity: &Identity,
+    granted_state: &BTreeSet<StateScope>,
+) -> Result<(), String> {
+    let Payload::StateUpdated(update) = payload else { return Ok(()) };
+    let scope = update.scope.as_str();
+    if !granted_state.contains(&update.scope) {
+        return Err(format!("state of scope `{scope}` is not granted to this run"));
+    }
+    match identity.state_owner(update.scope) {
+        Some(_) => Ok(()),
+        None => Err(format!("this event has no {scope}, so there is no state of it")),
+    }
+}
+
+/// Cuts a text into parts of at most `max` characters, at the last blank where there is one.
+fn split(text: &str, max: Option<u64>) -> Vec<&str> {
+    let Some(max) = max.and_then(|max| usize::try_from(max).ok()).filter(|max| *max > 0) else {
+        return vec![text];
+    };
+    let mut parts = Vec::new();
+    let mut rest = text;
+    while let Some((end, _)) = rest.char_indices().nth(max) {
+        let cut = rest[..end].rfind(char::is_whitespace).filter(|at| *at > 0).unwrap_or(end);
+        parts.push(&rest[..cut]);
+        rest = if cut == end { &rest[cut..] } else { rest[cut..].trim_start() };
+    }
+    if !rest.is_empty() || parts.is_empty() {
+        parts.push(rest);
+    }
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::split;
+
+    #[test]
+    fn long_messages_are_cut_at_blanks_and_lose_no_word() {
+        assert_eq!(split("one two three", Some(8)), ["one two", "three"]);
+        assert_eq!(split("一二三四五", Some(2)), ["一二", "三四", "五"]);
+        assert_eq!(split("short", Some(100)), ["short"]);
+        assert_eq!(split("", Some(3)), [""]);
+        assert_eq!(split("unlimited", None), ["unlimited"]);
+    }
+}

@@ -1,0 +1,98 @@
+//! The runs that are under way in this process.
+//!
+//! Invariant: a run is here from its start to its terminal; the proxy serves no run that is not here.
+
+use crate::context::Identity;
+use crate::grant::Grant;
+use greenroom_store::types::RunRow;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use tokio::sync::watch;
+
+#[derive(Debug)]
+pub(crate) struct LiveRun {
+    cancel: watch::Sender<Option<String>>,
+    ended: watch::Sender<bool>,
+    rights: OnceLock<Rights>,
+}
+
+/// What a live run may do, and as whom.
+#[derive(Debug)]
+pub(crate) struct Rights {
+    pub(crate) grant: Arc<Grant>,
+    pub(crate) identity: Identity,
+    pub(crate) attempt: i64,
+}
+
+impl LiveRun {
+    /// Asks the run to stop; the first reason stands.
+    pub(crate) fn cancel(&self, reason: &str) {
+        self.cancel.send_if_modified(|current| {
+            let first = current.is_none();
+            if first {
+                *current = Some(reason.to_owned());
+            }
+            first
+        });
+    }
+
+    pub(crate) async fn cancelled(&self) -> String {
+        let mut cancel = self.cancel.subscribe();
+        let reason = cancel.wait_for(Option::is_some).await.map(|reason| reason.clone());
+        // The sender lives in this very run, so the channel does not close while anyone waits.
+        reason.ok().flatten().unwrap_or_default()
+    }
+
+    pub(crate) fn granted(&self, rights: Rights) {
+        let _ = self.rights.set(rights);
+    }
+
+    pub(crate) fn rights(&self) -> Option<&Rights> {
+        self.rights.get().filter(|_| !*self.ended.borrow())
+    }
+
+    pub(crate) fn end(&self) {
+        self.ended.send_replace(true);
+    }
+
+    pub(crate) async fn wait_for_end(&self) {
+        let mut ended = self.ended.subscribe();
+        let _ = ended.wait_for(|ended| *ended).await;
+    }
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Live {
+    by_run: Mutex<HashMap<String, Arc<LiveRun>>>,
+}
+
+impl Live {
+    pub(crate) fn enter(&self, run: &RunRow) -> Arc<LiveRun> {
+        let live = Arc::new(LiveRun {
+            cancel: watch::channel(None).0,
+            ended: watch::channel(false).0,
+            rights: OnceLock::new(),
+        });
+        if run.cancel_requested {
+            live.cancel("cancelled");
+        }
+        self.lock().insert(run.run_id.clone(), Arc::clone(&live));
+        live
+    }
+
+    pub(crate) fn get(&self, run_id: &str) -> Option<Arc<LiveRun>> {
+        self.lock().get(run_id).cloned()
+    }
+
+    pub(crate) fn leave(&self, run_id: &str) {
+        self.lock().remove(run_id);
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.lock().len()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Arc<LiveRun>>> {
+        self.by_run.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

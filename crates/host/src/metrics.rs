@@ -1,0 +1,61 @@
+//! Counters, read by `/metrics`.
+
+use greenroom_protocol::RunStatus;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+#[derive(Debug, Default)]
+pub struct Metrics {
+    pub events_accepted: AtomicU64,
+    pub events_repeated: AtomicU64,
+    pub events_refused: AtomicU64,
+    pub results: AtomicU64,
+    pub proxy_calls: AtomicU64,
+    pub proxy_refusals: AtomicU64,
+    pub deliveries_done: AtomicU64,
+    pub deliveries_not_done: AtomicU64,
+    pub run_ms: AtomicU64,
+    runs_open: AtomicUsize,
+    completed: AtomicU64,
+    failed: AtomicU64,
+    cancelled: AtomicU64,
+    timeout: AtomicU64,
+}
+
+impl Metrics {
+    pub fn add(counter: &AtomicU64) {
+        counter.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn results(&self, count: usize) {
+        self.results.fetch_add(count as u64, Ordering::Relaxed);
+    }
+
+    pub(crate) fn opened(&self, count: usize) {
+        self.runs_open.fetch_add(count, Ordering::Relaxed);
+    }
+
+    pub(crate) fn closed(&self, status: RunStatus) {
+        let _ = self.runs_open.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |open| {
+            Some(open.saturating_sub(1))
+        });
+        if let Some(counter) = self.ended(status) {
+            Self::add(counter);
+        }
+    }
+
+    /// Runs that are queued or running.
+    pub fn runs_open(&self) -> usize {
+        self.runs_open.load(Ordering::Relaxed)
+    }
+
+    /// How many runs ended with a status.
+    pub fn ended(&self, status: RunStatus) -> Option<&AtomicU64> {
+        match status {
+            RunStatus::Completed => Some(&self.completed),
+            RunStatus::Failed => Some(&self.failed),
+            RunStatus::Cancelled => Some(&self.cancelled),
+            RunStatus::Timeout => Some(&self.timeout),
+            RunStatus::Queued | RunStatus::Running => None,
+        }
+    }
+}

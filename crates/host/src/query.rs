@@ -1,0 +1,299 @@
+//! What the API shows of stored facts.
+//!
+//! Invariant: every read is by workspace; every list is a page with a cursor that fits that list only.
+
+use crate::feed::write_json;
+use crate::host::Host;
+use crate::ids::rfc3339;
+use bytes::BytesMut;
+use greenroom_protocol::{Object, RunView};
+use greenroom_store::reads::Direction;
+use greenroom_store::reads::conversations::Span;
+use greenroom_store::reads::runs::RunFilter;
+use greenroom_store::types::{DeliveryRow, EventRow, ItemRow, RunRow};
+use greenroom_store::{StoreError, reads};
+use serde::Serialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+/// Diagnostics shown with a run.
+const DIAGNOSTICS_SHOWN: i64 = 100;
+
+#[derive(Debug, Serialize)]
+pub struct Page<T> {
+    pub items: Vec<T>,
+    pub next_cursor: Option<String>,
+    pub has_more: bool,
+}
+
+/// Results of a run from behind a number.
+#[derive(Debug, Serialize)]
+pub struct ResultPage {
+    pub items: Vec<Box<RawValue>>,
+    /// The number to go on behind.
+    pub next_cursor: Option<i64>,
+    pub has_more: bool,
+}
+
+/// Which part of a transcript is wanted.
+#[derive(Debug, Clone)]
+pub struct HistoryQuery {
+    pub cursor: Option<String>,
+    pub direction: Direction,
+    pub limit: usize,
+}
+
+impl Host {
+    pub async fn run(&self, workspace: &str, run_id: &str) -> Result<Option<RunView>, StoreError> {
+        let (workspace, run_id) = (workspace.to_owned(), run_id.to_owned());
+        let read = self.store().read(move |tx| {
+            let Some(run) = reads::runs::get(tx, &workspace, &run_id)? else { return Ok(None) };
+            let diagnostics = reads::runs::diagnostics(tx, &run_id, DIAGNOSTICS_SHOWN)?;
+            let deliveries = reads::deliveries::of_run(tx, &workspace, &run_id)?;
+            Ok(Some((run, diagnostics, deliveries)))
+        });
+        Ok(read.await?.map(|(run, diagnostics, deliveries)| {
+            let mut view = run_view(run);
+            let notes: Vec<Value> = diagnostics
+                .into_iter()
+                .map(|note| {
+                    json!({"kind": note.kind, "message": note.message, "created_at": rfc3339(note.created_at)})
+                })
+                .collect();
+            let deliveries: Vec<Value> = deliveries.iter().map(delivery_view).collect();
+            view.extra.insert("diagnostics".to_owned(), notes.into());
+            view.extra.insert("deliveries".to_owned(), deliveries.into());
+            view
+        }))
+    }
+
+    /// Runs, newest first; nothing when the cursor is not one of this list.
+    pub async fn runs(
+        &self,
+        workspace: &str,
+        filter: RunFilter,
+        cursor: Option<&str>,
+        limit: usize,
+    ) -> Result<Option<Page<RunView>>, StoreError> {
+        let domain = ["runs", workspace];
+        let Ok(before) = self.position(&domain, cursor) else { return Ok(None) };
+        let owner = workspace.to_owned();
+        let wanted = limit as i64 + 1;
+        let rows = self
+            .store()
+            .read(move |tx| reads::runs::page(tx, &owner, &filter, before.as_deref(), wanted));
+        let (rows, has_more) = cut(rows.await?, limit);
+        let next = rows.last().map(|run| run.run_id.clone());
+        let items = rows.into_iter().map(run_view).collect();
+        Ok(Some(self.page(&domain, items, next, has_more)))
+    }
+
+    /// Results behind a number.
+    pub async fn results(
+        &self,
+        workspace: &str,
+        run_id: &str,
+        after: i64,
+        limit: usize,
+    ) -> Result<Option<ResultPage>, StoreError> {
+        let (workspace, id) = (workspace.to_owned(), run_id.to_owned());
+        let read = self.store().read(move |tx| {
+            if reads::runs::get(tx, &workspace, &id)?.is_none() {
+                return Ok(None);
+            }
+            reads::results::page(tx, &id, after, limit + 1).map(Some)
+        });
+        let Some(records) = read.await? else { return Ok(None) };
+        let (records, has_more) = cut(records, limit);
+        let next_cursor = records.last().map(|record| record.sequence);
+        let mut buffer = BytesMut::new();
+        let items = records.iter().map(|record| {
+            buffer.clear();
+            write_json(&mut buffer, run_id, record);
+            let text = String::from_utf8_lossy(&buffer).into_owned();
+            RawValue::from_string(text).map_err(|error| StoreError::Refused(error.to_string()))
+        });
+        Ok(Some(ResultPage { items: items.collect::<Result<_, _>>()?, next_cursor, has_more }))
+    }
+
+    /// Conversations, the last used first.
+    pub async fn conversations(
+        &self,
+        workspace: &str,
+        cursor: Option<&str>,
+        limit: usize,
+    ) -> Result<Option<Page<Value>>, StoreError> {
+        let domain = ["conversations", workspace];
+        let Ok(before) = self.position(&domain, cursor) else { return Ok(None) };
+        let before = before.and_then(|position| {
+            let (at, id) = position.split_once(' ')?;
+            Some((at.parse::<i64>().ok()?, id.to_owned()))
+        });
+        let owner = workspace.to_owned();
+        let wanted = limit as i64 + 1;
+        let rows = self.store().read(move |tx| {
+            let before = before.as_ref().map(|(at, id)| (*at, id.as_str()));
+            reads::conversations::page(tx, &owner, before, wanted)
+        });
+        let (rows, has_more) = cut(rows.await?, limit);
+        let next = rows.last().map(|row| format!("{} {}", row.updated_at, row.conversation_id));
+        let item = |row: greenroom_store::types::ConversationRow| {
+            json!({"conversation_id": row.conversation_id, "workspace_id": workspace,
+                "events": row.event_seq, "items": row.transcript_seq,
+                "created_at": rfc3339(row.created_at), "updated_at": rfc3339(row.updated_at)})
+        };
+        let items = rows.into_iter().map(item).collect();
+        Ok(Some(self.page(&domain, items, next, has_more)))
+    }
+
+    /// A page of a transcript, always oldest item first. Backward (the default) starts with the newest page.
+    /// The outer nothing: a foreign cursor; the inner: no such conversation.
+    pub async fn history(
+        &self,
+        workspace: &str,
+        conversation: &str,
+        query: HistoryQuery,
+    ) -> Result<Option<Option<Page<Value>>>, StoreError> {
+        let domain = ["history", workspace, conversation];
+        let Ok(position) = self.position(&domain, query.cursor.as_deref()) else { return Ok(None) };
+        let position = position.and_then(|seq| seq.parse::<i64>().ok());
+        let (after, before) = match query.direction {
+            Direction::Backward => (0, position.unwrap_or(i64::MAX)),
+            Direction::Forward => (position.unwrap_or(0), i64::MAX),
+        };
+        let span =
+            Span { after, before, direction: query.direction, limit: query.limit as i64 + 1 };
+        let (owner, id) = (workspace.to_owned(), conversation.to_owned());
+        let read = self.store().read(move |tx| {
+            if reads::conversations::get(tx, &owner, &id)?.is_none() {
+                return Ok(None);
+            }
+            reads::conversations::history(tx, &owner, &id, span).map(Some)
+        });
+        let Some(rows) = read.await? else { return Ok(Some(None)) };
+        let (mut rows, has_more) = cut(rows, query.limit);
+        let next = rows.last().map(|row| row.seq.to_string());
+        if query.direction == Direction::Backward {
+            rows.reverse();
+        }
+        let items = rows.into_iter().map(item_view).collect();
+        Ok(Some(Some(self.page(&domain, items, next, has_more))))
+    }
+
+    /// Events with this id, one per source that used it.
+    pub async fn events_by_id(
+        &self,
+        workspace: &str,
+        event_id: &str,
+    ) -> Result<Vec<Value>, StoreError> {
+        let (workspace, id) = (workspace.to_owned(), event_id.to_owned());
+        let rows = self.store().read(move |tx| reads::events::by_id(tx, &workspace, &id)).await?;
+        Ok(rows.into_iter().map(event_view).collect())
+    }
+
+    /// The event log, newest first.
+    pub async fn events(
+        &self,
+        workspace: &str,
+        conversation: Option<&str>,
+        cursor: Option<&str>,
+        limit: usize,
+    ) -> Result<Option<Page<Value>>, StoreError> {
+        let domain = ["events", workspace, conversation.unwrap_or_default()];
+        let Ok(position) = self.position(&domain, cursor) else { return Ok(None) };
+        let before = position.and_then(|seq| seq.parse().ok()).unwrap_or(i64::MAX);
+        let (owner, conversation) = (workspace.to_owned(), conversation.map(str::to_owned));
+        let wanted = limit as i64 + 1;
+        let rows = self.store().read(move |tx| {
+            reads::events::page(tx, &owner, conversation.as_deref(), before, wanted)
+        });
+        let (rows, has_more) = cut(rows.await?, limit);
+        let next = rows.last().map(|row| row.seq.to_string());
+        let items = rows.into_iter().map(event_view).collect();
+        Ok(Some(self.page(&domain, items, next, has_more)))
+    }
+
+    /// `Err` when a cursor is given that does not belong here.
+    fn position(&self, domain: &[&str], cursor: Option<&str>) -> Result<Option<String>, ()> {
+        match cursor {
+            None => Ok(None),
+            Some(cursor) => self.shared.cursors.open(domain, cursor).map(Some).ok_or(()),
+        }
+    }
+
+    fn page<T>(
+        &self,
+        domain: &[&str],
+        items: Vec<T>,
+        next: Option<String>,
+        has_more: bool,
+    ) -> Page<T> {
+        let next = next.filter(|_| has_more);
+        Page {
+            items,
+            next_cursor: next.map(|next| self.shared.cursors.seal(domain, &next)),
+            has_more,
+        }
+    }
+}
+
+/// One more was read than is shown, to know whether there is more.
+fn cut<T>(mut rows: Vec<T>, limit: usize) -> (Vec<T>, bool) {
+    let has_more = rows.len() > limit;
+    rows.truncate(limit);
+    (rows, has_more)
+}
+
+fn run_view(run: RunRow) -> RunView {
+    RunView {
+        run_id: run.run_id,
+        event_id: run.event_id,
+        agent: run.agent,
+        runner_id: run.runner_id,
+        conversation_id: run.conversation_id,
+        workspace_id: run.workspace_id,
+        status: run.status,
+        attempt: run.attempt,
+        created_at: rfc3339(run.created_at),
+        started_at: run.started_at.map(rfc3339),
+        finished_at: run.finished_at.map(rfc3339),
+        error: run.error,
+        usage: run.usage.and_then(|usage| serde_json::from_str(&usage).ok()),
+        last_sequence: run.last_seq,
+        isolation: run.isolation,
+        extra: Object::new(),
+    }
+}
+
+fn item_view(row: ItemRow) -> Value {
+    let body: Value = serde_json::from_str(&row.body).unwrap_or_default();
+    let mut item = json!({
+        "item_id": row.item_id, "conversation_id": row.conversation_id,
+        "thread_id": row.thread_id, "seq": row.seq, "role": row.role,
+        "event_id": row.event_id, "run_id": row.run_id, "actor": body["actor"],
+        "text": row.text, "segments": body["segments"], "artifacts": body["artifacts"],
+        "metadata": body["metadata"], "created_at": rfc3339(row.created_at),
+    });
+    if row.role == "tool" {
+        item["content"] = item["text"].clone();
+    }
+    item
+}
+
+fn event_view(row: EventRow) -> Value {
+    let body: Value =
+        row.body.and_then(|body| serde_json::from_str(&body).ok()).unwrap_or_default();
+    json!({
+        "event_id": row.event_id, "source": row.source, "event_type": row.event_type,
+        "conversation_id": row.conversation_id, "conversation_seq": row.conversation_seq,
+        "run_id": row.run_id, "seq": row.seq, "created_at": rfc3339(row.created_at),
+        "trigger": body["trigger"],
+        "event": if row.source == "host" { body.clone() } else { body["event"].clone() },
+    })
+}
+
+fn delivery_view(row: &DeliveryRow) -> Value {
+    json!({"delivery_id": row.delivery_id, "surface": row.surface, "sequence": row.sequence,
+        "status": row.status.as_str(), "attempts": row.attempts, "error": row.error,
+        "created_at": rfc3339(row.created_at), "updated_at": rfc3339(row.updated_at)})
+}

@@ -1,0 +1,196 @@
+//! After the power came back: every run that was under way is ended or tried again.
+//!
+//! Invariant: the decision is a pure function of the stored run. It is carried out before the host takes
+//! the first event.
+
+use crate::host::Shared;
+use crate::ids::now_ms;
+use crate::run::failure;
+use greenroom_protocol::error::run_code;
+use greenroom_protocol::payload::{Message, MessageCompleted};
+use greenroom_protocol::result::kind;
+use greenroom_protocol::{RunError, RunStatus};
+use greenroom_store::StoreError;
+use greenroom_store::chunk::ChunkBuilder;
+use greenroom_store::commands::{Applied, ApplyResults, RestartRun, Terminal};
+use greenroom_store::reads;
+use greenroom_store::types::{NewItem, OnInterrupt, ResultRecord, RunRow};
+use serde_json::json;
+use serde_json::value::{RawValue, to_raw_value};
+use std::sync::Arc;
+
+/// Attempts a run gets at most.
+const ATTEMPTS_MAX: i64 = 3;
+/// Runs that are closed at the same time, so that their commits are grouped.
+const CLOSED_TOGETHER: usize = 512;
+
+#[derive(Debug, PartialEq)]
+pub(crate) enum Decision {
+    Retry,
+    End(RunStatus, RunError),
+}
+
+/// What becomes of a run whose host went away.
+pub(crate) fn decide(run: &RunRow) -> Decision {
+    if run.cancel_requested {
+        let error = failure(run_code::CANCELLED, "cancelled".to_owned(), false);
+        return Decision::End(RunStatus::Cancelled, error);
+    }
+    if run.on_interrupt == OnInterrupt::Retry && !run.effects && run.attempt < ATTEMPTS_MAX {
+        return Decision::Retry;
+    }
+    let message = "the host ended before the run did".to_owned();
+    Decision::End(RunStatus::Failed, failure(run_code::HOST_INTERRUPTED, message, true))
+}
+
+/// Closes or restarts what was running; returns the runs that have to be carried out now.
+pub(crate) async fn recover(shared: &Arc<Shared>) -> Result<Vec<RunRow>, StoreError> {
+    let open = shared.store.read(|tx| reads::runs::open(tx)).await?;
+    shared.metrics.opened(open.len());
+    let running: Vec<RunRow> =
+        open.into_iter().filter(|run| run.status == RunStatus::Running).collect();
+    let mut started = Vec::new();
+    for group in running.chunks(CLOSED_TOGETHER) {
+        let mut closing = tokio::task::JoinSet::new();
+        for run in group {
+            closing.spawn(settle(Arc::clone(shared), run.clone()));
+        }
+        while let Some(settled) = closing.join_next().await {
+            let settled = settled.map_err(|error| StoreError::Refused(error.to_string()))?;
+            started.extend(settled?);
+        }
+    }
+    Ok(started)
+}
+
+async fn settle(shared: Arc<Shared>, run: RunRow) -> Result<Option<RunRow>, StoreError> {
+    match decide(&run) {
+        Decision::Retry => restart(&shared, run).await,
+        Decision::End(status, error) => {
+            tracing::info!(run.id = %run.run_id, code = %error.code, "an interrupted run is closed");
+            end(&shared, &run, status, error).await
+        }
+    }
+}
+
+async fn restart(shared: &Shared, run: RunRow) -> Result<Option<RunRow>, StoreError> {
+    let now_ms = now_ms();
+    let sequence = run.reserved_seq + 1;
+    let attempt = run.attempt + 1;
+    let mut chunk = ChunkBuilder::default();
+    chunk.push(&host_record(sequence, kind::RUN_RESTARTED, &json!({"attempt": attempt}), now_ms));
+    let Some(chunk) = chunk.take() else { return Ok(None) };
+    let reserved_seq = sequence + crate::ledger::RESERVE_FIRST;
+    let command = RestartRun {
+        workspace_id: run.workspace_id.clone(),
+        run_id: run.run_id.clone(),
+        attempt: run.attempt,
+        epoch: run.epoch,
+        epoch_now: shared.store.epoch(),
+        chunk,
+        reserved_seq,
+        now_ms,
+    };
+    if !shared.store.restart(command).await? {
+        return Ok(None);
+    }
+    tracing::info!(run.id = %run.run_id, attempt, "an interrupted run is tried again");
+    let (workspace, run_id) = (run.workspace_id, run.run_id);
+    shared.store.read(move |tx| reads::runs::get(tx, &workspace, &run_id)).await
+}
+
+/// Writes the terminal of an interrupted run. What its readers saw of an unfinished message may go beyond
+/// what is stored: a host-written `message.completed` tells them which text stands.
+async fn end(
+    shared: &Shared,
+    run: &RunRow,
+    status: RunStatus,
+    error: RunError,
+) -> Result<Option<RunRow>, StoreError> {
+    let now_ms = now_ms();
+    let text = unfinished_text(shared, run).await?;
+    let mut chunk = ChunkBuilder::default();
+    let mut sequence = run.reserved_seq.max(run.last_seq);
+    let mut items = Vec::new();
+    if !text.is_empty() {
+        sequence += 1;
+        let mut message = Message::assistant(text.clone());
+        message.metadata = json!({"interrupted": true}).as_object().cloned();
+        items.push(NewItem {
+            item_id: crate::ids::fresh("item"),
+            thread_id: None,
+            role: "assistant",
+            event_id: Some(run.event_id.clone()),
+            run_id: Some(run.run_id.clone()),
+            text: Some(text.replace('\0', "\u{fffd}")),
+            body: json!({"segments": [], "artifacts": [], "metadata": message.metadata})
+                .to_string(),
+        });
+        let data = MessageCompleted { message };
+        chunk.push(&host_record(sequence, kind::MESSAGE_COMPLETED, &data, now_ms));
+    }
+    sequence += 1;
+    chunk.push(&host_record(sequence, kind::RUN_FAILED, &error, now_ms));
+    let applied = shared.store.apply(ApplyResults {
+        workspace_id: run.workspace_id.clone(),
+        run_id: run.run_id.clone(),
+        attempt: run.attempt,
+        epoch: run.epoch,
+        epoch_now: shared.store.epoch(),
+        conversation_id: run.conversation_id.clone(),
+        chunk: chunk.take(),
+        reserved_seq: sequence,
+        effects: false,
+        isolation: None,
+        state: Vec::new(),
+        items,
+        deliveries: Vec::new(),
+        diagnostics: Vec::new(),
+        log: Vec::new(),
+        terminal: Some(Terminal { status, error: Some(error), usage: None }),
+        now_ms,
+    });
+    match applied.await? {
+        Applied::Done { next } => {
+            shared.metrics.closed(status);
+            Ok(next.map(|next| *next))
+        }
+        Applied::Stale => Ok(None),
+    }
+}
+
+/// The text of stored deltas that no `message.completed` has taken in.
+async fn unfinished_text(shared: &Shared, run: &RunRow) -> Result<String, StoreError> {
+    let run_id = run.run_id.clone();
+    let results =
+        shared.store.read(move |tx| reads::results::page(tx, &run_id, 0, usize::MAX)).await?;
+    let mut text = String::new();
+    for result in results {
+        match &*result.kind {
+            kind::MESSAGE_DELTA => {
+                if let Ok(delta) = greenroom_protocol::payload::DeltaRef::parse(result.data.get()) {
+                    text.push_str(&delta.content);
+                }
+            }
+            kind::MESSAGE_COMPLETED | kind::RUN_RESTARTED => text.clear(),
+            _ => {}
+        }
+    }
+    Ok(text)
+}
+
+fn host_record(
+    sequence: i64,
+    result_kind: &'static str,
+    data: &impl serde::Serialize,
+    now_ms: i64,
+) -> ResultRecord {
+    ResultRecord {
+        sequence,
+        kind: result_kind.into(),
+        data: to_raw_value(data).unwrap_or_else(|_| RawValue::NULL.to_owned()),
+        timestamp: now_ms.div_euclid(1000),
+        runner_sequence: None,
+        usage: None,
+    }
+}

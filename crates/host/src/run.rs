@@ -1,0 +1,349 @@
+//! One run, from its start to its one terminal.
+//!
+//! Invariant: committed before acted on. The grant is stored before `run_agent`; results are stored before
+//! they are shown (deltas within the reserved numbers excepted); the terminal is stored, conditional on
+//! status, attempt and epoch, before anyone hears of it, and the next run of the lane starts in that very
+//! transaction.
+
+use crate::context::{ContextParts, Envelope, Identity};
+use crate::feed::{Batch, Feed};
+use crate::grant::Grant;
+use crate::host::Shared;
+use crate::ids::now_ms;
+use crate::ledger::Ledger;
+use crate::live::{LiveRun, Rights};
+use greenroom_protocol::error::run_code;
+use greenroom_protocol::{AgentRunRequest, RunError, RunStatus, RunnerId};
+use greenroom_runtime::{RunEnd, RunEvent, RunHandle};
+use greenroom_store::StoreError;
+use greenroom_store::commands::{Applied, ApplyResults, FreezeGrant};
+use greenroom_store::fault;
+use greenroom_store::types::{ResultRecord, RunRow};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// How long shown deltas may stay unstored.
+const FLUSH_AFTER: Duration = Duration::from_millis(100);
+/// How much of them may stay unstored.
+const FLUSH_BYTES: usize = 256 * 1024;
+
+/// Why a run did not go to its end.
+enum Stop {
+    /// A terminal from the host's side.
+    End(RunStatus, RunError),
+    /// The run belongs to someone else by now, or the store is lost: leave it alone.
+    Leave,
+}
+
+pub(crate) struct RunTask {
+    shared: Arc<Shared>,
+    run: RunRow,
+    envelope: Arc<Envelope>,
+    live: Arc<LiveRun>,
+    feed: Arc<Feed>,
+    deadline: Instant,
+    isolation: Option<String>,
+}
+
+impl RunTask {
+    /// Carries a run out that the store says is running.
+    pub(crate) async fn carry_out(shared: Arc<Shared>, run: RunRow, envelope: Arc<Envelope>) {
+        let live = shared.live.enter(&run);
+        let feed = shared.feeds.open(&run.run_id);
+        let limit = Duration::from_millis(u64::try_from(run.deadline_ms).unwrap_or(0));
+        let deadline = Instant::now() + limit;
+        let run_id = run.run_id.clone();
+        let mut task = RunTask {
+            shared: Arc::clone(&shared),
+            run,
+            envelope,
+            live,
+            feed,
+            deadline,
+            isolation: None,
+        };
+        tracing::debug!(run.id = %run_id, agent = %task.run.agent, "run starts");
+        task.work().await;
+        shared.feeds.close(&run_id);
+        shared.live.leave(&run_id);
+    }
+
+    async fn work(&mut self) {
+        let (mut ledger, mut handle) = match self.dispatch().await {
+            Ok((grant, handle)) => (self.ledger(&grant), handle),
+            Err(Stop::Leave) => return,
+            Err(Stop::End(status, error)) => return self.end_unstarted(status, error).await,
+        };
+        self.isolation = Some(handle.isolation().to_owned());
+        let over = self.stream(&mut ledger, &mut handle).await;
+        if let Err(Stop::End(status, error)) = over {
+            handle.cancel(&error.code);
+            let held = ledger.end(status, error, now_ms());
+            if self.store(&mut ledger, held).await.is_err() {
+                return;
+            }
+        } else if over.is_err() {
+            return;
+        }
+        self.live.end();
+        self.shared.feeds.close(&self.run.run_id);
+        self.shared.live.leave(&self.run.run_id);
+        self.listen_after_the_end(ledger, handle).await;
+    }
+
+    fn ledger(&self, grant: &Grant) -> Ledger {
+        let mut identity = Identity::new(&self.run, &self.envelope);
+        let settings = self.shared.settings.load();
+        let surface = identity.surface.as_ref().and_then(|name| settings.surfaces.get(name));
+        identity.max_message_size = surface.and_then(|surface| surface.max_message_size);
+        let bytes_max = settings.limits.result_bytes;
+        let numbers = (self.run.last_seq, self.run.reserved_seq);
+        Ledger::new(Arc::new(identity), grant.state.clone(), bytes_max, numbers)
+    }
+
+    /// Waits for the runner, freezes the grant, tells the runner to start.
+    async fn dispatch(&mut self) -> Result<(Arc<Grant>, RunHandle), Stop> {
+        let runner_id = RunnerId::parse(&self.run.runner_id)
+            .map_err(|error| unavailable(error.to_string(), false))?;
+        let wait = self.shared.settings.load().limits.runner_start;
+        let descriptor = tokio::select! {
+            found = self.shared.runtime.ready(&runner_id, wait) => {
+                found.map_err(|error| unavailable(error.to_string(), true))?
+            }
+            stop = self.stopped() => return Err(stop),
+        };
+        let grant = match &self.run.grant_hash {
+            Some(hash) => self.shared.grant(hash).await.map_err(|error| lost(&error))?,
+            None => self.freeze(&descriptor.manifest).await?,
+        };
+        let context = self.context(&grant).await.map_err(|error| lost(&error))?;
+        let request = AgentRunRequest {
+            runner_id: runner_id.clone(),
+            runner_name: runner_id.runner().to_owned(),
+            context,
+        };
+        fault::point("before_run_agent");
+        // From here on the runner may call: its rights stand before it hears of the run.
+        let identity = Identity::new(&self.run, &self.envelope);
+        let attempt = self.run.attempt;
+        self.live.granted(Rights { grant: Arc::clone(&grant), identity, attempt });
+        let handle = self.shared.runtime.start_run(request).await;
+        fault::point("after_run_agent");
+        let handle = handle.map_err(|error| unavailable(error.to_string(), true))?;
+        Ok((grant, handle))
+    }
+
+    /// The manifest was not known when the event came: the grant is made now, and stored first.
+    async fn freeze(
+        &mut self,
+        manifest: &greenroom_protocol::AgentRunnerManifest,
+    ) -> Result<Arc<Grant>, Stop> {
+        let settings = self.shared.settings.load();
+        let agent = settings.agents.iter().find(|agent| agent.name == self.run.agent);
+        let agent = agent.ok_or_else(|| {
+            unavailable(format!("agent `{}` is no longer configured", self.run.agent), false)
+        })?;
+        let grant = Arc::new(Grant::build(agent, manifest));
+        let doc = grant.to_doc();
+        self.run.grant_hash = Some(doc.hash.clone());
+        let frozen = self.shared.store.freeze_grant(FreezeGrant {
+            workspace_id: self.run.workspace_id.clone(),
+            run_id: self.run.run_id.clone(),
+            attempt: self.run.attempt,
+            epoch: self.run.epoch,
+            grant: doc,
+        });
+        match frozen.await {
+            Ok(true) => Ok(grant),
+            Ok(false) => Err(Stop::Leave),
+            Err(error) => Err(lost(&error)),
+        }
+    }
+
+    async fn context(
+        &self,
+        grant: &Grant,
+    ) -> Result<greenroom_protocol::AgentRunContext, StoreError> {
+        let identity = Identity::new(&self.run, &self.envelope);
+        let state = self.shared.state_snapshot(&identity, grant).await?;
+        let delivery = self.shared.delivery_context(&identity);
+        let parts = ContextParts {
+            run: &self.run,
+            envelope: &self.envelope,
+            grant,
+            state,
+            delivery,
+            cursors: &self.shared.cursors,
+            remaining: self.deadline.saturating_duration_since(Instant::now()),
+            now_ms: now_ms(),
+        };
+        Ok(parts.build())
+    }
+
+    /// Takes results in until the run is over; `Ok` means that its terminal is stored and shown.
+    async fn stream(&mut self, ledger: &mut Ledger, handle: &mut RunHandle) -> Result<(), Stop> {
+        let mut flush_at = None;
+        loop {
+            let flush = flush_at.unwrap_or(self.deadline);
+            tokio::select! {
+                biased;
+                stop = self.stopped() => return Err(stop),
+                event = handle.next() => match event {
+                    RunEvent::Results(results) => {
+                        let intake = ledger.take_in(results, now_ms());
+                        self.shared.metrics.results(intake.live.len() + intake.held.len());
+                        if !intake.live.is_empty() {
+                            self.feed.publish_unstored(Batch::new(&self.run.run_id, intake.live));
+                            flush_at.get_or_insert_with(|| Instant::now() + FLUSH_AFTER);
+                        }
+                        if !intake.held.is_empty() || ledger.unstored_bytes() > FLUSH_BYTES {
+                            self.store(ledger, intake.held).await?;
+                            flush_at = None;
+                        }
+                        if ledger.is_over() {
+                            return Ok(());
+                        }
+                    }
+                    RunEvent::End(end) => return Err(ended(end)),
+                },
+                () = tokio::time::sleep_until(flush), if flush_at.is_some() => {
+                    self.store(ledger, Vec::new()).await?;
+                    flush_at = None;
+                }
+            }
+        }
+    }
+
+    /// Resolves when the run has to stop: cancelled, out of time, or the host goes down.
+    async fn stopped(&self) -> Stop {
+        tokio::select! {
+            reason = self.live.cancelled() => {
+                Stop::End(RunStatus::Cancelled, failure(run_code::CANCELLED, reason, false))
+            }
+            () = tokio::time::sleep_until(self.deadline) => {
+                let message = format!("the run took longer than {} s", self.run.deadline_ms / 1000);
+                Stop::End(RunStatus::Timeout, failure(run_code::DEADLINE_EXCEEDED, message, true))
+            }
+            () = self.shared.tasks.stopping().cancelled() => self.interrupted(),
+        }
+    }
+
+    /// The host goes down in order: a run that may be tried again is handed to the next start.
+    fn interrupted(&self) -> Stop {
+        match crate::recovery::decide(&self.run) {
+            crate::recovery::Decision::Retry => Stop::Leave,
+            crate::recovery::Decision::End(status, error) => Stop::End(status, error),
+        }
+    }
+
+    /// Commits everything since the last time, then shows what waited for it.
+    async fn store(&mut self, ledger: &mut Ledger, held: Vec<ResultRecord>) -> Result<(), Stop> {
+        let pending = ledger.commit();
+        let terminal = pending.terminal.clone();
+        let delivers = !pending.changes.deliveries.is_empty();
+        self.run.effects |= pending.changes.effects;
+        let command = ApplyResults {
+            workspace_id: self.run.workspace_id.clone(),
+            run_id: self.run.run_id.clone(),
+            attempt: self.run.attempt,
+            epoch: self.run.epoch,
+            epoch_now: self.shared.store.epoch(),
+            conversation_id: self.run.conversation_id.clone(),
+            chunk: pending.chunk,
+            reserved_seq: pending.reserved_seq,
+            effects: pending.changes.effects,
+            isolation: self.isolation.clone(),
+            state: pending.changes.state,
+            items: pending.changes.items,
+            deliveries: pending.changes.deliveries,
+            diagnostics: pending.diagnostics,
+            log: pending.changes.log,
+            terminal: pending.terminal,
+            now_ms: now_ms(),
+        };
+        let applied = self.shared.store.apply(command).await.map_err(|error| lost(&error))?;
+        let Applied::Done { next } = applied else {
+            tracing::warn!(run.id = %self.run.run_id, "the run is no longer ours, its output is dropped");
+            return Err(Stop::Leave);
+        };
+        fault::point("before_publish");
+        let batch = (!held.is_empty()).then(|| Batch::new(&self.run.run_id, held));
+        self.feed.publish_stored(batch);
+        fault::point("after_publish");
+        if delivers {
+            self.shared.wake_delivery.notify_one();
+        }
+        if let Some(terminal) = terminal {
+            self.shared.ended(&self.run, &terminal);
+        }
+        if let Some(next) = next {
+            Shared::start(&self.shared, *next, None);
+        }
+        Ok(())
+    }
+
+    async fn end_unstarted(&mut self, status: RunStatus, error: RunError) {
+        let identity = Arc::new(Identity::new(&self.run, &self.envelope));
+        let numbers = (self.run.last_seq, self.run.reserved_seq);
+        let mut ledger = Ledger::new(identity, BTreeSet::new(), 0, numbers);
+        let held = ledger.end(status, error, now_ms());
+        if self.store(&mut ledger, held).await.is_ok() {
+            self.live.end();
+        }
+    }
+
+    /// Results that come after the end take no number, but are kept as diagnostics.
+    async fn listen_after_the_end(&self, mut ledger: Ledger, mut handle: RunHandle) {
+        let grace = self.shared.settings.load().limits.cancel_grace;
+        let until = Instant::now() + grace;
+        while let Ok(RunEvent::Results(results)) =
+            tokio::time::timeout_at(until, handle.next()).await
+        {
+            ledger.take_in(results, now_ms());
+        }
+        let diagnostics = ledger.take_diagnostics();
+        if !diagnostics.is_empty() {
+            self.shared.record(&self.run.run_id, diagnostics).await;
+        }
+    }
+}
+
+fn ended(end: RunEnd) -> Stop {
+    let (code, message, retryable) = match end {
+        RunEnd::Finished => (
+            run_code::NO_TERMINAL,
+            "the runner ended its stream without a terminal result".into(),
+            false,
+        ),
+        RunEnd::Failed { message, .. } => (run_code::ERROR, message, false),
+        RunEnd::Crashed { message } => (run_code::CRASHED, message, true),
+        RunEnd::ProtocolError { message } => (run_code::PROTOCOL_ERROR, message, false),
+        RunEnd::Overflow { message } => (run_code::OVERFLOW, message, false),
+    };
+    Stop::End(RunStatus::Failed, failure(code, message, retryable))
+}
+
+fn unavailable(message: String, retryable: bool) -> Stop {
+    Stop::End(RunStatus::Failed, failure(run_code::UNAVAILABLE, message, retryable))
+}
+
+fn lost(error: &StoreError) -> Stop {
+    tracing::error!(%error, "a run cannot go on without the store");
+    Stop::Leave
+}
+
+pub(crate) fn failure(code: &str, message: String, retryable: bool) -> RunError {
+    let message = message.chars().filter(|c| *c != '\0').take(2000).collect();
+    RunError { code: code.to_owned(), message, retryable }
+}
+
+/// The status that goes with a failure's code.
+pub(crate) fn status_of(code: &str) -> RunStatus {
+    match code {
+        run_code::CANCELLED => RunStatus::Cancelled,
+        run_code::DEADLINE_EXCEEDED => RunStatus::Timeout,
+        _ => RunStatus::Failed,
+    }
+}

@@ -1,0 +1,153 @@
+//! What the host is told to do: agents, surfaces, limits. Plain values, no IO.
+//!
+//! Invariant: a `Settings` is used whole or not at all; a run keeps what it was started with.
+
+use greenroom_protocol::manifest::StorageArea;
+use greenroom_protocol::payload::StateScope;
+use greenroom_protocol::{Object, RunnerId};
+use greenroom_store::types::{OnInterrupt, Queue};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+#[derive(Debug, Clone, Default)]
+pub struct Settings {
+    pub agents: Vec<Agent>,
+    pub surfaces: BTreeMap<String, Webhook>,
+    pub limits: Limits,
+}
+
+/// A binding: which events go to which runner, with which config and which grant.
+#[derive(Debug, Clone)]
+pub struct Agent {
+    pub name: String,
+    /// Built-in agents yield to any agent of the user's that matches.
+    pub built_in: bool,
+    pub runner: RunnerId,
+    /// Event types, with `*` for any run of characters. None at all: taken only when named.
+    pub events: Vec<String>,
+    pub scope: Scope,
+    /// Dotted event field → the values it may have.
+    pub filters: BTreeMap<String, Vec<Value>>,
+    pub queue: Queue,
+    pub deadline: Duration,
+    pub on_interrupt: OnInterrupt,
+    /// The surface for answers when the event names none.
+    pub delivery: Option<String>,
+    /// Becomes `ctx.config`.
+    pub config: Object,
+    pub grant: GrantPolicy,
+}
+
+/// Where an agent listens; an absent part means anywhere.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Scope {
+    pub workspace: Option<String>,
+    pub bot: Option<String>,
+    pub conversation: Option<String>,
+    pub actor: Option<String>,
+}
+
+/// How far a run sees beyond its own event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reach {
+    None,
+    Conversation,
+    Workspace,
+}
+
+/// Whether an action is refused, asked about or done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Approval {
+    Never,
+    Ask,
+    Always,
+}
+
+/// `[agents.NAME.grant]`: what the binding allows (CONTRACT §4).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GrantPolicy {
+    pub models: Vec<String>,
+    pub tools: Vec<String>,
+    pub knowledge: Vec<String>,
+    pub history: Reach,
+    pub event_log: Reach,
+    pub artifacts: Reach,
+    pub state: BTreeSet<StateScope>,
+    pub storage: BTreeSet<StorageArea>,
+    pub actions: BTreeMap<String, Approval>,
+    pub files: Vec<String>,
+    pub skills: Vec<String>,
+    pub modules: Vec<String>,
+}
+
+impl Default for GrantPolicy {
+    fn default() -> Self {
+        Self {
+            models: Vec::new(),
+            tools: Vec::new(),
+            knowledge: Vec::new(),
+            history: Reach::Conversation,
+            event_log: Reach::Conversation,
+            artifacts: Reach::Conversation,
+            state: [StateScope::Conversation, StateScope::Actor, StateScope::Runner].into(),
+            storage: [StorageArea::Plugin, StorageArea::Binding].into(),
+            actions: BTreeMap::new(),
+            files: Vec::new(),
+            skills: Vec::new(),
+            modules: Vec::new(),
+        }
+    }
+}
+
+/// An outgoing webhook, the first kind of surface.
+#[derive(Clone)]
+pub struct Webhook {
+    pub url: String,
+    /// Signs every request.
+    pub secret: Option<Vec<u8>>,
+    pub allow_private: bool,
+    /// The receiver drops repeated delivery ids, so an unknown outcome may be sent again.
+    pub idempotent: bool,
+    pub timeout: Duration,
+    /// Longest text of one message in characters.
+    pub max_message_size: Option<u64>,
+}
+
+impl std::fmt::Debug for Webhook {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Webhook").field("url", &self.url).finish_non_exhaustive()
+    }
+}
+
+/// The limits that the host itself keeps.
+#[derive(Debug, Clone)]
+pub struct Limits {
+    pub result_bytes: usize,
+    pub lane_length: i64,
+    pub runs_open: usize,
+    pub page_size: usize,
+    /// Batches of results that a live reader may lag behind.
+    pub subscriber_buffer: usize,
+    pub runner_start: Duration,
+    pub cancel_grace: Duration,
+    pub delivery_attempts: i64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            result_bytes: 1 << 20,
+            lane_length: 100,
+            runs_open: 20_000,
+            page_size: 200,
+            subscriber_buffer: 1024,
+            runner_start: Duration::from_secs(20),
+            cancel_grace: Duration::from_secs(5),
+            delivery_attempts: 8,
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! Following a run: from any number on, to its end.
+
+use crate::feed::{Batch, is_terminal};
+use crate::host::Host;
+use bytes::Bytes;
+use greenroom_store::types::ResultRecord;
+use greenroom_store::{StoreError, reads};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use tokio::sync::mpsc;
+
+/// Results read from the store at once.
+const READ_AT_ONCE: usize = 1000;
+
+/// A part of the stream.
+#[derive(Debug)]
+pub struct Frames {
+    /// Server-sent events, complete ones.
+    pub sse: Bytes,
+    pub batch: Arc<Batch>,
+    /// The run is over with these.
+    pub end: bool,
+}
+
+/// One reader's place in a run.
+pub struct Subscription {
+    host: Host,
+    run_id: String,
+    after: i64,
+    stored: bool,
+    ready: VecDeque<Arc<Batch>>,
+    live: mpsc::Receiver<Arc<Batch>>,
+    over: bool,
+}
+
+impl Host {
+    /// Follows a run from behind number `after`; nothing when there is no such run.
+    pub async fn subscribe(
+        &self,
+        workspace: &str,
+        run_id: &str,
+        after: i64,
+    ) -> Result<Option<Subscription>, StoreError> {
+        // First listen, then look: what is committed after the look is heard.
+        let buffer = self.settings().limits.subscriber_buffer;
+        let feed = self.shared.feeds.open(run_id);
+        let (unstored, live) = feed.subscribe(buffer);
+        let (workspace, id) = (workspace.to_owned(), run_id.to_owned());
+        let run = self.shared.store.read(move |tx| reads::runs::get(tx, &workspace, &id)).await?;
+        if run.as_ref().is_none_or(|run| !run.status.is_open()) {
+            self.shared.feeds.close(run_id);
+        }
+        Ok(run.map(|_| Subscription {
+            host: self.clone(),
+            run_id: run_id.to_owned(),
+            after,
+            stored: true,
+            ready: unstored.into(),
+            live,
+            over: false,
+        }))
+    }
+}
+
+impl Subscription {
+    /// The next part; nothing once the run is over, or when this reader has lagged too far behind and has
+    /// to come back with its last number.
+    pub async fn next(&mut self) -> Result<Option<Frames>, StoreError> {
+        while !self.over {
+            let batch = if self.stored {
+                match self.read_stored().await? {
+                    Some(batch) => batch,
+                    None => {
+                        self.stored = false;
+                        continue;
+                    }
+                }
+            } else if let Some(batch) = self.ready.pop_front() {
+                batch
+            } else {
+                match self.live.recv().await {
+                    Some(batch) => batch,
+                    None => return Ok(None),
+                }
+            };
+            let sse = batch.sse_after(self.after);
+            if sse.is_empty() {
+                continue;
+            }
+            self.after = batch.last_sequence();
+            self.over = batch.is_end();
+            return Ok(Some(Frames { sse, batch, end: self.over }));
+        }
+        Ok(None)
+    }
+
+    async fn read_stored(&mut self) -> Result<Option<Arc<Batch>>, StoreError> {
+        let (run_id, after) = (self.run_id.clone(), self.after);
+        let read = self
+            .host
+            .shared
+            .store
+            .read(move |tx| reads::results::page(tx, &run_id, after, READ_AT_ONCE));
+        let records: Vec<ResultRecord> = read.await?;
+        debug_assert!(records.iter().rev().skip(1).all(|record| !is_terminal(record)));
+        Ok((!records.is_empty()).then(|| Arc::new(Batch::new(&self.run_id, records))))
+    }
+}

@@ -1,0 +1,39 @@
+//! Every task of the host starts here: named, counted, waited for.
+
+use std::future::Future;
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tracing::Instrument;
+
+#[derive(Clone, Default)]
+pub struct Tasks {
+    tracker: TaskTracker,
+    stop: CancellationToken,
+}
+
+impl Tasks {
+    /// Starts a task under a name that its log lines carry.
+    pub fn spawn<F>(&self, name: &'static str, work: F) -> tokio::task::JoinHandle<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        let span = tracing::debug_span!("task", name);
+        self.tracker.spawn(work.instrument(span))
+    }
+
+    /// Is cancelled when the host stops.
+    pub fn stopping(&self) -> &CancellationToken {
+        &self.stop
+    }
+
+    /// Asks every task to end and waits for them for a while.
+    pub async fn stop(&self, wait: Duration) {
+        self.stop.cancel();
+        self.tracker.close();
+        if tokio::time::timeout(wait, self.tracker.wait()).await.is_err() {
+            tracing::warn!(tasks = self.tracker.len(), "some tasks did not end in time");
+        }
+    }
+}
