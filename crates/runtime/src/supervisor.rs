@@ -7,6 +7,7 @@
 //! here, 2 the runner's stderr. The runner's stdin and stdout arrive over the control socket with the job.
 
 mod control;
+mod cover;
 mod interpreter;
 pub(crate) mod job;
 mod sandbox;
@@ -27,7 +28,7 @@ const EXEC_STAGE: &str = "--exec-stage";
 pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let args: Vec<OsString> = args.into_iter().collect();
     match args.as_slice() {
-        [stage, descriptor] if stage == EXEC_STAGE => stage::main(descriptor),
+        [stage, plan, outcome] if stage == EXEC_STAGE => stage::main(plan, outcome),
         _ => supervise(),
     }
 }
@@ -55,11 +56,15 @@ fn run(job: &Job, stdio: control::Stdio) -> Result<Report, String> {
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
         .map_err(|error| format!("cannot become the reaper of the runner's tree: {error}"))?;
     let plan = sandbox::plan(job)?;
-    let runner = stage::spawn(job, &plan, stdio)?;
+    let (runner, outcome) = stage::spawn(job, &plan, stdio)?;
+    if let Some(message) = outcome.error {
+        tree::kill();
+        return Err(message);
+    }
     control::send(&Report::Started {
         pid: runner.as_raw_pid().unsigned_abs(),
         isolation: plan.isolation,
-        warnings: plan.warnings,
+        warnings: [plan.warnings, outcome.warnings].concat(),
     });
     let message = watch::until_over(job, runner);
     tree::kill();

@@ -3,8 +3,8 @@
 //! Invariant: a hidden folder is never beneath a path that is allowed. Where an allowed folder contains
 //! one, the entries around it are allowed one by one instead of the folder.
 
-use super::interpreter;
 use super::job::Job;
+use super::{cover, interpreter};
 use landlock::{
     ABI, Access, AccessFs, BitFlags, CompatLevel, Compatible, LandlockStatus, Ruleset, RulesetAttr,
     RulesetCreatedAttr, RulesetStatus, Scope, path_beneath_rules,
@@ -65,8 +65,14 @@ pub(super) struct Plan {
     pub(super) dir: PathBuf,
     pub(super) env: BTreeMap<String, String>,
     pub(super) restrict: bool,
+    /// The process that this one must not outlive.
+    pub(super) supervisor: i32,
     read: BTreeSet<PathBuf>,
     write: BTreeSet<PathBuf>,
+    /// Folders with something hidden in them, of which `write` has only the entries.
+    whole: BTreeSet<PathBuf>,
+    /// What would have to be covered to open them as a whole.
+    hidden: Vec<PathBuf>,
     #[serde(skip)]
     pub(super) isolation: String,
     #[serde(skip)]
@@ -86,8 +92,11 @@ pub(super) fn plan(job: &Job) -> Result<Plan, String> {
         args: args.to_vec(),
         env: environment(job, &found.search)?,
         restrict: job.sandbox,
+        supervisor: rustix::process::getpid().as_raw_pid(),
         read: BTreeSet::new(),
         write: BTreeSet::new(),
+        whole: BTreeSet::new(),
+        hidden: Vec::new(),
         isolation: if job.sandbox { isolation_available() } else { "off".to_owned() },
         warnings: Vec::new(),
         dir,
@@ -110,6 +119,24 @@ pub(crate) fn isolation_available() -> String {
             format!("landlock:{}", kernel_abi.unwrap_or(effective_abi as i32))
         }
         _ => "unavailable".to_owned(),
+    }
+}
+
+/// Opens as a whole what can be opened so, by covering what is hidden in it. Says where it cannot be.
+pub(super) fn cover(plan: &mut Plan) -> Vec<String> {
+    if plan.whole.is_empty() {
+        return Vec::new();
+    }
+    let kept: Vec<&Path> = plan.read.iter().chain(&plan.write).map(PathBuf::as_path).collect();
+    match cover::cover(&plan.hidden, &kept) {
+        Ok(()) => {
+            plan.write.append(&mut plan.whole);
+            Vec::new()
+        }
+        Err(_) => plan.whole.iter().map(|path| format!(
+            "`{}` contains folders that are kept from runners: it cannot be listed or added to as a whole, only its present entries are open; give this runner a folder of its own",
+            path.display()
+        )).collect(),
     }
 }
 
@@ -177,14 +204,13 @@ fn allow(job: &Job, plan: &mut Plan, interpreters: BTreeSet<PathBuf>) -> Result<
         if !path.exists() {
             plan.warnings.push(format!("`{}` of `paths` does not exist", path.display()));
         }
-        let allowed = without_hidden(&path, &hidden);
-        if !allowed.contains(&path) && path.exists() {
-            plan.warnings.push(format!(
-                "`{}` contains folders that are kept from runners: it cannot be listed or added to as a whole, only its present entries are open",
-                path.display()
-            ));
+        plan.write.extend(without_hidden(&path, &hidden));
+        let within: Vec<&PathBuf> =
+            hidden.iter().filter(|secret| secret.starts_with(&path)).collect();
+        if !within.is_empty() {
+            plan.hidden.extend(within.into_iter().filter(|secret| secret.exists()).cloned());
+            plan.whole.insert(path);
         }
-        plan.write.extend(allowed);
     }
     plan.write.insert(resolve(&job.private));
     Ok(())

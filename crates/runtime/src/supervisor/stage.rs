@@ -8,24 +8,37 @@ use super::control::Stdio;
 use super::job::Job;
 use super::sandbox::{self, Plan};
 use rustix::fs::MemfdFlags;
-use rustix::io::FdFlags;
+use rustix::io::{Errno, FdFlags};
 use rustix::process::{Pid, Resource, Rlimit, Signal};
+use serde::{Deserialize, Serialize};
+use std::convert::Infallible;
 use std::ffi::OsStr;
+use std::fs::File;
+use std::io::Read;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Command, ExitCode};
 
 /// Open files of a runner: enough for a busy one, few enough that closing them all stays cheap.
 const OPEN_FILES_MAX: u64 = 16_384;
 
-/// Starts the second stage and hands it the plan in a nameless file.
-pub(super) fn spawn(job: &Job, plan: &Plan, stdio: Stdio) -> Result<Pid, String> {
+/// What the second stage says before it is the runner.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct Outcome {
+    pub(super) error: Option<String>,
+    pub(super) warnings: Vec<String>,
+}
+
+/// Starts the second stage, hands it the plan in a nameless file, and waits until it is the runner.
+pub(super) fn spawn(job: &Job, plan: &Plan, stdio: Stdio) -> Result<(Pid, Outcome), String> {
     let text =
         serde_json::to_vec(plan).map_err(|error| format!("cannot write the plan: {error}"))?;
-    // Inherited on purpose; this process has one thread, so no other child can get hold of it.
-    let file = rustix::fs::memfd_create("plan", MemfdFlags::empty())
-        .map_err(|error| format!("cannot hand over the plan: {error}"))?;
-    write_all(&file, &text).map_err(|error| format!("cannot hand over the plan: {error}"))?;
+    let no_way = |error: Errno| format!("cannot hand over the plan: {error}");
+    // Inherited on purpose; this process has one thread, so no other child can get hold of them.
+    let file = rustix::fs::memfd_create("plan", MemfdFlags::empty()).map_err(no_way)?;
+    write_all(&file, &text).map_err(no_way)?;
+    let (outcome, outcome_write) = rustix::pipe::pipe().map_err(no_way)?;
     #[expect(
         clippy::disallowed_methods,
         reason = "the supervisor starts the runner: this is the place"
@@ -34,39 +47,53 @@ pub(super) fn spawn(job: &Job, plan: &Plan, stdio: Stdio) -> Result<Pid, String>
     let child = command
         .args(&job.supervisor_args)
         .arg(EXEC_STAGE)
-        .arg(file.as_raw_fd().to_string())
+        .args([&file, &outcome_write].map(|descriptor| descriptor.as_raw_fd().to_string()))
         .env_clear()
         .stdin(stdio.stdin)
         .stdout(stdio.stdout)
         .spawn()
         .map_err(|error| format!("cannot start a process: {error}"))?;
+    drop(outcome_write);
+    let mut said = Vec::new();
+    // Ends when the runner is executed or the stage has given up: either closes the other end.
+    File::from(outcome)
+        .read_to_end(&mut said)
+        .map_err(|error| format!("cannot hear of the start: {error}"))?;
+    let outcome = serde_json::from_slice(&said).unwrap_or_default();
     // Reaped by `tree`, together with everything else that ends below this process.
-    i32::try_from(child.id())
-        .ok()
-        .and_then(Pid::from_raw)
-        .ok_or_else(|| "the kernel gave no process id".to_owned())
+    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    Ok((pid.ok_or("the kernel gave no process id")?, outcome))
 }
 
-/// Becomes the runner, or says on stderr (which is the runner's log) why it cannot.
-pub(super) fn main(descriptor: &OsStr) -> ExitCode {
-    let message = match become_runner(descriptor) {
-        Ok(never) => match never {},
-        Err(message) => message,
+/// Becomes the runner, or says why it cannot.
+pub(super) fn main(plan: &OsStr, outcome: &OsStr) -> ExitCode {
+    let descriptors = Path::new("/proc/self/fd");
+    let Ok(mut outcome) = File::options().write(true).open(descriptors.join(outcome)) else {
+        return ExitCode::FAILURE;
     };
-    let _ = write_all(&std::io::stderr(), format!("{message}\n").as_bytes());
-    ExitCode::from(126)
+    let error = match become_runner(&descriptors.join(plan), &mut outcome) {
+        Ok(never) => match never {},
+        Err(message) => Outcome { error: Some(message), warnings: Vec::new() },
+    };
+    // Without a reader there is no supervisor, and so nobody to tell.
+    let _ = serde_json::to_writer(outcome, &error);
+    ExitCode::FAILURE
 }
 
-fn become_runner(descriptor: &OsStr) -> Result<std::convert::Infallible, String> {
-    let plan = std::fs::read(std::path::Path::new("/proc/self/fd").join(descriptor))
-        .map_err(|error| format!("cannot read the plan: {error}"))?;
-    let plan: Plan =
+fn become_runner(plan: &Path, outcome: &mut File) -> Result<Infallible, String> {
+    let plan = std::fs::read(plan).map_err(|error| format!("cannot read the plan: {error}"))?;
+    let mut plan: Plan =
         serde_json::from_slice(&plan).map_err(|error| format!("cannot read the plan: {error}"))?;
-    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
-        .map_err(|error| format!("cannot follow the supervisor: {error}"))?;
     rustix::process::setsid().map_err(|error| format!("cannot start a session: {error}"))?;
     limit_resources();
     close_descriptors_at_exec()?;
+    let warnings = if plan.restrict { sandbox::cover(&mut plan) } else { Vec::new() };
+    // After the namespaces: a change of credentials would undo it.
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
+        .map_err(|error| format!("cannot follow the supervisor: {error}"))?;
+    if rustix::process::getppid().map(Pid::as_raw_pid) != Some(plan.supervisor) {
+        return Err("the supervisor is gone".to_owned());
+    }
     std::env::set_current_dir(&plan.dir)
         .map_err(|error| format!("cannot enter `{}`: {error}", plan.dir.display()))?;
     if plan.restrict {
@@ -74,7 +101,12 @@ fn become_runner(descriptor: &OsStr) -> Result<std::convert::Infallible, String>
     }
     #[expect(clippy::disallowed_methods, reason = "this process becomes the runner here")]
     let mut command = Command::new(&plan.program);
-    let error = command.args(&plan.args).env_clear().envs(&plan.env).exec();
+    command.args(&plan.args).env_clear().envs(&plan.env);
+    if !warnings.is_empty() {
+        // A host that does not hear a warning is no reason not to start.
+        let _ = serde_json::to_writer(outcome, &Outcome { error: None, warnings });
+    }
+    let error = command.exec();
     Err(format!("cannot execute `{}`: {error}", plan.program.display()))
 }
 

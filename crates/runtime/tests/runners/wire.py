@@ -175,7 +175,10 @@ def serve_run(request, params):
     run_id = context["run_id"]
     verb, _, arg = (context["input"].get("text") or "").partition(" ")
     threading.current_thread().request = request
-    run(run_id, verb, arg)
+    try:
+        run(run_id, verb, arg)
+    except Exception as error:
+        return send({"id": request, "error": {"code": -32603, "message": repr(error)}})
     if threading.current_thread().request is not None:
         send({"id": request, "result": {}})
 

@@ -1,0 +1,79 @@
+//! Covers hidden paths with empty ones, in a mount namespace of the runner's own.
+//!
+//! Invariant: all or nothing. Where the system does not allow it, nothing has changed for the caller to see,
+//! and the folders around what is hidden have to be opened entry by entry.
+
+use rustix::fs::{Mode, OFlags};
+use rustix::io;
+use rustix::mount::{
+    MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_bind, mount_bind_recursive,
+    mount_change, mount_remount, unmount,
+};
+use rustix::thread::UnshareFlags;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+const SAFE: MountFlags = MountFlags::NOSUID.union(MountFlags::NODEV);
+
+/// Covers `hidden`; what lies beneath it and is in `kept` stays visible.
+pub(super) fn cover(hidden: &[PathBuf], kept: &[&Path]) -> io::Result<()> {
+    let is_outermost =
+        |path: &&PathBuf| !hidden.iter().any(|other| *path != other && path.starts_with(other));
+    let covers: Vec<&PathBuf> = hidden.iter().filter(is_outermost).collect();
+    enter_namespace()?;
+    mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
+    let mut open: Vec<(&Path, OwnedFd)> = Vec::new();
+    for path in kept.iter().filter(|path| covers.iter().any(|cover| path.starts_with(cover))) {
+        let descriptor = rustix::fs::open(*path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
+        open.push((path, descriptor));
+    }
+    mount_all(&covers, &open).inspect_err(|_| {
+        for path in &covers {
+            // What was not covered yet needs no uncovering.
+            let _ = unmount(path.as_path(), UnmountFlags::DETACH);
+        }
+    })
+}
+
+fn mount_all(covers: &[&PathBuf], open: &[(&Path, OwnedFd)]) -> io::Result<()> {
+    for path in covers {
+        if path.is_dir() {
+            mount("none", path.as_path(), "tmpfs", SAFE, c"mode=0755,size=1m")?;
+        } else {
+            mount_bind("/dev/null", path.as_path())?;
+        }
+    }
+    for (path, descriptor) in open {
+        std::fs::create_dir_all(path).map_err(|_| io::Errno::IO)?;
+        mount_bind_recursive(format!("/proc/self/fd/{}", descriptor.as_raw_fd()), *path)?;
+    }
+    for path in covers.iter().filter(|path| path.is_dir()) {
+        mount_remount(path.as_path(), SAFE | MountFlags::RDONLY, c"")?;
+    }
+    Ok(())
+}
+
+/// As root alone; as anyone else inside a user namespace in which nothing but the own user exists.
+fn enter_namespace() -> io::Result<()> {
+    if unshare(UnshareFlags::NEWNS).is_ok() {
+        return Ok(());
+    }
+    let (user, group) = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
+    unshare(UnshareFlags::NEWUSER | UnshareFlags::NEWNS)?;
+    for (file, text) in [
+        ("setgroups", "deny".to_owned()),
+        ("uid_map", format!("{user} {user} 1")),
+        ("gid_map", format!("{group} {group} 1")),
+    ] {
+        std::fs::write(format!("/proc/self/{file}"), text).map_err(|_| io::Errno::PERM)?;
+    }
+    Ok(())
+}
+
+fn unshare(what: UnshareFlags) -> io::Result<()> {
+    #[expect(unsafe_code, reason = "the call is unsafe for the sake of descriptor tables only")]
+    // SAFETY: this process has one thread, and its descriptor table is not among what is unshared.
+    unsafe {
+        rustix::thread::unshare_unsafe(what)
+    }
+}
