@@ -13,7 +13,8 @@
 //! | new attempt        | [`RestartRun`]                       |
 //! | state by the proxy | [`WriteState`]                       |
 //!
-//! Invariant: a command that is carried out twice changes nothing the second time.
+//! Invariant: a command that is carried out twice changes nothing the second time (results: when they come
+//! with their chunk).
 
 mod accept;
 mod deliver;

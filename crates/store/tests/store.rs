@@ -79,6 +79,8 @@ suite! {
         reserved_numbers_and_effects_only_grow,
         a_terminal_keeps_error_and_usage,
         late_output_changes_nothing,
+        state_is_written_under_conditions,
+        diagnostics_are_kept_even_after_the_terminal,
         a_number_is_never_stored_twice,
         of_many_terminals_at_once_one_wins,
         a_grant_is_frozen_once;

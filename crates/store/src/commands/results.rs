@@ -19,6 +19,8 @@ pub struct ApplyResults {
     /// The epoch of this start of the host, for the run that gets its turn.
     pub epoch_now: i64,
     pub conversation_id: Option<String>,
+    /// Whatever changes more than the run itself comes with the results it follows from: by them a
+    /// repeated command is told from a new one.
     pub chunk: Option<Chunk>,
     /// Numbers up to here may be published before they are stored.
     pub reserved_seq: i64,
@@ -52,7 +54,7 @@ pub enum Applied {
 impl ApplyResults {
     pub(super) fn execute(&self, tx: &mut dyn Tx) -> Result<Applied, StoreError> {
         if !self.update_run(tx)? {
-            return self.already_applied(tx);
+            return self.apply_late(tx);
         }
         if let Some(chunk) = &self.chunk {
             insert_chunk(tx, &self.run_id, chunk)?;
@@ -118,16 +120,15 @@ impl ApplyResults {
         Ok(changed == 1)
     }
 
-    /// Tells a repeated command (the answer to its commit was lost) from a late one.
-    fn already_applied(&self, tx: &mut dyn Tx) -> Result<Applied, StoreError> {
+    /// Tells a repeated command (the first one was committed) from a late one.
+    fn apply_late(&self, tx: &mut dyn Tx) -> Result<Applied, StoreError> {
         let run = reads::runs::get(tx, &self.workspace_id, &self.run_id)?;
-        let ours = run.is_some_and(|run| {
-            let same = run.attempt == self.attempt && run.epoch == self.epoch;
-            let status = self.terminal.as_ref().map_or(RunStatus::Running, |end| end.status);
-            let finished_at = self.terminal.as_ref().map(|_| self.now_ms);
-            same && run.status == status && run.finished_at == finished_at
-        });
-        if !ours || !self.is_chunk_stored(tx)? {
+        let ours = |run: &RunRow| run.attempt == self.attempt && run.epoch == self.epoch;
+        let Some(run) = run.filter(ours) else { return Ok(Applied::Stale) };
+        let status = self.terminal.as_ref().map_or(RunStatus::Running, |end| end.status);
+        let finished_at = self.terminal.as_ref().map(|_| self.now_ms);
+        let same = run.status == status && run.finished_at == finished_at;
+        if !same || !self.is_chunk_stored(tx)? {
             return Ok(Applied::Stale);
         }
         let next = match (&self.terminal, &self.conversation_id) {
@@ -215,18 +216,13 @@ fn write_state(
 pub(super) fn insert_diagnostic(
     tx: &mut dyn Tx,
     run_id: &str,
-    diagnostic: &Diagnostic,
+    Diagnostic { kind, message, created_at }: &Diagnostic,
 ) -> Result<(), StoreError> {
     tx.execute(
         "INSERT INTO diagnostics (run_id, kind, message, created_at)
          SELECT ?1, ?2, ?3, ?4 WHERE NOT EXISTS (SELECT 1 FROM diagnostics
              WHERE run_id = ?1 AND kind = ?2 AND message = ?3 AND created_at = ?4)",
-        params![
-            run_id,
-            &prose(&diagnostic.kind),
-            &prose(&diagnostic.message),
-            diagnostic.created_at
-        ],
+        params![run_id, &prose(kind), &prose(message), *created_at],
     )?;
     Ok(())
 }

@@ -2,7 +2,9 @@
 
 use super::support::*;
 use greenroom_protocol::{RunError, RunStatus};
-use greenroom_store::commands::{Applied, ApplyResults, FreezeGrant, Terminal};
+use greenroom_store::commands::{
+    Applied, ApplyResults, FreezeGrant, StateWritten, Terminal, WriteState,
+};
 use greenroom_store::reads;
 use greenroom_store::types::{Diagnostic, HostEvent, NewDelivery, StateWrite};
 
@@ -155,6 +157,64 @@ pub(crate) async fn late_output_changes_nothing(ground: Ground) {
     assert_eq!(store.apply(after_end).await.unwrap(), Applied::Stale);
     assert_eq!(rows(&store).await, before);
     assert_eq!(run(&store, "run-a").await, ended);
+}
+
+pub(crate) async fn diagnostics_are_kept_even_after_the_terminal(ground: Ground) {
+    let store = ground.open();
+    let first = accept(&store, event("c", "a")).await;
+    apply(&store, completed(&first, 1)).await;
+    let ended = run(&store, "run-a").await;
+    let diagnostics = vec![diagnostic("a result after the terminal")];
+    let late = ApplyResults { diagnostics: diagnostics.clone(), ..results(&first) };
+    assert_eq!(store.apply(late).await.unwrap(), Applied::Stale);
+    for _ in 0..2 {
+        store.record("run-a".to_owned(), diagnostics.clone()).await.unwrap();
+    }
+    let found = store.read(|tx| reads::runs::diagnostics(tx, "run-a", 9)).await.unwrap();
+    assert_eq!(found, diagnostics);
+    assert_eq!(run(&store, "run-a").await, ended);
+}
+
+pub(crate) async fn state_is_written_under_conditions(ground: Ground) {
+    let store = ground.open();
+    let first = accept(&store, event("c", "a")).await;
+    let write = |value: Option<&str>, if_version| WriteState {
+        workspace_id: W.to_owned(),
+        run_id: "run-a".to_owned(),
+        attempt: 1,
+        epoch: 1,
+        owner: "o".to_owned(),
+        name: "n".to_owned(),
+        value: value.map(str::to_owned),
+        if_version,
+        expires_at: None,
+        now_ms: 2_000,
+    };
+    let steps = [
+        (write(Some("1"), Some(1)), StateWritten::Conflict(0)),
+        (write(Some("1"), Some(0)), StateWritten::Set(1)),
+        (write(Some("2"), Some(0)), StateWritten::Conflict(1)),
+        (write(Some("2"), None), StateWritten::Set(2)),
+        (WriteState { attempt: 2, ..write(Some("3"), None) }, StateWritten::Stale),
+        (WriteState { epoch: 2, ..write(Some("3"), None) }, StateWritten::Stale),
+        (WriteState { workspace_id: "x".to_owned(), ..write(None, None) }, StateWritten::Stale),
+        (WriteState { expires_at: Some(2_500), ..write(Some("4"), Some(2)) }, StateWritten::Set(3)),
+    ];
+    for (command, expected) in steps {
+        assert_eq!(store.write_state(command).await.unwrap(), expected);
+    }
+    let at = async |now_ms| {
+        let found = store.read(move |tx| reads::state::get(tx, W, "o", "n", now_ms)).await.unwrap();
+        found.map(|row| row.value)
+    };
+    assert_eq!((at(2_499).await.as_deref(), at(2_500).await), (Some("4"), None), "it expires");
+    for deleted in [true, false] {
+        let answer = store.write_state(write(None, None)).await.unwrap();
+        assert_eq!(answer, StateWritten::Deleted(deleted));
+    }
+    apply(&store, completed(&first, 1)).await;
+    let late = store.write_state(write(Some("5"), None)).await.unwrap();
+    assert_eq!(late, StateWritten::Stale);
 }
 
 pub(crate) async fn a_number_is_never_stored_twice(ground: Ground) {

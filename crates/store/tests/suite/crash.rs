@@ -8,6 +8,8 @@ use std::process::{Command, Stdio};
 
 /// Tells this test binary that it is the process to be killed, and where to write.
 const ROLE: &str = "GREENROOM_STORE_WRITES_TO";
+/// Set when that process syncs every commit.
+const SYNCS: &str = "GREENROOM_STORE_SYNCS";
 /// Acknowledgements after which the process is killed.
 const ACKNOWLEDGED_MIN: usize = 40;
 
@@ -21,7 +23,7 @@ fn what_a_killed_host_had_acknowledged_is_there() {
         let path = folder.path().join("greenroom.db");
         drop(Store::open(&sqlite_options(&path, sync)).unwrap());
         for round in 2..=4 {
-            let acknowledged = kill_a_writer(&path);
+            let acknowledged = kill_a_writer(&path, sync);
             let store = Store::open(&sqlite_options(&path, sync)).unwrap();
             assert!(store.epoch() >= round);
             let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
@@ -38,8 +40,12 @@ fn what_a_killed_host_had_acknowledged_is_there() {
 
 /// The runs that a process said it had kept before it was killed.
 #[expect(clippy::disallowed_methods, reason = "the process that is killed is this test's own")]
-fn kill_a_writer(path: &Path) -> Vec<String> {
-    let mut child = Command::new(std::env::current_exe().unwrap())
+fn kill_a_writer(path: &Path, sync: Sync) -> Vec<String> {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    if sync == Sync::Full {
+        command.env(SYNCS, "yes");
+    }
+    let mut child = command
         .args(["--exact", "crash::what_a_killed_host_had_acknowledged_is_there", "--nocapture"])
         .env(ROLE, path)
         .stdout(Stdio::piped())
@@ -60,7 +66,8 @@ fn kill_a_writer(path: &Path) -> Vec<String> {
 
 #[expect(clippy::print_stdout, reason = "its parent reads what was acknowledged")]
 fn write_until_killed(path: &Path) -> ! {
-    let store = Store::open(&sqlite_options(path, Sync::Normal)).unwrap();
+    let sync = if std::env::var_os(SYNCS).is_some() { Sync::Full } else { Sync::Normal };
+    let store = Store::open(&sqlite_options(path, sync)).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     for batch in 0.. {
         let names = (0..8).map(|n| format!("{}-{batch}-{n}", store.epoch()));
