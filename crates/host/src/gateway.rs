@@ -209,6 +209,10 @@ fn surface(
     event: &NewEvent,
     agent: Option<&Agent>,
 ) -> Result<Option<String>, Refusal> {
+    // A replay shows what a run would do; it does not answer anyone a second time.
+    if event.metadata.contains_key("replay_of") {
+        return Ok(None);
+    }
     let named = event.delivery.as_ref().map(|delivery| delivery.surface.as_str());
     match named {
         // The API itself: whoever reads the run's results.

@@ -1,1 +1,22 @@
-//! To come.
+//! HTTP, SSE and WebSocket in front of the host.
+//!
+//! Invariant: every answer that is not a success has the same shape, `{"error": {code, message, retryable,
+//! details}}`; nothing from outside can panic or hold the host.
+
+mod access;
+mod answer;
+mod connect;
+mod events;
+mod facts;
+mod guard;
+mod listen;
+mod openapi;
+mod query;
+mod router;
+mod runs;
+mod stream;
+mod system;
+
+pub use access::{Access, Role, Token, hash_token};
+pub use listen::serve;
+pub use router::{Server, ServerOptions};

@@ -1,0 +1,114 @@
+//! Who may do what: tokens by hash, roles, and the one table of what a role may.
+//!
+//! Invariant: a token's text is never kept, only its SHA-256.
+
+use crate::answer::Problem;
+use crate::router::App;
+use axum::extract::FromRequestParts;
+use axum::http::header::AUTHORIZATION;
+use axum::http::request::Parts;
+use greenroom_host::Sender;
+use greenroom_protocol::TriggerSource;
+use sha2::{Digest, Sha256};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Role {
+    Admin,
+    /// Hands events in and follows their runs; limited to these agents, or to none if nothing.
+    Sender {
+        agents: Option<Arc<[String]>>,
+    },
+    /// Reads everything, changes nothing.
+    Reader,
+}
+
+#[derive(Debug, Clone)]
+pub struct Token {
+    pub hash: [u8; 32],
+    pub role: Role,
+}
+
+/// All tokens that are valid now.
+#[derive(Debug, Clone, Default)]
+pub struct Access {
+    tokens: HashMap<[u8; 32], Role>,
+    /// Runners that connect from elsewhere, by the hash of their token.
+    runners: HashMap<[u8; 32], String>,
+}
+
+impl Access {
+    pub fn new(tokens: Vec<Token>, runners: Vec<([u8; 32], String)>) -> Self {
+        let tokens = tokens.into_iter().map(|token| (token.hash, token.role)).collect();
+        Self { tokens, runners: runners.into_iter().collect() }
+    }
+
+    pub(crate) fn runner(&self, token: &str) -> Option<&String> {
+        self.runners.get(&hash_token(token))
+    }
+}
+
+pub fn hash_token(token: &str) -> [u8; 32] {
+    Sha256::digest(token.as_bytes()).into()
+}
+
+/// An authenticated caller.
+#[derive(Debug, Clone)]
+pub(crate) struct Caller {
+    role: Role,
+}
+
+impl Caller {
+    /// May hand events in.
+    pub(crate) fn sender(&self) -> Result<Sender, Problem> {
+        let agents = match &self.role {
+            Role::Admin => None,
+            Role::Sender { agents } => agents.clone(),
+            Role::Reader => return Err(Problem::forbidden("this token may only read")),
+        };
+        Ok(Sender { entrance: TriggerSource::Api, agents })
+    }
+
+    /// May read everything.
+    pub(crate) fn reader(&self) -> Result<(), Problem> {
+        match self.role {
+            Role::Admin | Role::Reader => Ok(()),
+            Role::Sender { .. } => {
+                Err(Problem::forbidden("this token may only send events and follow their runs"))
+            }
+        }
+    }
+
+    /// May see the runs of an agent. A run out of reach looks like one that does not exist.
+    pub(crate) fn sees(&self, agent: &str) -> Result<(), Problem> {
+        match &self.role {
+            Role::Sender { agents: Some(agents) } if !agents.iter().any(|name| name == agent) => {
+                Err(Problem::not_found("run"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// May end runs.
+    pub(crate) fn may_cancel(&self) -> Result<(), Problem> {
+        self.sender().map(drop)
+    }
+}
+
+pub(crate) fn bearer(parts: &Parts) -> Option<&str> {
+    let value = parts.headers.get(AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, token) = value.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+}
+
+impl FromRequestParts<App> for Caller {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
+        let token = bearer(parts).ok_or_else(Problem::unauthenticated)?;
+        let access = app.access.load();
+        let role = access.tokens.get(&hash_token(token)).ok_or_else(Problem::unauthenticated)?;
+        Ok(Caller { role: role.clone() })
+    }
+}

@@ -1,0 +1,118 @@
+//! Answers: success as JSON, everything else as one shape. The one place where errors get a status.
+
+use axum::Json;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use greenroom_host::Refusal;
+use greenroom_protocol::{AgentAPIError, ErrorCode};
+use greenroom_store::StoreError;
+use serde::Serialize;
+use serde_json::json;
+
+/// A refusal on its way out.
+#[derive(Debug)]
+pub(crate) struct Problem {
+    status: StatusCode,
+    error: AgentAPIError,
+    retry_after_s: Option<u64>,
+}
+
+pub(crate) type Answer = Result<Response, Problem>;
+
+impl Problem {
+    pub(crate) fn new(status: StatusCode, code: ErrorCode, message: impl Into<String>) -> Self {
+        Self { status, error: AgentAPIError::new(code, message), retry_after_s: None }
+    }
+
+    pub(crate) fn invalid(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, ErrorCode::InvalidArgument, message)
+    }
+
+    pub(crate) fn not_found(what: &str) -> Self {
+        Self::new(StatusCode::NOT_FOUND, ErrorCode::NotFound, format!("there is no such {what}"))
+    }
+
+    pub(crate) fn unauthenticated() -> Self {
+        let message = "a valid bearer token is needed: `Authorization: Bearer TOKEN`";
+        Self::new(StatusCode::UNAUTHORIZED, ErrorCode::Unauthorized, message)
+    }
+
+    pub(crate) fn forbidden(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::FORBIDDEN, ErrorCode::Unauthorized, message)
+    }
+
+    pub(crate) fn foreign_cursor() -> Self {
+        Self::invalid("`cursor` does not belong to this list")
+    }
+
+    pub(crate) fn too_large(bytes_max: usize) -> Self {
+        let message = format!("the body is larger than the {bytes_max} bytes allowed");
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, ErrorCode::PayloadTooLarge, message)
+    }
+
+    fn unavailable(message: String) -> Self {
+        let mut problem =
+            Self::new(StatusCode::SERVICE_UNAVAILABLE, ErrorCode::RuntimeError, message);
+        problem.error.retryable = true;
+        problem.retry_after_s = Some(1);
+        problem
+    }
+}
+
+impl From<StoreError> for Problem {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Full | StoreError::Unavailable(_) | StoreError::Lost(_) => {
+                tracing::error!(%error, "the store failed a request");
+                Self::unavailable(error.to_string())
+            }
+            StoreError::Refused(_) | StoreError::NewerSchema { .. } => {
+                tracing::error!(%error, "the store refused a request");
+                let message = "the request could not be carried out";
+                Self::new(StatusCode::INTERNAL_SERVER_ERROR, ErrorCode::RuntimeError, message)
+            }
+        }
+    }
+}
+
+impl From<Refusal> for Problem {
+    fn from(refusal: Refusal) -> Self {
+        let message = refusal.to_string();
+        match refusal {
+            Refusal::Invalid(_) => Self::invalid(message),
+            Refusal::Conflict | Refusal::Tie(_) => {
+                Self::new(StatusCode::CONFLICT, ErrorCode::InvalidArgument, message)
+            }
+            Refusal::UnknownAgent(_) => {
+                Self::new(StatusCode::NOT_FOUND, ErrorCode::NotFound, message)
+            }
+            Refusal::NotAllowed(_) => Self::forbidden(message),
+            Refusal::Busy => {
+                let mut problem =
+                    Self::new(StatusCode::TOO_MANY_REQUESTS, ErrorCode::RateLimited, message);
+                problem.retry_after_s = Some(1);
+                problem
+            }
+            Refusal::Stopping => Self::unavailable(message),
+            Refusal::Store(error) => error.into(),
+        }
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let mut response = (self.status, Json(json!({"error": self.error}))).into_response();
+        let headers = response.headers_mut();
+        if let Some(seconds) = self.retry_after_s {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        if self.status == StatusCode::UNAUTHORIZED {
+            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        response
+    }
+}
+
+pub(crate) fn ok(body: impl Serialize) -> Answer {
+    Ok(Json(body).into_response())
+}

@@ -1,0 +1,74 @@
+//! `POST /v1/events`: the way in.
+
+use crate::access::Caller;
+use crate::answer::{Answer, Problem};
+use crate::query::Params;
+use crate::router::App;
+use crate::stream;
+use axum::Json;
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::header::{ACCEPT, CONTENT_TYPE};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::IntoResponse;
+use bytes::Bytes;
+use futures_util::StreamExt;
+use greenroom_host::ids::DEFAULT_WORKSPACE;
+use greenroom_protocol::{ErrorCode, NewEvent};
+
+pub(crate) async fn accept(
+    State(app): State<App>,
+    caller: Caller,
+    params: Params,
+    request: Request,
+) -> Answer {
+    let sender = caller.sender()?;
+    params.only(&[])?;
+    check_type(request.headers())?;
+    let live = wants_stream(request.headers());
+    let body = read_body(&app, request.into_body()).await?;
+    let event = NewEvent::parse(&body).map_err(|error| Problem::invalid(error.to_string()))?;
+    let workspace = event.workspace_id.clone().unwrap_or_else(|| DEFAULT_WORKSPACE.to_owned());
+    let (answer, new) = app.host.accept(&sender, event).await?;
+    if live {
+        return stream::accepted(&app, &workspace, answer).await;
+    }
+    let status = if new { StatusCode::ACCEPTED } else { StatusCode::OK };
+    Ok((status, Json(answer)).into_response())
+}
+
+pub(crate) fn wants_stream(headers: &HeaderMap) -> bool {
+    let accept = headers.get(ACCEPT).and_then(|value| value.to_str().ok());
+    accept.is_some_and(|accept| accept.contains("text/event-stream"))
+}
+
+fn check_type(headers: &HeaderMap) -> Result<(), Problem> {
+    let Some(given) = headers.get(CONTENT_TYPE) else { return Ok(()) };
+    let given = given.to_str().unwrap_or_default().split(';').next().unwrap_or_default();
+    if given.trim().eq_ignore_ascii_case("application/json") {
+        return Ok(());
+    }
+    let message = "an event is JSON: `Content-Type: application/json`";
+    Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, ErrorCode::InvalidArgument, message))
+}
+
+/// Reads a body within its size and its time.
+async fn read_body(app: &App, body: Body) -> Result<Bytes, Problem> {
+    let bytes_max = app.options.event_bytes_max;
+    let read = async {
+        let mut collected = Vec::new();
+        let mut parts = body.into_data_stream();
+        while let Some(part) = parts.next().await {
+            let part = part.map_err(|_| Problem::invalid("the body ended too early"))?;
+            if collected.len() + part.len() > bytes_max {
+                return Err(Problem::too_large(bytes_max));
+            }
+            collected.extend_from_slice(&part);
+        }
+        Ok(Bytes::from(collected))
+    };
+    tokio::time::timeout(app.options.request_timeout, read).await.unwrap_or_else(|_| {
+        let message = "the body did not arrive in time";
+        Err(Problem::new(StatusCode::REQUEST_TIMEOUT, ErrorCode::DeadlineExceeded, message))
+    })
+}

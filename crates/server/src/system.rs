@@ -1,0 +1,129 @@
+//! The host about itself: health, metrics, runners, agents.
+
+use crate::access::Caller;
+use crate::answer::{Answer, Problem, ok};
+use crate::query::Params;
+use crate::router::App;
+use axum::extract::State;
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use greenroom_host::metrics::Metrics;
+use greenroom_protocol::{ErrorCode, RunStatus};
+use serde_json::{Value, json};
+use std::fmt::Write;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The process is there and answers.
+pub(crate) async fn healthz() -> Answer {
+    ok(json!({"status": "ok"}))
+}
+
+/// The host takes events and its store answers.
+pub(crate) async fn readyz(State(app): State<App>) -> Answer {
+    if app.stop.is_cancelled() {
+        let message = "the host is stopping";
+        return Err(Problem::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            ErrorCode::RuntimeError,
+            message,
+        ));
+    }
+    app.host.store().read(|tx| tx.query("SELECT 1", &[]).map(drop)).await?;
+    ok(json!({"status": "ready"}))
+}
+
+pub(crate) async fn runners(State(app): State<App>, caller: Caller, params: Params) -> Answer {
+    caller.reader()?;
+    params.only(&[])?;
+    let items: Vec<Value> = app.host.runtime().runners().iter().map(runner_view).collect();
+    ok(json!({"items": items, "next_cursor": null, "has_more": false}))
+}
+
+fn runner_view(state: &greenroom_runtime::RunnerState) -> Value {
+    let runners: Vec<Value> = state
+        .descriptors
+        .iter()
+        .map(|found| {
+            let mut manifest = serde_json::to_value(&found.manifest).unwrap_or_default();
+            manifest["name"] = found.manifest.name.as_str().into();
+            manifest
+        })
+        .collect();
+    let mut view = serde_json::to_value(state).unwrap_or_default();
+    if let Some(object) = view.as_object_mut() {
+        object.remove("descriptors");
+        object.insert("runners".to_owned(), runners.into());
+    }
+    view
+}
+
+pub(crate) async fn agents(State(app): State<App>, caller: Caller, params: Params) -> Answer {
+    caller.reader()?;
+    params.only(&[])?;
+    let settings = app.host.settings();
+    let items: Vec<Value> = settings
+        .agents
+        .iter()
+        .map(|agent| {
+            let available = app.host.runtime().descriptor(&agent.runner).is_some();
+            json!({"name": agent.name, "runner_id": agent.runner, "events": agent.events,
+                "scope": agent.scope, "filters": agent.filters, "queue": agent.queue.as_str(),
+                "deadline_s": agent.deadline.as_secs(),
+                "on_interrupt": agent.on_interrupt.as_str(), "delivery": agent.delivery,
+                "built_in": agent.built_in, "runner_available": available})
+        })
+        .collect();
+    ok(json!({"items": items, "next_cursor": null, "has_more": false}))
+}
+
+/// Counters and gauges in the text format of Prometheus.
+pub(crate) async fn metrics(State(app): State<App>, caller: Caller, params: Params) -> Answer {
+    caller.reader()?;
+    params.only(&[])?;
+    let text = render(app.host.metrics());
+    let mut response: Response = text.into_response();
+    let kind = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
+    response.headers_mut().insert(CONTENT_TYPE, kind);
+    Ok(response)
+}
+
+fn render(metrics: &Metrics) -> String {
+    let mut out = String::new();
+    let counters: [(&str, &str, &AtomicU64); 9] = [
+        ("events_accepted_total", "Events accepted.", &metrics.events_accepted),
+        ("events_repeated_total", "Events that came again.", &metrics.events_repeated),
+        ("events_refused_total", "Events refused by a full lane.", &metrics.events_refused),
+        ("results_total", "Results taken in.", &metrics.results),
+        ("proxy_calls_total", "Calls of runners.", &metrics.proxy_calls),
+        ("proxy_refusals_total", "Calls of runners that were refused.", &metrics.proxy_refusals),
+        ("deliveries_done_total", "Deliveries done.", &metrics.deliveries_done),
+        (
+            "deliveries_not_done_total",
+            "Deliveries failed or unknown.",
+            &metrics.deliveries_not_done,
+        ),
+        ("run_milliseconds_total", "Time that ended runs took.", &metrics.run_ms),
+    ];
+    for (name, help, counter) in counters {
+        let value = counter.load(Ordering::Relaxed);
+        let _ = writeln!(
+            out,
+            "# HELP greenroom_{name} {help}\n# TYPE greenroom_{name} counter\ngreenroom_{name} {value}"
+        );
+    }
+    out.push_str("# HELP greenroom_runs_ended_total Runs ended.\n# TYPE greenroom_runs_ended_total counter\n");
+    for status in
+        [RunStatus::Completed, RunStatus::Failed, RunStatus::Cancelled, RunStatus::Timeout]
+    {
+        let value = metrics.ended(status).map_or(0, |counter| counter.load(Ordering::Relaxed));
+        let name = status.as_str();
+        let _ = writeln!(out, "greenroom_runs_ended_total{{status=\"{name}\"}} {value}");
+    }
+    let open = metrics.runs_open();
+    let _ = writeln!(
+        out,
+        "# HELP greenroom_runs_open Runs queued or running.\n# TYPE greenroom_runs_open gauge\ngreenroom_runs_open {open}"
+    );
+    out
+}
