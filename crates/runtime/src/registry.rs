@@ -91,6 +91,7 @@ impl Entry {
             name: name.to_owned(),
             status: match self.phase {
                 Phase::Starting => RunnerStatus::Starting,
+                Phase::Ready if self.serving().is_none() => RunnerStatus::Draining,
                 Phase::Ready => RunnerStatus::Ready,
                 Phase::BackingOff { until } => RunnerStatus::BackingOff {
                     retry_in_ms: u64::try_from(

@@ -4,6 +4,16 @@ use crate::kit::{WIRE, eventually, processes_of, request, script};
 use greenroom_runtime::wait_for_orphans;
 use std::time::Duration;
 
+/// A host does not outlive its test.
+struct Killed(std::process::Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn killing_the_host_leaves_no_process_and_recovery_waits_for_it() {
     let folder = tempfile::tempdir().unwrap();
@@ -12,17 +22,17 @@ async fn killing_the_host_leaves_no_process_and_recovery_waits_for_it() {
     let request = serde_json::to_vec(&request(WIRE, "r", "children")).unwrap();
     std::fs::write(data.join("request.json"), request).unwrap();
     #[expect(clippy::disallowed_methods, reason = "the test starts the host that it kills")]
-    let mut host = std::process::Command::new(env!("CARGO_BIN_EXE_runtime-fixture"))
+    let host = std::process::Command::new(env!("CARGO_BIN_EXE_runtime-fixture"))
         .arg("host")
         .args([data.as_os_str(), script("wire.py").as_ref()])
-        .spawn()
-        .unwrap();
+        .spawn();
+    let mut host = Killed(host.unwrap());
     eventually("a run with children", || data.join("ready").exists().then_some(())).await;
     // The host, its runner and three detached children; supervisors do not name the folder.
-    assert_eq!(processes_of(folder.path()).len(), 5);
+    eventually("five processes", || (processes_of(folder.path()).len() == 5).then_some(())).await;
     assert_eq!(wait_for_orphans(&data.join("run"), Duration::ZERO).await, 1);
-    host.kill().unwrap();
-    host.wait().unwrap();
+    host.0.kill().unwrap();
+    host.0.wait().unwrap();
     assert_eq!(wait_for_orphans(&data.join("run"), Duration::from_secs(10)).await, 0);
     assert_eq!(processes_of(folder.path()), Vec::<u32>::new());
     assert_eq!(std::fs::read_dir(data.join("run")).unwrap().count(), 0);
