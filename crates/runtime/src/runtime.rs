@@ -63,6 +63,11 @@ impl Runtime {
             .filter(|spec| !spec.command.is_empty())
             .map(|spec| spec.dir.clone())
             .collect();
+        let with_hidden = |spec: RunnerSpec| {
+            let hidden = self.hidden_from(&spec, &folders);
+            (spec, hidden)
+        };
+        let specs: Vec<(RunnerSpec, Vec<PathBuf>)> = specs.into_iter().map(with_hidden).collect();
         let starting = shared.registry.change(|entries| {
             entries.by_name.retain(|name, entry| {
                 let kept = names.contains(name);
@@ -72,16 +77,16 @@ impl Runtime {
                 kept
             });
             let mut starting = Vec::new();
-            for spec in specs {
-                let hidden = self.hidden_from(&spec, &folders);
+            for (spec, hidden) in specs {
                 let current = entries.by_name.get(&spec.name);
                 if current.is_some_and(|entry| entry.spec == spec && entry.hidden == hidden) {
                     continue;
                 }
+                let mut entry = Entry::new(spec.clone(), hidden.clone(), shared.next_number());
                 if let Some(current) = current {
                     current.stop.cancel();
+                    entry.expect_as(current);
                 }
-                let entry = Entry::new(spec.clone(), hidden.clone(), shared.next_number());
                 let (generation, stop) = (entry.generation, entry.stop.clone());
                 entries.by_name.insert(spec.name.clone(), entry);
                 if !spec.command.is_empty() {
@@ -161,6 +166,9 @@ impl Runtime {
 
     /// Hidden folders of the host, and other runners' folders as far as this one could reach them.
     fn hidden_from(&self, spec: &RunnerSpec, folders: &[PathBuf]) -> Vec<PathBuf> {
+        if spec.command.is_empty() {
+            return Vec::new();
+        }
         let dir = supervisor::resolve(&spec.dir);
         let mut reach: Vec<PathBuf> = supervisor::SYSTEM.iter().map(PathBuf::from).collect();
         reach.extend(spec.paths.iter().map(|path| supervisor::resolve(path)));

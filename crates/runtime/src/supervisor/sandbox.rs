@@ -54,6 +54,8 @@ const PROC_FILES: [&str; 17] = [
     "sys/vm/overcommit_memory",
 ];
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+/// The isolation of a runner that should have one, on a kernel that offers none.
+const UNAVAILABLE: &str = "unavailable";
 /// Folders that hold much more than one script's neighbours.
 const BROAD: [&str; 7] = ["/", "/home", "/root", "/tmp", "/var", "/var/tmp", "/srv"];
 
@@ -101,6 +103,10 @@ pub(super) fn plan(job: &Job) -> Result<Plan, String> {
         warnings: Vec::new(),
         dir,
     };
+    if plan.isolation == UNAVAILABLE {
+        plan.warnings
+            .push("the kernel has no Landlock: the runner sees what this user sees".to_owned());
+    }
     if plan.restrict {
         allow(job, &mut plan, found.read)?;
     }
@@ -118,7 +124,7 @@ pub(crate) fn isolation_available() -> String {
         Ok(Ok(LandlockStatus::Available { effective_abi, kernel_abi })) => {
             format!("landlock:{}", kernel_abi.unwrap_or(effective_abi as i32))
         }
-        _ => "unavailable".to_owned(),
+        _ => UNAVAILABLE.to_owned(),
     }
 }
 

@@ -117,6 +117,7 @@ async fn a_changed_runner_is_replaced_while_its_run_goes_on() {
     let mut spec = kit.spec();
     spec.env.insert("ADDED".into(), "1".into());
     kit.runtime.apply(vec![spec.clone()]).await;
+    assert!(kit.runtime.descriptor(&crate::kit::wire()).is_some());
     let new = kit.replaced(old).await;
     run.cancel("done");
     assert_eq!(finish(run).await.1, RunEnd::Finished);
