@@ -1,5 +1,15 @@
 //! What tests start: real servers that end with the test, whatever becomes of it.
 //!
-//! Invariant: nothing here knows the host; a failure to start something is a panic that says why.
+//! Invariant: the host is known by its program, its address and its contract alone; nothing here looks
+//! inside. A failure to start something is a panic that says why.
 
+pub mod api;
+pub mod fold;
+pub mod host;
+pub mod http;
 pub mod postgres;
+pub mod processes;
+pub mod random;
+pub mod reader;
+pub mod receiver;
+pub mod wait;

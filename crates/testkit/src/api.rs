@@ -1,0 +1,168 @@
+//! The host's HTTP interface (CONTRACT §2), across restarts.
+//!
+//! Invariant: the address is looked up anew for every request, because a restarted host has another one.
+
+use crate::http::{self, Answer, Request};
+use crate::wait::{PAUSE, wait_for};
+use greenroom_protocol::{AgentRunResult, EventAnswer, RunView, TranscriptItem};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::watch;
+
+/// How long a host may be away before a test gives up.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Where the host is and how to show who one is.
+#[derive(Debug, Clone)]
+pub struct Place {
+    pub address: SocketAddr,
+    pub token: Arc<str>,
+}
+
+#[derive(Debug, Clone)]
+pub struct Api {
+    place: watch::Receiver<Option<Place>>,
+}
+
+/// Why a request has no good answer.
+#[derive(Debug)]
+pub enum Failure {
+    /// Whether the host acted on it is not known.
+    Lost(io::Error),
+    /// The host said no.
+    Refused { status: u16, body: Value },
+}
+
+impl Failure {
+    /// The host is away or says that trying again will do.
+    pub fn is_passing(&self) -> bool {
+        matches!(self, Failure::Lost(_) | Failure::Refused { status: 429 | 503, .. })
+    }
+}
+
+#[derive(serde::Deserialize)]
+struct Page<T> {
+    items: Vec<T>,
+    next_cursor: Option<Value>,
+    has_more: bool,
+}
+
+impl Api {
+    pub fn new(place: watch::Receiver<Option<Place>>) -> Self {
+        Self { place }
+    }
+
+    /// Sends a request to wherever the host is now; waits while there is none.
+    pub async fn send(&self, request: Request) -> Result<Answer, Failure> {
+        let mut place = self.place.clone();
+        let place = tokio::time::timeout(PATIENCE, place.wait_for(Option::is_some)).await;
+        let place = place.expect("the host is back in time").expect("the host is not dropped");
+        let Place { address, token } = place.clone().expect("waited for it");
+        let request = request.header("authorization", format!("Bearer {token}"));
+        http::send(address, &request).await.map_err(Failure::Lost)
+    }
+
+    /// Sends a request and reads its JSON answer with its status.
+    pub async fn json(&self, request: Request) -> Result<(u16, Value), Failure> {
+        let answer = self.send(request).await?;
+        let status = answer.status;
+        let body = answer.body().await.map_err(Failure::Lost)?;
+        let text = String::from_utf8_lossy(&body);
+        let body = serde_json::from_str(&text).unwrap_or_else(|_| Value::from(&*text));
+        match status {
+            200..300 => Ok((status, body)),
+            _ => Err(Failure::Refused { status, body }),
+        }
+    }
+
+    /// Sends an event once.
+    pub async fn post_event(&self, event: &Value) -> Result<(u16, EventAnswer), Failure> {
+        let (status, body) = self.json(Request::post("/v1/events", event.to_string())).await?;
+        Ok((status, parsed(body)))
+    }
+
+    /// Sends an event until it is acknowledged. Only with an `event_id` is that one event.
+    pub async fn send_event(&self, event: &Value) -> EventAnswer {
+        let patience_ends = Instant::now() + PATIENCE;
+        loop {
+            match self.post_event(event).await {
+                Ok((_, answer)) => return answer,
+                Err(failure) => {
+                    let goes_on = failure.is_passing() && Instant::now() < patience_ends;
+                    assert!(goes_on, "{event} was not acknowledged: {failure:?}");
+                    tokio::time::sleep(PAUSE).await;
+                }
+            }
+        }
+    }
+
+    pub async fn run(&self, run_id: &str) -> RunView {
+        parsed(self.get(&format!("/v1/runs/{run_id}")).await)
+    }
+
+    /// Waits until a run is over.
+    pub async fn ended_run(&self, run_id: &str) -> RunView {
+        wait_for(&format!("the end of {run_id}"), PATIENCE, async || {
+            Some(self.run(run_id).await).filter(|run| !run.status.is_open())
+        })
+        .await
+    }
+
+    /// Every run, newest first.
+    pub async fn runs(&self) -> Vec<RunView> {
+        self.pages("/v1/runs?limit=200", "cursor").await
+    }
+
+    /// Every stored result of a run, in order.
+    pub async fn results(&self, run_id: &str) -> Vec<AgentRunResult> {
+        self.pages(&format!("/v1/runs/{run_id}/results?limit=200"), "after").await
+    }
+
+    /// The whole transcript of a conversation, oldest first.
+    pub async fn history(&self, conversation: &str) -> Vec<TranscriptItem> {
+        let target = format!("/v1/conversations/{conversation}/history?limit=200");
+        let mut items: Vec<TranscriptItem> = self.pages(&target, "cursor").await;
+        items.sort_by_key(|item| item.seq);
+        items
+    }
+
+    /// The event log, newest first.
+    pub async fn events(&self) -> Vec<Value> {
+        self.pages("/v1/events?limit=200", "cursor").await
+    }
+
+    /// What stands at an address that must be there.
+    pub async fn get(&self, target: &str) -> Value {
+        match self.json(Request::get(target)).await {
+            Ok((_, body)) => body,
+            Err(failure) => panic!("GET {target}: {failure:?}"),
+        }
+    }
+
+    async fn pages<T: DeserializeOwned>(&self, target: &str, parameter: &str) -> Vec<T> {
+        let mut items = Vec::new();
+        let mut next = target.to_owned();
+        loop {
+            let page: Page<T> = parsed(self.get(&next).await);
+            items.extend(page.items);
+            let cursor = match page.next_cursor {
+                Some(Value::String(text)) => text,
+                Some(other) if page.has_more => other.to_string(),
+                _ => return items,
+            };
+            if !page.has_more {
+                return items;
+            }
+            next = format!("{target}&{parameter}={cursor}");
+        }
+    }
+}
+
+fn parsed<T: DeserializeOwned>(body: Value) -> T {
+    let shown = body.to_string();
+    serde_json::from_value(body).unwrap_or_else(|error| panic!("{error}: {shown}"))
+}

@@ -1,0 +1,223 @@
+//! The real program in a folder of its own: started, killed, stopped, started again.
+//!
+//! Invariant: the process ends with its `TestHost`; an address is given out only once the host is ready.
+
+use crate::api::{Api, Place};
+use crate::processes::{self, Memory};
+use crate::wait::wait_for;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use std::fs::File;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
+use tempfile::TempDir;
+use tokio::sync::watch;
+
+/// How long a start or an end may take.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+pub struct TestHost {
+    program: PathBuf,
+    folder: TempDir,
+    fault: Option<String>,
+    child: Option<Child>,
+    place: watch::Sender<Option<Place>>,
+}
+
+/// How a start went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Started {
+    Ready,
+    /// The process ended before it was ready.
+    Died(ExitStatus),
+}
+
+impl TestHost {
+    /// Starts the program at `program` with `config` as its greenroom.toml.
+    pub async fn start(program: impl Into<PathBuf>, config: &str) -> Self {
+        let mut host = Self::prepare(program, config);
+        host.start_again().await;
+        host
+    }
+
+    /// Everything but the start.
+    pub fn prepare(program: impl Into<PathBuf>, config: &str) -> Self {
+        let folder = tempfile::Builder::new().prefix("greenroom-host-").tempdir();
+        let folder = folder.expect("a temporary folder can be made");
+        let (place, _) = watch::channel(None);
+        let host = Self { program: program.into(), folder, fault: None, child: None, place };
+        host.configure(config);
+        host
+    }
+
+    /// Writes the configuration for the next start.
+    pub fn configure(&self, config: &str) {
+        std::fs::write(self.folder.path().join("greenroom.toml"), config)
+            .expect("the configuration can be written");
+    }
+
+    /// From the next start on, the process aborts when a place is passed for the n-th time (`place:n`).
+    /// Takes a program built with the feature `faults`.
+    pub fn set_fault(&mut self, fault: Option<String>) {
+        self.fault = fault;
+    }
+
+    /// Starts the program and waits until it is ready.
+    pub async fn start_again(&mut self) {
+        if let Started::Died(status) = self.try_start().await {
+            panic!("the host ended with {status} before it was ready\n{}", self.log());
+        }
+    }
+
+    /// Starts the program and waits until it is ready or over.
+    pub async fn try_start(&mut self) -> Started {
+        self.spawn();
+        self.ready().await
+    }
+
+    /// Starts the program without waiting.
+    #[expect(clippy::disallowed_methods, reason = "the program under test is started here")]
+    pub fn spawn(&mut self) {
+        assert!(self.child.is_none(), "the host runs already");
+        let log = File::options().create(true).append(true).open(self.log_file());
+        let log = log.expect("a log can be written");
+        let mut command = Command::new(&self.program);
+        command.arg("serve").arg("--data").arg(self.data());
+        command.arg("--config").arg(self.folder.path().join("greenroom.toml"));
+        command.args(["--listen", "127.0.0.1:0"]).current_dir(self.folder.path());
+        for name in ["GREENROOM_URL", "GREENROOM_TOKEN", "GREENROOM_DATA", "GREENROOM_CONFIG"] {
+            command.env_remove(name);
+        }
+        command
+            .env_remove("GREENROOM_FAULT")
+            .envs(self.fault.iter().map(|it| ("GREENROOM_FAULT", it)));
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
+        let child = command.spawn();
+        let child = child.unwrap_or_else(|error| panic!("{}: {error}", self.program.display()));
+        self.child = Some(child);
+    }
+
+    /// Waits until a spawned program is ready or over, and gives its address out.
+    pub async fn ready(&mut self) -> Started {
+        let data = self.data();
+        let child = self.child.as_mut().expect("the host was started");
+        let started = wait_for("a host that is ready", PATIENCE, async || {
+            if let Some(status) = child.try_wait().expect("a child can be waited for") {
+                return Some(Err(status));
+            }
+            let place = place(&data, child.id())?;
+            let request = crate::http::Request::get("/readyz");
+            let answer = crate::http::send(place.address, &request).await.ok()?;
+            (answer.status == 200).then_some(Ok(place))
+        });
+        match started.await {
+            Ok(place) => {
+                self.place.send_replace(Some(place));
+                Started::Ready
+            }
+            Err(status) => {
+                self.child = None;
+                Started::Died(status)
+            }
+        }
+    }
+
+    /// Ends the process at once, as a loss of power would.
+    pub fn kill(&mut self) {
+        self.place.send_replace(None);
+        let mut child = self.child.take().expect("the host runs");
+        child.kill().expect("a child can be killed");
+        child.wait().expect("a child can be waited for");
+    }
+
+    /// Asks the process to end and waits for it.
+    pub async fn stop(&mut self) -> ExitStatus {
+        self.place.send_replace(None);
+        let child = self.child.as_ref().expect("the host runs");
+        let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+        kill_process(pid.expect("a process id"), Signal::TERM).expect("a child can be asked");
+        self.died().await
+    }
+
+    /// Waits for the end of a process that is bound to end by itself.
+    pub async fn died(&mut self) -> ExitStatus {
+        let mut child = self.child.take().expect("the host runs");
+        let ended = wait_for("the end of the host", PATIENCE, async || {
+            child.try_wait().expect("a child can be waited for")
+        });
+        let status = ended.await;
+        self.place.send_replace(None);
+        status
+    }
+
+    /// Whether the process is over, as far as is known right now.
+    pub fn is_dead(&mut self) -> bool {
+        let child = self.child.as_mut();
+        child.is_none_or(|child| child.try_wait().expect("a child can be waited for").is_some())
+    }
+
+    pub fn api(&self) -> Api {
+        Api::new(self.place.subscribe())
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.as_ref().expect("the host runs").id()
+    }
+
+    pub fn memory(&self) -> Memory {
+        processes::memory(self.pid())
+    }
+
+    /// Processes that work with this host's folder and are not its own.
+    pub fn leftovers(&self) -> Vec<String> {
+        processes::leftovers(&self.data(), self.child.as_ref().map(Child::id))
+    }
+
+    pub fn data(&self) -> PathBuf {
+        self.folder.path().join("data")
+    }
+
+    /// The folder that holds the configuration, the log and the data folder.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Everything the program has said, over all starts.
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(self.log_file()).unwrap_or_default()
+    }
+
+    /// Keeps the folder for a look after the test.
+    pub fn keep_folder(&mut self) {
+        self.folder.disable_cleanup(true);
+    }
+
+    fn log_file(&self) -> PathBuf {
+        self.folder.path().join("log")
+    }
+}
+
+impl Drop for TestHost {
+    fn drop(&mut self) {
+        if self.child.is_some() {
+            self.kill();
+        }
+        if std::thread::panicking() {
+            self.keep_folder();
+        }
+    }
+}
+
+/// What the host has written about itself, if it is this one.
+fn place(data: &Path, pid: u32) -> Option<Place> {
+    let file = std::fs::read_to_string(data.join("host.json")).ok()?;
+    let file: Value = serde_json::from_str(&file).ok()?;
+    if file["pid"].as_u64() != Some(u64::from(pid)) {
+        return None;
+    }
+    let address: SocketAddr = file["url"].as_str()?.strip_prefix("http://")?.parse().ok()?;
+    let token = std::fs::read_to_string(data.join("admin-token")).ok()?;
+    Some(Place { address, token: token.trim().into() })
+}
