@@ -1,5 +1,7 @@
 //! The two databases, as thin as they can be: connections, transactions, errors.
 
+#[cfg(test)]
+mod plans;
 mod postgres;
 mod sqlite;
 

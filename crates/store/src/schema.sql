@@ -67,9 +67,11 @@ CREATE TABLE runs (
     isolation        TEXT,
     PRIMARY KEY (workspace_id, run_id)
 ) {by_key};
-CREATE INDEX runs_open ON runs (workspace_id, conversation_id, conversation_seq)
+-- Lanes are looked up with every event and every terminal. The index holds all they ask for, else SQLite
+-- prefers to walk through the whole workspace; and it is used only by statements that repeat its condition.
+CREATE INDEX runs_open ON runs (workspace_id, conversation_id, status, conversation_seq, queue)
     WHERE status IN ('queued', 'running');
-CREATE INDEX runs_by_conversation ON runs (workspace_id, conversation_id, run_id);
+CREATE INDEX runs_by_conversation ON runs (conversation_id, run_id);
 
 -- The frozen authorization of runs, by content: most runs of a binding share one row.
 CREATE TABLE grants (

@@ -177,7 +177,8 @@ impl AcceptEvent {
     ) -> Result<(Vec<RunRow>, Vec<String>), StoreError> {
         let queued = tx.query(
             "SELECT run_id FROM runs
-             WHERE workspace_id = ?1 AND conversation_id = ?2 AND status = 'queued'
+             WHERE workspace_id = ?1 AND conversation_id = ?2
+               AND status IN ('queued', 'running') AND status = 'queued'
              ORDER BY conversation_seq",
             params![&self.workspace_id, &self.conversation_id],
         )?;

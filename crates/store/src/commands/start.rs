@@ -17,7 +17,8 @@ pub(super) fn start_next(
     let Some(conversation) = conversation else { return Ok(None) };
     let next = tx.query_opt(
         "SELECT run_id, queue, conversation_seq FROM runs
-         WHERE workspace_id = ?1 AND conversation_id = ?2 AND status = 'queued'
+         WHERE workspace_id = ?1 AND conversation_id = ?2
+           AND status IN ('queued', 'running') AND status = 'queued'
          ORDER BY conversation_seq LIMIT 1",
         params![workspace, conversation],
     )?;
@@ -26,7 +27,8 @@ pub(super) fn start_next(
     // A replacing run waits for everything before it; those in parallel that came later are not its concern.
     let busy = tx.query_opt(
         "SELECT run_id FROM runs
-         WHERE workspace_id = ?1 AND conversation_id = ?2 AND status = 'running'
+         WHERE workspace_id = ?1 AND conversation_id = ?2
+           AND status IN ('queued', 'running') AND status = 'running'
            AND (queue <> 'parallel' OR (?3 = 'replace' AND conversation_seq < ?4)) LIMIT 1",
         params![workspace, conversation, &queue, place],
     )?;

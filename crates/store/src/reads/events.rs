@@ -51,8 +51,9 @@ pub fn page(
             ),
             params![workspace, conversation, before, limit],
         )?,
+        // `|| ''` lets SQLite go down the log itself instead of sorting an index of the workspace.
         None => tx.query(
-            select!("WHERE workspace_id = ?1 AND seq < ?2 ORDER BY seq DESC LIMIT ?3"),
+            select!("WHERE workspace_id || '' = ?1 AND seq < ?2 ORDER BY seq DESC LIMIT ?3"),
             params![workspace, before, limit],
         )?,
     };

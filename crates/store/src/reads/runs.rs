@@ -36,7 +36,8 @@ pub(crate) fn started_at(
 ) -> Result<Option<RunRow>, StoreError> {
     let row = tx.query_opt(
         select!(
-            "WHERE workspace_id = ?1 AND conversation_id = ?2 AND status = 'running'
+            "WHERE workspace_id = ?1 AND conversation_id = ?2
+               AND status IN ('queued', 'running') AND status = 'running'
                AND queue <> 'parallel' AND started_at = ?3 LIMIT 1"
         ),
         params![workspace, conversation, started_at],
@@ -69,9 +70,10 @@ pub fn page(
 ) -> Result<Vec<RunRow>, StoreError> {
     let status = filter.status.map(RunStatus::as_str);
     let rows = match &filter.conversation_id {
+        // `|| ''` keeps SQLite from walking through the whole workspace for one conversation.
         Some(conversation) => tx.query(
             select!(
-                "WHERE workspace_id = ?1 AND conversation_id = ?2
+                "WHERE workspace_id || '' = ?1 AND conversation_id = ?2
                    AND (CAST(?3 AS TEXT) IS NULL OR run_id < ?3)
                    AND (CAST(?4 AS TEXT) IS NULL OR agent = ?4)
                    AND (CAST(?5 AS TEXT) IS NULL OR status = ?5)
