@@ -12,6 +12,8 @@ pub const CONFIG: &str = "GREENROOM_CONFIG";
 pub const DATA: &str = "GREENROOM_DATA";
 /// What is logged, e.g. `info` or `greenroom_host=debug`.
 pub const LOG: &str = "GREENROOM_LOG";
+/// Where tests let the host die; read only by builds with the feature `faults`.
+pub const FAULT: &str = "GREENROOM_FAULT";
 /// When set and not empty, nothing is coloured.
 pub const NO_COLOR: &str = "NO_COLOR";
 

@@ -6,11 +6,14 @@ pub mod cli;
 pub mod client;
 pub mod commands;
 pub mod config;
+mod data_folder;
 pub mod env;
 pub mod failure;
+mod logging;
 pub mod output;
 pub mod reading;
 pub mod times;
+mod wiring;
 
 use cli::{Command, Events, Runner, Runs};
 use failure::{Failure, Outcome};
@@ -32,10 +35,11 @@ pub async fn run(command: Command) -> Outcome {
         Command::Runner(Runner::List(args)) => commands::runner_list::run(args).await,
         Command::Runner(Runner::New(args)) => commands::runner_new::run(&args),
         Command::Runner(Runner::Test(args)) => commands::runner_test::run(args).await,
-        Command::Serve(_)
-        | Command::Check(_)
-        | Command::Doctor(_)
-        | Command::Supervise(_)
-        | Command::RunnerProcess(_) => Err(Failure::new("this command is not part of this build")),
+        Command::Serve(args) => commands::serve::run(args).await,
+        Command::Check(args) => commands::check::run(&args),
+        Command::Doctor(args) => commands::doctor::run(&args).await,
+        Command::Supervise(_) | Command::RunnerProcess(_) => {
+            Err(Failure::new("this command is started by the host only"))
+        }
     }
 }

@@ -1,5 +1,8 @@
 //! `greenroom check`: validates a configuration.
 
+use crate::failure::{Exit, Outcome};
+use crate::{output, wiring};
+use serde_json::json;
 use std::path::PathBuf;
 
 /// Validate the configuration and say what would bind
@@ -15,4 +18,53 @@ pub struct Args {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
+}
+
+/// Reads the configuration as `serve` would, and tells what it leads to.
+pub fn run(args: &Args) -> Outcome {
+    let (config, loaded) = wiring::load(args.config.as_deref())?;
+    let agents = wiring::agents(&config);
+    let file = loaded.as_ref().map(|loaded| loaded.path().display().to_string());
+    if args.json {
+        let agents: Vec<_> = agents
+            .iter()
+            .map(|agent| {
+                json!({"name": agent.name, "runner_id": agent.runner, "events": agent.events,
+                    "scope": agent.scope, "queue": agent.queue.as_str(),
+                    "built_in": agent.built_in})
+            })
+            .collect();
+        let runners: Vec<_> = config.runners.keys().collect();
+        output::print_json(
+            &json!({"ok": true, "file": file, "agents": agents, "runners": runners}),
+        )?;
+        return Ok(Exit::Ok);
+    }
+    match file {
+        Some(file) => output::note(&format!("`{file}` is valid")),
+        None => output::note("no configuration file: the defaults are used"),
+    }
+    let head = ["AGENT", "TAKES", "SCOPE", "RUNNER"].map(str::to_owned).to_vec();
+    let rows = agents.iter().map(|agent| {
+        let takes = match agent.events.is_empty() {
+            true => "only when named".to_owned(),
+            false => agent.events.join(", "),
+        };
+        let scope = &agent.scope;
+        let parts = [
+            ("workspace", &scope.workspace),
+            ("bot", &scope.bot),
+            ("conversation", &scope.conversation),
+            ("actor", &scope.actor),
+        ];
+        let scope: Vec<String> = parts
+            .iter()
+            .filter_map(|(part, value)| value.as_ref().map(|value| format!("{part}={value}")))
+            .collect();
+        let scope = if scope.is_empty() { "anywhere".to_owned() } else { scope.join(" ") };
+        vec![agent.name.clone(), takes, scope, agent.runner.to_string()]
+    });
+    let rows: Vec<Vec<String>> = std::iter::once(head).chain(rows).collect();
+    output::print(&output::table(&rows))?;
+    Ok(Exit::Ok)
 }

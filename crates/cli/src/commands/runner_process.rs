@@ -1,8 +1,21 @@
 //! `greenroom runner-process`: a reference runner, started by the host as any other runner.
 
+use std::process::ExitCode;
+
 /// Be a built-in runner on standard input and output
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Name of the runner, e.g. `echo`
     pub name: String,
+}
+
+/// Carries the runner out until its input ends.
+pub fn run(args: &Args) -> ExitCode {
+    match args.name.as_str() {
+        "echo" => greenroom_echo::main(),
+        name => {
+            crate::output::note(&format!("error: there is no built-in runner `{name}`"));
+            ExitCode::from(2)
+        }
+    }
 }

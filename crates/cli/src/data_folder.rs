@@ -1,0 +1,87 @@
+//! The data folder: who may write to it, and how other commands find the host.
+//!
+//! Invariant: one host per folder; the lock is taken before anything in it is read or written.
+
+use anyhow::{Context, anyhow};
+use rustix::fs::{FlockOperation, flock};
+use serde_json::json;
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{ErrorKind, Write};
+use std::net::SocketAddr;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+pub(crate) struct DataFolder {
+    path: PathBuf,
+    _lock: File,
+}
+
+impl DataFolder {
+    /// Makes the folder if need be and takes its lock, which the end of the process gives back.
+    pub(crate) fn take(path: &Path) -> anyhow::Result<Self> {
+        let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
+        made.with_context(|| format!("cannot create the data folder `{}`", path.display()))?;
+        let path = path.canonicalize()?;
+        let file = path.join("lock");
+        let mut options = OpenOptions::new();
+        let lock = options.create(true).truncate(false).write(true).mode(0o600).open(&file);
+        let lock = lock.with_context(|| format!("cannot open `{}`", file.display()))?;
+        flock(&lock, FlockOperation::NonBlockingLockExclusive)
+            .map_err(|_| anyhow!("another host uses the data folder `{}`", path.display()))?;
+        Ok(Self { path, _lock: lock })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The admin's token; written at the first start.
+    pub(crate) fn admin_token(&self) -> anyhow::Result<String> {
+        let path = self.path.join("admin-token");
+        match std::fs::read_to_string(&path) {
+            Ok(text) if !text.trim().is_empty() => return Ok(text.trim().to_owned()),
+            Ok(_) => {}
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => {
+                return Err(error).with_context(|| format!("cannot read `{}`", path.display()));
+            }
+        }
+        let token = random("gr_admin_")?;
+        self.write("admin-token", &format!("{token}\n"))?;
+        Ok(token)
+    }
+
+    /// Tells the other commands where this host is.
+    pub(crate) fn announce(&self, address: SocketAddr) -> anyhow::Result<()> {
+        let file = json!({"url": format!("http://{address}"), "address": address.to_string(),
+            "pid": std::process::id(), "version": env!("CARGO_PKG_VERSION")});
+        self.write("host.json", &format!("{file}\n"))
+    }
+
+    /// The host is gone in order: nobody should look for it.
+    pub(crate) fn withdraw(&self) {
+        let _ = std::fs::remove_file(self.path.join("host.json"));
+    }
+
+    /// Writes a file for the owner only, whole or not at all.
+    fn write(&self, name: &str, text: &str) -> anyhow::Result<()> {
+        let (path, fresh) = (self.path.join(name), self.path.join(format!("{name}.new")));
+        let write = || -> std::io::Result<()> {
+            let mut options = OpenOptions::new();
+            let mut file =
+                options.create(true).truncate(true).write(true).mode(0o600).open(&fresh)?;
+            file.write_all(text.as_bytes())?;
+            file.sync_all()?;
+            std::fs::rename(&fresh, &path)
+        };
+        write().with_context(|| format!("cannot write `{}`", path.display()))
+    }
+}
+
+/// A random token with a prefix that says what it is.
+pub(crate) fn random(prefix: &str) -> anyhow::Result<String> {
+    let mut bytes = [0_u8; 24];
+    getrandom::fill(&mut bytes).map_err(|error| anyhow!("no randomness: {error}"))?;
+    let text: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    Ok(format!("{prefix}{text}"))
+}

@@ -1,0 +1,251 @@
+//! From the configuration to what the host, the runtime and the server are told.
+
+use crate::config::{self, Config, Launch, Loaded, StoreUrl};
+use crate::failure::{Exit, Failure};
+use greenroom_host::binding;
+use greenroom_host::settings::{
+    Agent, Approval, GrantPolicy, Limits, Reach, Scope, Settings, Webhook,
+};
+use greenroom_protocol::{Object, RunnerId};
+use greenroom_runtime::RunnerSpec;
+use greenroom_server::{Access, Role, ServerOptions, Token, hash_token};
+use greenroom_store::types::{OnInterrupt, Queue};
+use greenroom_store::{Location, Options, Sync};
+use std::path::Path;
+use std::time::Duration;
+
+/// The runner process that the program carries itself.
+const ECHO_RUNNER: &str = "greenroom-echo";
+const ECHO_ID: &str = "plugin:greenroom/echo/default";
+
+/// The configuration file, or the defaults when there is none.
+pub(crate) fn load(named: Option<&Path>) -> Result<(Config, Option<Loaded>), Failure> {
+    match config::find_file(named) {
+        Some(path) => {
+            let loaded = config::load(&path)?;
+            check_ties(&loaded)?;
+            Ok((loaded.config.clone(), Some(loaded)))
+        }
+        None => Ok((Config::default(), None)),
+    }
+}
+
+fn check_ties(loaded: &Loaded) -> Result<(), Failure> {
+    let agents = agents(&loaded.config);
+    let ties = binding::ties(&agents);
+    let Some((one, other)) = ties.first() else { return Ok(()) };
+    let message = format!("agents `{one}` and `{other}` take the same events");
+    let hint = "give one of them a narrower `scope`, `filters` or `events`".to_owned();
+    let invalid = loaded.invalid_at(&["agents", other], message, Some(hint));
+    Err(Failure::from(anyhow::Error::new(invalid)).exit(Exit::Usage))
+}
+
+pub(crate) fn settings(config: &Config) -> Settings {
+    let limits = &config.limits;
+    Settings {
+        agents: agents(config),
+        surfaces: config
+            .surfaces
+            .iter()
+            .map(|(name, hook)| (name.clone(), webhook(hook)))
+            .collect(),
+        limits: Limits {
+            result_bytes: size(limits.result_bytes),
+            lane_length: i64::try_from(limits.lane_length).unwrap_or(i64::MAX),
+            runs_open: size(limits.runs_open),
+            page_size: size(limits.page_size),
+            subscriber_buffer: size(limits.subscriber_buffer),
+            runner_start: Duration::from_secs(limits.runner_start_s),
+            cancel_grace: Duration::from_secs(limits.cancel_grace_s),
+            delivery_attempts: i64::try_from(limits.delivery_attempts).unwrap_or(i64::MAX),
+        },
+    }
+}
+
+pub(crate) fn agents(config: &Config) -> Vec<Agent> {
+    let own = config.agents.iter().map(|(name, agent)| bound(name, agent, &config.limits));
+    let built_in = config::BUILT_IN_AGENTS
+        .iter()
+        .filter(|name| !config.agents.contains_key(**name))
+        .filter_map(|name| built_in(name, &config.limits));
+    own.chain(built_in).collect()
+}
+
+fn bound(name: &str, agent: &config::Agent, limits: &config::Limits) -> Agent {
+    let config::Scope { workspace, bot, conversation, actor } = agent.scope.clone();
+    Agent {
+        name: name.to_owned(),
+        built_in: false,
+        runner: agent.runner.clone(),
+        events: agent.events.clone(),
+        scope: Scope { workspace, bot, conversation, actor },
+        filters: agent.filters.clone(),
+        queue: match agent.queue {
+            config::Queue::Serial => Queue::Serial,
+            config::Queue::Parallel => Queue::Parallel,
+            config::Queue::Replace => Queue::Replace,
+        },
+        deadline: Duration::from_secs(agent.deadline_s.unwrap_or(limits.run_deadline_s)),
+        on_interrupt: match agent.on_interrupt {
+            config::OnInterrupt::Fail => OnInterrupt::Fail,
+            config::OnInterrupt::Retry => OnInterrupt::Retry,
+        },
+        delivery: agent.delivery.clone(),
+        config: agent.config.clone(),
+        grant: policy(&agent.grant),
+    }
+}
+
+/// `assistant` takes messages until the user has an agent that does; `echo` only when it is named.
+fn built_in(name: &str, limits: &config::Limits) -> Option<Agent> {
+    let mut agent = config::Agent::new(RunnerId::parse(ECHO_ID).ok()?);
+    if name == "assistant" {
+        agent.config = Object::from_iter([("style".to_owned(), "assistant".into())]);
+    } else {
+        agent.events.clear();
+    }
+    let mut agent = bound(name, &agent, limits);
+    agent.built_in = true;
+    Some(agent)
+}
+
+fn policy(grant: &config::Grant) -> GrantPolicy {
+    let reach = |reach| match reach {
+        config::Reach::None => Reach::None,
+        config::Reach::Conversation => Reach::Conversation,
+        config::Reach::Workspace => Reach::Workspace,
+    };
+    let approval = |approval| match approval {
+        config::Approval::Never => Approval::Never,
+        config::Approval::Ask => Approval::Ask,
+        config::Approval::Always => Approval::Always,
+    };
+    GrantPolicy {
+        models: grant.models.clone(),
+        tools: grant.tools.clone(),
+        knowledge: grant.knowledge.clone(),
+        history: reach(grant.history),
+        event_log: reach(grant.event_log),
+        artifacts: reach(grant.artifacts),
+        state: grant.state.iter().copied().collect(),
+        storage: grant.storage.iter().copied().collect(),
+        actions: grant.actions.iter().map(|(name, how)| (name.clone(), approval(*how))).collect(),
+        files: grant.files.clone(),
+        skills: grant.skills.clone(),
+        modules: grant.modules.clone(),
+    }
+}
+
+fn webhook(hook: &config::Webhook) -> Webhook {
+    Webhook {
+        url: hook.url.clone(),
+        secret: hook.secret.as_ref().map(|secret| secret.expose().as_bytes().to_vec()),
+        allow_private: hook.allow_private,
+        idempotent: hook.idempotent,
+        timeout: Duration::from_secs(hook.timeout_s),
+        max_message_size: hook.max_message_size,
+    }
+}
+
+/// The runners of the configuration, and the one that the program carries.
+pub(crate) fn runners(config: &Config, program: &str, data: &Path) -> Vec<RunnerSpec> {
+    let mut specs: Vec<RunnerSpec> =
+        config.runners.iter().map(|(name, runner)| runner_spec(name, runner)).collect();
+    specs.push(RunnerSpec {
+        name: ECHO_RUNNER.to_owned(),
+        command: [program, "runner-process", "echo"].map(str::to_owned).to_vec(),
+        dir: data.join("runners").join("echo"),
+        plugin: Some("greenroom/echo".to_owned()),
+        ..RunnerSpec::default()
+    });
+    specs
+}
+
+fn runner_spec(name: &str, runner: &config::Runner) -> RunnerSpec {
+    let plain = RunnerSpec {
+        name: name.to_owned(),
+        plugin: runner.plugin.clone(),
+        ..RunnerSpec::default()
+    };
+    let Launch::Process(process) = &runner.launch else { return plain };
+    let env = process.env.iter().map(|(key, value)| (key.clone(), value.expose().to_owned()));
+    RunnerSpec {
+        command: std::iter::once(&process.program).chain(&process.args).cloned().collect(),
+        dir: process.dir.clone(),
+        env: env.collect(),
+        sandbox: process.sandbox == config::Sandbox::On,
+        paths: process.paths.clone(),
+        processes: u32::try_from(process.processes).unwrap_or(u32::MAX),
+        memory_mb: process.memory_mb,
+        ..plain
+    }
+}
+
+pub(crate) fn runtime(config: &Config, program: &str, data: &Path) -> greenroom_runtime::Settings {
+    let limits = &config.limits;
+    greenroom_runtime::Settings {
+        supervisor: [program, "supervise"].map(str::to_owned).to_vec(),
+        run_dir: data.join("run"),
+        hidden: vec![data.to_owned()],
+        host_version: env!("CARGO_PKG_VERSION").to_owned(),
+        limits: greenroom_runtime::Limits {
+            line_bytes_max: size(limits.line_bytes),
+            run_buffer_bytes_max: size(limits.run_buffer_bytes),
+            run_output_bytes_max: limits.output_bytes,
+            runs_in_flight_max: size(limits.runs_open),
+            stderr_lines_per_s: u32::try_from(limits.stderr_lines_per_s).unwrap_or(u32::MAX),
+            start_timeout: Duration::from_secs(limits.runner_start_s),
+            cancel_grace: Duration::from_secs(limits.cancel_grace_s),
+            backoff_max: Duration::from_secs(limits.runner_backoff_max_s),
+            ..greenroom_runtime::Limits::default()
+        },
+    }
+}
+
+/// Who may talk to the host: the admin of the data folder, and the tokens of the configuration.
+pub(crate) fn access(config: &Config, admin_token: &str) -> Access {
+    let admin = Token { hash: hash_token(admin_token), role: Role::Admin };
+    let role = |role: &config::Role| match role {
+        config::Role::Admin => Role::Admin,
+        config::Role::Reader => Role::Reader,
+        config::Role::Sender { agents } => {
+            Role::Sender { agents: agents.as_ref().map(|agents| agents.as_slice().into()) }
+        }
+    };
+    let tokens = config
+        .tokens
+        .values()
+        .map(|token| Token { hash: hash_token(token.token.expose()), role: role(&token.role) });
+    let runners = config.runners.iter().filter_map(|(name, runner)| match &runner.launch {
+        Launch::Connect { token } => Some((hash_token(token.expose()), name.clone())),
+        Launch::Process(_) => None,
+    });
+    Access::new(tokens.chain([admin]).collect(), runners.collect())
+}
+
+pub(crate) fn server(config: &Config) -> ServerOptions {
+    ServerOptions {
+        event_bytes_max: size(config.limits.event_bytes),
+        request_timeout: Duration::from_secs(config.limits.request_timeout_s),
+        connections_max: size(config.limits.connections_open),
+        allowed_hosts: config.server.allowed_hosts.clone(),
+        allowed_origins: config.server.allowed_origins.clone(),
+    }
+}
+
+pub(crate) fn store(config: &Config, data: &Path) -> Options {
+    let location = match &config.store.url {
+        None => Location::Sqlite(data.join("greenroom.db")),
+        Some(StoreUrl::Sqlite(path)) => Location::Sqlite(path.clone()),
+        Some(StoreUrl::Postgres(url)) => Location::Postgres(url.expose().to_owned()),
+    };
+    let sync = match config.store.sync {
+        config::Sync::Full => Sync::Full,
+        config::Sync::Normal => Sync::Normal,
+    };
+    Options { location, sync }
+}
+
+fn size(limit: u64) -> usize {
+    usize::try_from(limit).unwrap_or(usize::MAX)
+}

@@ -1,0 +1,137 @@
+//! The host is killed at random moments, again and again, under load.
+//!
+//! `GREENROOM_KILLS` says how often (20 unless told), `GREENROOM_SEED` brings a failure's choices back.
+
+use crate::facts::{self, Agent, OnInterrupt, Queue};
+use crate::senders::{Ids, Log, Sender};
+use crate::{PROGRAM, setting};
+use greenroom_testkit::host::TestHost;
+use greenroom_testkit::random::Random;
+use greenroom_testkit::reader::Meanings;
+use greenroom_testkit::wait::wait_for;
+use std::time::Duration;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+const KILLS: u64 = 20;
+/// Most milliseconds that a ready host lives.
+const LIFE_MS_MAX: u64 = 700;
+/// Most milliseconds that a host lives which is killed while it starts.
+const START_MS_MAX: u64 = 150;
+
+const CONFIG: &str = r#"
+[agents.failing]
+runner = "plugin:greenroom/echo/default"
+events = []
+config = { mode = "count", n = 12, delay_ms = 10 }
+
+[agents.retrying]
+runner = "plugin:greenroom/echo/default"
+events = []
+on_interrupt = "retry"
+config = { mode = "count", n = 12, delay_ms = 10 }
+
+[agents.parallel]
+runner = "plugin:greenroom/echo/default"
+events = []
+queue = "parallel"
+on_interrupt = "retry"
+config = { mode = "count", n = 12, delay_ms = 10 }
+
+[agents.replacing]
+runner = "plugin:greenroom/echo/default"
+events = []
+queue = "replace"
+config = { mode = "count", n = 12, delay_ms = 10 }
+"#;
+
+fn agents() -> [Agent; 4] {
+    use OnInterrupt::{Fail, Retry};
+    use Queue::{Parallel, Replace, Serial};
+    let agents = [
+        ("failing", Serial, Fail),
+        ("retrying", Serial, Retry),
+        ("parallel", Parallel, Retry),
+        ("replacing", Replace, Fail),
+    ];
+    agents.map(|(name, queue, on_interrupt)| {
+        let answer = "1 2 3 4 5 6 7 8 9 10 11 12 ".to_owned();
+        Agent { name, queue, on_interrupt, answer }
+    })
+}
+
+/// Two conversations per agent, in each of them one sender of either kind; and one that nobody listens to.
+fn senders() -> Vec<Sender> {
+    let mut senders = Vec::new();
+    for (agent, place) in agents().iter().flat_map(|agent| [(agent.name, 1), (agent.name, 2)]) {
+        for (ids, kind) in [(Ids::Own, "own"), (Ids::None, "none")] {
+            senders.push(Sender {
+                name: format!("{agent}-{place}-{kind}"),
+                agent: Some(agent),
+                conversation: format!("{agent}-{place}"),
+                ids,
+            });
+        }
+    }
+    let conversation = "nobody".to_owned();
+    senders.push(Sender { name: "caller".to_owned(), agent: None, conversation, ids: Ids::Own });
+    senders
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_is_lost_or_doubled_when_the_host_is_killed_at_random_moments() {
+    let now = std::time::UNIX_EPOCH.elapsed().unwrap();
+    let seed = setting("GREENROOM_SEED").unwrap_or(now.as_secs());
+    let kills = setting("GREENROOM_KILLS").unwrap_or(KILLS);
+    eprintln!("GREENROOM_SEED={seed} GREENROOM_KILLS={kills}");
+    let mut random = Random::from_seed(seed);
+    let mut host = TestHost::start(PROGRAM, CONFIG).await;
+    let (meanings, (stop, stopped)) = (Meanings::default(), watch::channel(false));
+    let mut work = JoinSet::new();
+    for sender in senders() {
+        let meanings = meanings.clone();
+        work.spawn(sender.work(host.api(), meanings, random.fork(), stopped.clone()));
+    }
+    for _ in 0..kills {
+        kill_and_start(&mut host, &mut random).await;
+    }
+    stop.send_replace(true);
+    let mut log = Log::default();
+    for part in work.join_all().await {
+        log.extend(part);
+    }
+    let stories = facts::check(&host.api(), &agents(), &log, &meanings).await;
+    check_coverage(&log, stories.len());
+    assert!(host.stop().await.success(), "{}", host.log());
+    wait_for("the end of every runner", Duration::from_secs(10), async || {
+        host.leftovers().is_empty().then_some(())
+    })
+    .await;
+}
+
+/// One kill: of a host at work or, now and then, of one that is just starting.
+async fn kill_and_start(host: &mut TestHost, random: &mut Random) {
+    // The moment is what the seed decides; nothing is waited for.
+    tokio::time::sleep(Duration::from_millis(random.below(LIFE_MS_MAX))).await;
+    host.kill();
+    while random.one_in(4) {
+        host.spawn();
+        tokio::time::sleep(Duration::from_millis(random.below(START_MS_MAX))).await;
+        host.kill();
+    }
+    host.start_again().await;
+    assert_eq!(host.leftovers(), [""; 0], "runners of an earlier host live on");
+}
+
+/// The test would prove little if the kills had hit nothing.
+fn check_coverage(log: &Log, runs: usize) {
+    let resumed = log.readings.iter().filter(|reading| reading.connections > 1).count();
+    let restarted = log.readings.iter().filter(|reading| !reading.fold.restarts.is_empty()).count();
+    let (sent, doubtful) = (log.sent.len(), log.doubtful.len());
+    eprintln!(
+        "{sent} events acknowledged, {doubtful} in doubt, {runs} runs; of {} readers {resumed} \
+         came back and {restarted} saw a new attempt",
+        log.readings.len()
+    );
+    assert!(runs > 0 && resumed > 0 && restarted > 0);
+}
