@@ -200,11 +200,20 @@ impl Shared {
         });
     }
 
-    async fn envelope(&self, run: &RunRow) -> Option<Arc<Envelope>> {
+    pub(crate) async fn envelope(&self, run: &RunRow) -> Option<Arc<Envelope>> {
         let (workspace, seq) = (run.workspace_id.clone(), run.event_seq);
         let row = self.store.read(move |tx| reads::events::load(tx, &workspace, seq)).await;
         let body = row.ok().flatten().and_then(|row| row.body)?;
         serde_json::from_str(&body).ok().map(Arc::new)
+    }
+
+    /// Who a run is, with what its surface takes.
+    pub(crate) fn identity(&self, run: &RunRow, envelope: &Envelope) -> Identity {
+        let mut identity = Identity::new(run, envelope);
+        let settings = self.settings.load();
+        let surface = identity.surface.as_ref().and_then(|name| settings.surfaces.get(name));
+        identity.max_message_size = surface.and_then(|surface| surface.max_message_size);
+        identity
     }
 
     /// Counts the end of a run.

@@ -7,7 +7,7 @@ mod effect;
 
 use crate::context::Identity;
 use effect::Changes;
-use greenroom_protocol::payload::{DeltaRef, Message, Payload, StateScope};
+use greenroom_protocol::payload::{DeltaRef, Message, MessageCompleted, Payload, StateScope};
 use greenroom_protocol::result::kind;
 use greenroom_protocol::{RawResult, RunError, RunStatus};
 use greenroom_store::chunk::{ChunkBuilder, Delta};
@@ -207,6 +207,28 @@ impl Ledger {
         self.fail(status, error, &record);
         self.pending.push(&record);
         vec![record]
+    }
+
+    /// Ends a run whose host went away. What its readers saw of an unfinished message may go beyond the text
+    /// that is stored: a `message.completed` of the host's own tells them which text stands, also when it is
+    /// none at all.
+    pub(crate) fn end_interrupted(
+        &mut self,
+        stored_text: String,
+        (status, error): (RunStatus, RunError),
+        now_ms: i64,
+    ) {
+        let is_empty = stored_text.is_empty();
+        let mut message = Message::assistant(stored_text);
+        message.metadata = serde_json::json!({"interrupted": true}).as_object().cloned();
+        let completed = MessageCompleted { message };
+        let data = to_raw_value(&completed).unwrap_or_else(|_| empty_object());
+        let record = self.host_record(kind::MESSAGE_COMPLETED, data, now_ms);
+        self.pending.push(&record);
+        if !is_empty {
+            self.changes.message(&completed.message, record.sequence, &self.identity);
+        }
+        self.end(status, error, now_ms);
     }
 
     /// Everything since the last commit; the ledger goes on with empty hands.

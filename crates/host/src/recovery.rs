@@ -5,18 +5,19 @@
 
 use crate::host::Shared;
 use crate::ids::now_ms;
+use crate::ledger::Ledger;
 use crate::run::failure;
 use greenroom_protocol::error::run_code;
-use greenroom_protocol::payload::{Message, MessageCompleted};
 use greenroom_protocol::result::kind;
 use greenroom_protocol::{RunError, RunStatus};
 use greenroom_store::StoreError;
 use greenroom_store::chunk::ChunkBuilder;
-use greenroom_store::commands::{Applied, ApplyResults, RestartRun, Terminal};
+use greenroom_store::commands::{Applied, ApplyResults, RestartRun};
 use greenroom_store::reads;
-use greenroom_store::types::{NewItem, OnInterrupt, ResultRecord, RunRow};
+use greenroom_store::types::{OnInterrupt, ResultRecord, RunRow};
 use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// Attempts a run gets at most.
@@ -78,7 +79,15 @@ async fn restart(shared: &Shared, run: RunRow) -> Result<Option<RunRow>, StoreEr
     let sequence = run.reserved_seq + 1;
     let attempt = run.attempt + 1;
     let mut chunk = ChunkBuilder::default();
-    chunk.push(&host_record(sequence, kind::RUN_RESTARTED, &json!({"attempt": attempt}), now_ms));
+    let data = to_raw_value(&json!({"attempt": attempt}));
+    chunk.push(&ResultRecord {
+        sequence,
+        kind: kind::RUN_RESTARTED.into(),
+        data: data.unwrap_or_else(|_| RawValue::NULL.to_owned()),
+        timestamp: now_ms.div_euclid(1000),
+        runner_sequence: None,
+        usage: None,
+    });
     let Some(chunk) = chunk.take() else { return Ok(None) };
     let reserved_seq = sequence + crate::ledger::RESERVE_FIRST;
     let command = RestartRun {
@@ -99,38 +108,25 @@ async fn restart(shared: &Shared, run: RunRow) -> Result<Option<RunRow>, StoreEr
     shared.store.read(move |tx| reads::runs::get(tx, &workspace, &run_id)).await
 }
 
-/// Writes the terminal of an interrupted run. What its readers saw of an unfinished message may go beyond
-/// what is stored: a host-written `message.completed` tells them which text stands.
+/// Writes the terminal of an interrupted run, with all that a failed run leads to.
 async fn end(
     shared: &Shared,
     run: &RunRow,
     status: RunStatus,
     error: RunError,
 ) -> Result<Option<RunRow>, StoreError> {
-    let now_ms = now_ms();
+    let Some(envelope) = shared.envelope(run).await else {
+        tracing::error!(run.id = %run.run_id, "the event of an interrupted run cannot be read");
+        return Ok(None);
+    };
     let text = unfinished_text(shared, run).await?;
-    let mut chunk = ChunkBuilder::default();
-    let mut sequence = run.reserved_seq.max(run.last_seq);
-    let mut items = Vec::new();
-    if !text.is_empty() {
-        sequence += 1;
-        let mut message = Message::assistant(text.clone());
-        message.metadata = json!({"interrupted": true}).as_object().cloned();
-        items.push(NewItem {
-            item_id: crate::ids::fresh("item"),
-            thread_id: None,
-            role: "assistant",
-            event_id: Some(run.event_id.clone()),
-            run_id: Some(run.run_id.clone()),
-            text: Some(text.replace('\0', "\u{fffd}")),
-            body: json!({"segments": [], "artifacts": [], "metadata": message.metadata})
-                .to_string(),
-        });
-        let data = MessageCompleted { message };
-        chunk.push(&host_record(sequence, kind::MESSAGE_COMPLETED, &data, now_ms));
-    }
-    sequence += 1;
-    chunk.push(&host_record(sequence, kind::RUN_FAILED, &error, now_ms));
+    let identity = Arc::new(shared.identity(run, &envelope));
+    let now_ms = now_ms();
+    // Numbers that were reserved may have been seen: the end stands above them.
+    let numbers = (run.reserved_seq.max(run.last_seq), run.reserved_seq);
+    let mut ledger = Ledger::new(identity, BTreeSet::new(), 0, numbers);
+    ledger.end_interrupted(text, (status, error), now_ms);
+    let pending = ledger.commit();
     let applied = shared.store.apply(ApplyResults {
         workspace_id: run.workspace_id.clone(),
         run_id: run.run_id.clone(),
@@ -138,16 +134,16 @@ async fn end(
         epoch: run.epoch,
         epoch_now: shared.store.epoch(),
         conversation_id: run.conversation_id.clone(),
-        chunk: chunk.take(),
-        reserved_seq: sequence,
-        effects: false,
+        chunk: pending.chunk,
+        reserved_seq: pending.reserved_seq,
+        effects: pending.changes.effects,
         isolation: None,
-        state: Vec::new(),
-        items,
-        deliveries: Vec::new(),
-        diagnostics: Vec::new(),
-        log: Vec::new(),
-        terminal: Some(Terminal { status, error: Some(error), usage: None }),
+        state: pending.changes.state,
+        items: pending.changes.items,
+        deliveries: pending.changes.deliveries,
+        diagnostics: pending.diagnostics,
+        log: pending.changes.log,
+        terminal: pending.terminal,
         now_ms,
     });
     match applied.await? {
@@ -177,20 +173,4 @@ async fn unfinished_text(shared: &Shared, run: &RunRow) -> Result<String, StoreE
         }
     }
     Ok(text)
-}
-
-fn host_record(
-    sequence: i64,
-    result_kind: &'static str,
-    data: &impl serde::Serialize,
-    now_ms: i64,
-) -> ResultRecord {
-    ResultRecord {
-        sequence,
-        kind: result_kind.into(),
-        data: to_raw_value(data).unwrap_or_else(|_| RawValue::NULL.to_owned()),
-        timestamp: now_ms.div_euclid(1000),
-        runner_sequence: None,
-        usage: None,
-    }
 }

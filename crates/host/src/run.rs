@@ -94,11 +94,8 @@ impl RunTask {
     }
 
     fn ledger(&self, grant: &Grant) -> Ledger {
-        let mut identity = Identity::new(&self.run, &self.envelope);
-        let settings = self.shared.settings.load();
-        let surface = identity.surface.as_ref().and_then(|name| settings.surfaces.get(name));
-        identity.max_message_size = surface.and_then(|surface| surface.max_message_size);
-        let bytes_max = settings.limits.result_bytes;
+        let identity = self.shared.identity(&self.run, &self.envelope);
+        let bytes_max = self.shared.settings.load().limits.result_bytes;
         let numbers = (self.run.last_seq, self.run.reserved_seq);
         Ledger::new(Arc::new(identity), grant.state.clone(), bytes_max, numbers)
     }
