@@ -58,10 +58,7 @@ impl Api {
 
     /// Sends a request to wherever the host is now; waits while there is none.
     pub async fn send(&self, request: Request) -> Result<Answer, Failure> {
-        let mut place = self.place.clone();
-        let place = tokio::time::timeout(PATIENCE, place.wait_for(Option::is_some)).await;
-        let place = place.expect("the host is back in time").expect("the host is not dropped");
-        let Place { address, token } = place.clone().expect("waited for it");
+        let Place { address, token } = self.place().await;
         let request = request.header("authorization", format!("Bearer {token}"));
         http::send(address, &request).await.map_err(Failure::Lost)
     }
@@ -135,12 +132,26 @@ impl Api {
         self.pages("/v1/events?limit=200", "cursor").await
     }
 
-    /// What stands at an address that must be there.
+    /// What stands at an address that must be there; asked again while the host is away.
     pub async fn get(&self, target: &str) -> Value {
-        match self.json(Request::get(target)).await {
-            Ok((_, body)) => body,
-            Err(failure) => panic!("GET {target}: {failure:?}"),
+        let patience_ends = Instant::now() + PATIENCE;
+        loop {
+            match self.json(Request::get(target)).await {
+                Ok((_, body)) => return body,
+                Err(failure) => {
+                    let goes_on = failure.is_passing() && Instant::now() < patience_ends;
+                    assert!(goes_on, "GET {target}: {failure:?}");
+                    tokio::time::sleep(PAUSE).await;
+                }
+            }
         }
+    }
+
+    async fn place(&self) -> Place {
+        let mut place = self.place.clone();
+        let found = tokio::time::timeout(PATIENCE, place.wait_for(Option::is_some)).await;
+        let found = found.expect("the host is back in time").expect("the host is not dropped");
+        found.clone().expect("waited for it")
     }
 
     async fn pages<T: DeserializeOwned>(&self, target: &str, parameter: &str) -> Vec<T> {

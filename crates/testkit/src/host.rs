@@ -16,7 +16,7 @@ use tempfile::TempDir;
 use tokio::sync::watch;
 
 /// How long a start or an end may take.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 pub struct TestHost {
     program: PathBuf,
@@ -141,21 +141,16 @@ impl TestHost {
         self.died().await
     }
 
-    /// Waits for the end of a process that is bound to end by itself.
+    /// Waits for the end of a process that is bound to end by itself. May be given up in between.
     pub async fn died(&mut self) -> ExitStatus {
-        let mut child = self.child.take().expect("the host runs");
+        let child = self.child.as_mut().expect("the host runs");
         let ended = wait_for("the end of the host", PATIENCE, async || {
             child.try_wait().expect("a child can be waited for")
         });
         let status = ended.await;
+        self.child = None;
         self.place.send_replace(None);
         status
-    }
-
-    /// Whether the process is over, as far as is known right now.
-    pub fn is_dead(&mut self) -> bool {
-        let child = self.child.as_mut();
-        child.is_none_or(|child| child.try_wait().expect("a child can be waited for").is_some())
     }
 
     pub fn api(&self) -> Api {
@@ -189,11 +184,6 @@ impl TestHost {
         std::fs::read_to_string(self.log_file()).unwrap_or_default()
     }
 
-    /// Keeps the folder for a look after the test.
-    pub fn keep_folder(&mut self) {
-        self.folder.disable_cleanup(true);
-    }
-
     fn log_file(&self) -> PathBuf {
         self.folder.path().join("log")
     }
@@ -205,7 +195,8 @@ impl Drop for TestHost {
             self.kill();
         }
         if std::thread::panicking() {
-            self.keep_folder();
+            self.folder.disable_cleanup(true);
+            eprintln!("the host's folder is kept: {}", self.folder.path().display());
         }
     }
 }

@@ -11,21 +11,21 @@ use greenroom_testkit::reader::{Meanings, Reading};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Queue {
+pub(crate) enum Queue {
     Serial,
     Parallel,
     Replace,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OnInterrupt {
+pub(crate) enum OnInterrupt {
     Fail,
     Retry,
 }
 
 /// What is known of an agent's runs beforehand.
 #[derive(Debug, Clone)]
-pub struct Agent {
+pub(crate) struct Agent {
     pub name: &'static str,
     pub queue: Queue,
     pub on_interrupt: OnInterrupt,
@@ -34,14 +34,14 @@ pub struct Agent {
 }
 
 /// A run and its stored results.
-pub struct Story {
+pub(crate) struct Story {
     pub run: RunView,
     pub results: Vec<AgentRunResult>,
     pub fold: Fold,
 }
 
 /// Reads everything back and checks it. Gives the runs for checks of one's own.
-pub async fn check(
+pub(crate) async fn check(
     api: &Api,
     agents: &[Agent],
     log: &Log,

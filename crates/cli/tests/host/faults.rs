@@ -12,6 +12,7 @@ use greenroom_testkit::receiver::{Received, Receiver};
 use greenroom_testkit::wait::wait_for;
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::time::Duration;
 use tokio::task::JoinSet;
 
@@ -64,20 +65,10 @@ async fn has_died(fault: &str, on_interrupt: OnInterrupt) -> bool {
         host.set_fault(None);
         host.start_again().await;
     }
-    let mut work = JoinSet::new();
-    work.spawn(scenario(host.api(), meanings.clone()));
-    let log = wait_for("the end of the scenario", PATIENCE, async || {
-        if host.is_dead() {
-            host.died().await;
-            assert!(!has_died, "the host died without a fault\n{}", host.log());
-            has_died = true;
-            host.set_fault(None);
-            host.start_again().await;
-            assert_eq!(host.leftovers(), [""; 0], "runners of an earlier host live on");
-        }
-        work.try_join_next()
-    });
-    let log = log.await.unwrap();
+    let log = tokio::select! {
+        log = scenario(host.api(), meanings.clone()) => log,
+        never = restart_after_the_fault(&mut host, &mut has_died) => match never {},
+    };
     let agent = agent(on_interrupt);
     let stories = facts::check(&host.api(), &[agent], &log, &meanings).await;
     check_deliveries(&log, &stories, &receiver.received(), on_interrupt);
@@ -91,6 +82,17 @@ async fn has_died(fault: &str, on_interrupt: OnInterrupt) -> bool {
     })
     .await;
     has_died
+}
+
+async fn restart_after_the_fault(host: &mut TestHost, has_died: &mut bool) -> Infallible {
+    loop {
+        host.died().await;
+        assert!(!*has_died, "the host died without a fault\n{}", host.log());
+        *has_died = true;
+        host.set_fault(None);
+        host.start_again().await;
+        assert_eq!(host.leftovers(), [""; 0], "runners of an earlier host live on");
+    }
 }
 
 /// The surface that drops repeated ids goes with the agent that is tried again.

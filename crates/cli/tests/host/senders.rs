@@ -16,7 +16,7 @@ const OPEN_MAX: usize = 3;
 const PAUSE_MS_MAX: u64 = 60;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ids {
+pub(crate) enum Ids {
     /// Its own event ids: sent again until acknowledged.
     Own,
     /// None: sent once.
@@ -24,7 +24,7 @@ pub enum Ids {
 }
 
 #[derive(Debug, Clone)]
-pub struct Sender {
+pub(crate) struct Sender {
     pub name: String,
     /// Nothing: events that no agent takes.
     pub agent: Option<&'static str>,
@@ -34,7 +34,7 @@ pub struct Sender {
 
 /// An acknowledged event.
 #[derive(Debug, Clone)]
-pub struct Sent {
+pub(crate) struct Sent {
     pub event_id: String,
     pub run_id: Option<String>,
     pub conversation: String,
@@ -43,7 +43,7 @@ pub struct Sent {
 
 /// Everything one sender or several did, in the order of each.
 #[derive(Debug, Default)]
-pub struct Log {
+pub(crate) struct Log {
     pub sent: Vec<Sent>,
     /// Texts of events that were neither acknowledged nor refused.
     pub doubtful: Vec<String>,
@@ -51,7 +51,7 @@ pub struct Log {
 }
 
 impl Log {
-    pub fn extend(&mut self, other: Log) {
+    pub(crate) fn extend(&mut self, other: Log) {
         self.sent.extend(other.sent);
         self.doubtful.extend(other.doubtful);
         self.readings.extend(other.readings);
@@ -59,7 +59,7 @@ impl Log {
 }
 
 impl Sender {
-    pub fn event(&self, number: usize) -> Value {
+    pub(crate) fn event(&self, number: usize) -> Value {
         let text = self.text(number);
         let mut event = json!({
             "event_type": "message.received",
@@ -82,7 +82,7 @@ impl Sender {
     }
 
     /// Sends until told to stop, then waits for the readers.
-    pub async fn work(
+    pub(crate) async fn work(
         self,
         api: Api,
         meanings: Meanings,
