@@ -18,8 +18,7 @@ mod tests;
 mod token;
 mod value;
 
-pub use agent::{Agent, OnInterrupt, Queue, Scope};
-pub use grant::{Approval, Grant, Reach};
+pub use agent::Agent;
 pub use limits::{Limit, Limits};
 pub use problem::{Invalid, Problem};
 pub use runner::{Launch, Process, Runner, Sandbox};

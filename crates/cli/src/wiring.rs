@@ -3,13 +3,10 @@
 use crate::config::{self, Config, Launch, Loaded, StoreUrl};
 use crate::failure::{Exit, Failure};
 use greenroom_host::binding;
-use greenroom_host::settings::{
-    Agent, Approval, GrantPolicy, Limits, Reach, Scope, Settings, Webhook,
-};
+use greenroom_host::settings::{Agent, Limits, Settings, Webhook};
 use greenroom_protocol::{Object, RunnerId};
 use greenroom_runtime::RunnerSpec;
 use greenroom_server::{Access, Role, ServerOptions, Token, hash_token};
-use greenroom_store::types::{OnInterrupt, Queue};
 use greenroom_store::{Location, Options, Sync};
 use std::path::Path;
 use std::time::Duration;
@@ -72,27 +69,19 @@ pub(crate) fn agents(config: &Config) -> Vec<Agent> {
 }
 
 fn bound(name: &str, agent: &config::Agent, limits: &config::Limits) -> Agent {
-    let config::Scope { workspace, bot, conversation, actor } = agent.scope.clone();
     Agent {
         name: name.to_owned(),
         built_in: false,
         runner: agent.runner.clone(),
         events: agent.events.clone(),
-        scope: Scope { workspace, bot, conversation, actor },
+        scope: agent.scope.clone(),
         filters: agent.filters.clone(),
-        queue: match agent.queue {
-            config::Queue::Serial => Queue::Serial,
-            config::Queue::Parallel => Queue::Parallel,
-            config::Queue::Replace => Queue::Replace,
-        },
+        queue: agent.queue,
         deadline: Duration::from_secs(agent.deadline_s.unwrap_or(limits.run_deadline_s)),
-        on_interrupt: match agent.on_interrupt {
-            config::OnInterrupt::Fail => OnInterrupt::Fail,
-            config::OnInterrupt::Retry => OnInterrupt::Retry,
-        },
+        on_interrupt: agent.on_interrupt,
         delivery: agent.delivery.clone(),
         config: agent.config.clone(),
-        grant: policy(&agent.grant),
+        grant: agent.grant.clone(),
     }
 }
 
@@ -107,33 +96,6 @@ fn built_in(name: &str, limits: &config::Limits) -> Option<Agent> {
     let mut agent = bound(name, &agent, limits);
     agent.built_in = true;
     Some(agent)
-}
-
-fn policy(grant: &config::Grant) -> GrantPolicy {
-    let reach = |reach| match reach {
-        config::Reach::None => Reach::None,
-        config::Reach::Conversation => Reach::Conversation,
-        config::Reach::Workspace => Reach::Workspace,
-    };
-    let approval = |approval| match approval {
-        config::Approval::Never => Approval::Never,
-        config::Approval::Ask => Approval::Ask,
-        config::Approval::Always => Approval::Always,
-    };
-    GrantPolicy {
-        models: grant.models.clone(),
-        tools: grant.tools.clone(),
-        knowledge: grant.knowledge.clone(),
-        history: reach(grant.history),
-        event_log: reach(grant.event_log),
-        artifacts: reach(grant.artifacts),
-        state: grant.state.iter().copied().collect(),
-        storage: grant.storage.iter().copied().collect(),
-        actions: grant.actions.iter().map(|(name, how)| (name.clone(), approval(*how))).collect(),
-        files: grant.files.clone(),
-        skills: grant.skills.clone(),
-        modules: grant.modules.clone(),
-    }
 }
 
 fn webhook(hook: &config::Webhook) -> Webhook {

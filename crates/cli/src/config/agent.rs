@@ -2,9 +2,11 @@
 //!
 //! Invariant: what an agent refers to in this file exists; whether two agents tie is decided by the host.
 
-use super::grant::Grant;
+use super::grant;
 use super::reader::{Reader, Value, clean};
+use greenroom_host::settings::{GrantPolicy, Scope};
 use greenroom_protocol::{Object, RunnerId};
+use greenroom_store::types::{OnInterrupt, Queue};
 use serde_json::Value as Json;
 use std::collections::BTreeMap;
 
@@ -24,34 +26,7 @@ pub struct Agent {
     pub delivery: Option<String>,
     /// Becomes `ctx.config`.
     pub config: Object,
-    pub grant: Grant,
-}
-
-/// Where the agent listens; an absent part means anywhere.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Scope {
-    pub workspace: Option<String>,
-    pub bot: Option<String>,
-    pub conversation: Option<String>,
-    pub actor: Option<String>,
-}
-
-/// What happens to a message while another run of its conversation is active.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Queue {
-    #[default]
-    Serial,
-    Parallel,
-    Replace,
-}
-
-/// What happens to a run that the end of the host interrupted.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum OnInterrupt {
-    #[default]
-    Fail,
-    /// Started again while it has had no effect.
-    Retry,
+    pub grant: GrantPolicy,
 }
 
 impl Agent {
@@ -62,12 +37,12 @@ impl Agent {
             events: vec!["message.received".to_owned()],
             scope: Scope::default(),
             filters: BTreeMap::new(),
-            queue: Queue::default(),
+            queue: Queue::Serial,
             deadline_s: None,
-            on_interrupt: OnInterrupt::default(),
+            on_interrupt: OnInterrupt::Fail,
             delivery: None,
             config: Object::new(),
-            grant: Grant::default(),
+            grant: GrantPolicy::default(),
         }
     }
 
@@ -75,7 +50,7 @@ impl Agent {
         let runner = reader.require("runner").and_then(|value| runner_id(&value));
         let interrupts = [("fail", OnInterrupt::Fail), ("retry", OnInterrupt::Retry)];
         let events = reader.get("events").map(|value| patterns(&value));
-        let scope = reader.get("scope").and_then(|v| v.table()).map(Scope::read);
+        let scope = reader.get("scope").and_then(|v| v.table()).map(scope);
         let filters = reader.get("filters").and_then(|value| filters(&value));
         let queue = reader.get("queue").and_then(|value| queue(&value));
         let deadline_s = reader.get("deadline_s").and_then(|v| v.integer(1..=604_800));
@@ -83,16 +58,16 @@ impl Agent {
         let surfaces = &reader.cx.surfaces;
         let delivery = reader.get("delivery").and_then(|v| v.reference("surface", surfaces));
         let config = reader.get("config").and_then(|value| value.object());
-        let grant = reader.get("grant").and_then(|v| v.table()).map(Grant::read);
+        let grant = reader.get("grant").and_then(|v| v.table()).map(grant::read);
         reader.finish();
         let absent = Self::new(runner?);
         Some(Self {
             events: events.flatten().unwrap_or(absent.events),
             scope: scope.unwrap_or_default(),
             filters: filters.unwrap_or_default(),
-            queue: queue.unwrap_or_default(),
+            queue: queue.unwrap_or(absent.queue),
             deadline_s,
-            on_interrupt: on_interrupt.unwrap_or_default(),
+            on_interrupt: on_interrupt.unwrap_or(absent.on_interrupt),
             delivery,
             config: config.unwrap_or_default(),
             grant: grant.unwrap_or_default(),
@@ -101,18 +76,16 @@ impl Agent {
     }
 }
 
-impl Scope {
-    fn read(mut reader: Reader<'_>) -> Self {
-        let mut part = |key| reader.get(key).and_then(|v| v.filled_text()).map(str::to_owned);
-        let scope = Self {
-            workspace: part("workspace"),
-            bot: part("bot"),
-            conversation: part("conversation"),
-            actor: part("actor"),
-        };
-        reader.finish();
-        scope
-    }
+fn scope(mut reader: Reader<'_>) -> Scope {
+    let mut part = |key| reader.get(key).and_then(|v| v.filled_text()).map(str::to_owned);
+    let scope = Scope {
+        workspace: part("workspace"),
+        bot: part("bot"),
+        conversation: part("conversation"),
+        actor: part("actor"),
+    };
+    reader.finish();
+    scope
 }
 
 fn runner_id(value: &Value<'_>) -> Option<RunnerId> {

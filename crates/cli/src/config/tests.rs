@@ -3,6 +3,7 @@
 mod mistakes;
 
 use super::*;
+use greenroom_host::settings::{Approval, GrantPolicy, Scope};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -42,7 +43,7 @@ fn the_example_file_loads_and_shows_the_defaults() {
     assert_eq!(config.server.listen, Server::default().listen);
     let triage = &config.agents["triage"];
     let actions = BTreeMap::from([("message.send".to_owned(), Approval::Ask)]);
-    assert_eq!(triage.grant, Grant { actions, ..Grant::default() });
+    assert_eq!(triage.grant, GrantPolicy { actions, ..GrantPolicy::default() });
     for limit in Limits::ALL {
         assert!(EXAMPLE.contains(&format!("\n{} = ", limit.name)), "no {}", limit.name);
     }
