@@ -11,8 +11,8 @@ use greenroom_protocol::payload::{DeltaRef, Message, MessageCompleted, Payload, 
 use greenroom_protocol::result::kind;
 use greenroom_protocol::{RawResult, RunError, RunStatus};
 use greenroom_store::chunk::{ChunkBuilder, Delta};
-use greenroom_store::commands::Terminal;
-use greenroom_store::types::{Chunk, Diagnostic, ResultRecord};
+use greenroom_store::commands::{ApplyResults, Terminal};
+use greenroom_store::types::{Chunk, Diagnostic, ResultRecord, RunRow};
 use serde_json::value::{RawValue, to_raw_value};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -57,6 +57,37 @@ pub(crate) struct Pending {
     pub(crate) changes: Changes,
     pub(crate) diagnostics: Vec<Diagnostic>,
     pub(crate) terminal: Option<Terminal>,
+}
+
+impl Pending {
+    /// The command that commits it, conditional on the run still being its writer's.
+    pub(crate) fn into_command(
+        self,
+        run: &RunRow,
+        epoch_now: i64,
+        isolation: Option<String>,
+        now_ms: i64,
+    ) -> ApplyResults {
+        ApplyResults {
+            workspace_id: run.workspace_id.clone(),
+            run_id: run.run_id.clone(),
+            attempt: run.attempt,
+            epoch: run.epoch,
+            epoch_now,
+            conversation_id: run.conversation_id.clone(),
+            chunk: self.chunk,
+            reserved_seq: self.reserved_seq,
+            effects: self.changes.effects,
+            isolation,
+            state: self.changes.state,
+            items: self.changes.items,
+            deliveries: self.changes.deliveries,
+            diagnostics: self.diagnostics,
+            log: self.changes.log,
+            terminal: self.terminal,
+            now_ms,
+        }
+    }
 }
 
 impl Ledger {
@@ -282,7 +313,7 @@ impl Ledger {
         let mut record = self.host_record("", one_line(data), now_ms);
         record.kind = known_kind(result.kind);
         record.runner_sequence = result.sequence;
-        record.usage = result.usage.map(one_line);
+        record.usage = result.usage.filter(|usage| is_object(usage)).map(one_line);
         record
     }
 
@@ -328,6 +359,10 @@ fn known_kind(text: String) -> Cow<'static, str> {
 
 fn empty_object() -> Box<RawValue> {
     to_raw_value(&serde_json::Map::new()).unwrap_or_else(|_| RawValue::NULL.to_owned())
+}
+
+fn is_object(json: &RawValue) -> bool {
+    serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(json.get()).is_ok()
 }
 
 /// JSON text without line breaks between its tokens, so that it fits one line of a stream.

@@ -12,7 +12,7 @@ use greenroom_protocol::result::kind;
 use greenroom_protocol::{RunError, RunStatus};
 use greenroom_store::StoreError;
 use greenroom_store::chunk::ChunkBuilder;
-use greenroom_store::commands::{Applied, ApplyResults, RestartRun};
+use greenroom_store::commands::{Applied, RestartRun};
 use greenroom_store::reads;
 use greenroom_store::types::{OnInterrupt, ResultRecord, RunRow};
 use serde_json::json;
@@ -126,27 +126,8 @@ async fn end(
     let numbers = (run.reserved_seq.max(run.last_seq), run.reserved_seq);
     let mut ledger = Ledger::new(identity, BTreeSet::new(), 0, numbers);
     ledger.end_interrupted(text, (status, error), now_ms);
-    let pending = ledger.commit();
-    let applied = shared.store.apply(ApplyResults {
-        workspace_id: run.workspace_id.clone(),
-        run_id: run.run_id.clone(),
-        attempt: run.attempt,
-        epoch: run.epoch,
-        epoch_now: shared.store.epoch(),
-        conversation_id: run.conversation_id.clone(),
-        chunk: pending.chunk,
-        reserved_seq: pending.reserved_seq,
-        effects: pending.changes.effects,
-        isolation: None,
-        state: pending.changes.state,
-        items: pending.changes.items,
-        deliveries: pending.changes.deliveries,
-        diagnostics: pending.diagnostics,
-        log: pending.changes.log,
-        terminal: pending.terminal,
-        now_ms,
-    });
-    match applied.await? {
+    let command = ledger.commit().into_command(run, shared.store.epoch(), None, now_ms);
+    match shared.store.apply(command).await? {
         Applied::Done { next } => {
             shared.metrics.closed(status);
             Ok(next.map(|next| *next))

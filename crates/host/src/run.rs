@@ -16,7 +16,7 @@ use greenroom_protocol::error::run_code;
 use greenroom_protocol::{AgentRunRequest, RunError, RunStatus, RunnerId};
 use greenroom_runtime::{RunEnd, RunEvent, RunHandle};
 use greenroom_store::StoreError;
-use greenroom_store::commands::{Applied, ApplyResults, FreezeGrant};
+use greenroom_store::commands::{Applied, FreezeGrant};
 use greenroom_store::fault;
 use greenroom_store::types::{ResultRecord, RunRow};
 use std::collections::BTreeSet;
@@ -241,25 +241,8 @@ impl RunTask {
         let terminal = pending.terminal.clone();
         let delivers = !pending.changes.deliveries.is_empty();
         self.run.effects |= pending.changes.effects;
-        let command = ApplyResults {
-            workspace_id: self.run.workspace_id.clone(),
-            run_id: self.run.run_id.clone(),
-            attempt: self.run.attempt,
-            epoch: self.run.epoch,
-            epoch_now: self.shared.store.epoch(),
-            conversation_id: self.run.conversation_id.clone(),
-            chunk: pending.chunk,
-            reserved_seq: pending.reserved_seq,
-            effects: pending.changes.effects,
-            isolation: self.isolation.clone(),
-            state: pending.changes.state,
-            items: pending.changes.items,
-            deliveries: pending.changes.deliveries,
-            diagnostics: pending.diagnostics,
-            log: pending.changes.log,
-            terminal: pending.terminal,
-            now_ms: now_ms(),
-        };
+        let epoch_now = self.shared.store.epoch();
+        let command = pending.into_command(&self.run, epoch_now, self.isolation.clone(), now_ms());
         let applied = self.shared.store.apply(command).await.map_err(|error| lost(&error))?;
         let Applied::Done { next } = applied else {
             tracing::warn!(run.id = %self.run.run_id, "the run is no longer ours, its output is dropped");
