@@ -48,6 +48,7 @@ pub enum Command {
     Events(Events),
     #[command(subcommand)]
     Runner(Runner),
+    Bench(commands::bench::Args),
     Doctor(commands::doctor::Args),
     Completions(commands::completions::Args),
     #[command(hide = true)]

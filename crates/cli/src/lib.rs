@@ -37,6 +37,7 @@ pub async fn run(command: Command) -> Outcome {
         Command::Runner(Runner::Test(args)) => commands::runner_test::run(args).await,
         Command::Serve(args) => commands::serve::run(args).await,
         Command::Check(args) => commands::check::run(&args),
+        Command::Bench(args) => commands::bench::run(args).await,
         Command::Doctor(args) => commands::doctor::run(&args).await,
         Command::Supervise(_) | Command::RunnerProcess(_) => {
             Err(Failure::new("this command is started by the host only"))

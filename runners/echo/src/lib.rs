@@ -3,6 +3,7 @@
 //! Invariant: it misbehaves only when the agent's config says so; a sender alone cannot make it.
 
 mod answer;
+mod calls;
 mod games;
 mod manifest;
 mod options;
@@ -43,6 +44,7 @@ impl Runner for Echo {
             Mode::Slow => answer::slow(&ctx, &options, &text).await,
             Mode::State => answer::state(&ctx, &options, &text).await,
             Mode::Huge => answer::huge(&ctx, &options).await,
+            Mode::Calls => calls::calls(&ctx, &options).await,
             Mode::Fail => Err(options.failure()),
             Mode::Stubborn => games::stubborn(&ctx, &options).await,
             Mode::Crash => games::crash(&ctx, &options).await,

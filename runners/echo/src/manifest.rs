@@ -1,16 +1,18 @@
 //! What echo says about itself, and the form of its config in English and Chinese.
 
-use greenroom_sdk::{ConfigItem, Manifest, en_zh};
+use greenroom_sdk::{ConfigItem, Manifest, StorageArea, en_zh};
 
 pub(crate) fn manifest() -> Manifest {
     let described = Manifest::new("default").label(en_zh("Echo", "回声")).description(en_zh(
         "Answers with what it was told; further modes are for tests and demonstrations",
         "原样复述收到的内容;其余模式用于测试和演示",
     ));
+    // State, for the modes that keep and read it.
+    let described = described.storage(&[StorageArea::Plugin]);
     items().into_iter().fold(described, Manifest::config)
 }
 
-fn items() -> [ConfigItem; 15] {
+fn items() -> [ConfigItem; 16] {
     [
         ConfigItem::select("style", en_zh("Style", "风格"))
             .option("plain", en_zh("The same words", "原样复述"))
@@ -24,6 +26,7 @@ fn items() -> [ConfigItem; 15] {
             ))
             .default(false),
         ConfigItem::integer("n", en_zh("Number of pieces", "片段数")).default(10),
+        ConfigItem::integer("at_once", en_zh("Calls open at once", "并发调用数")).default(32),
         ConfigItem::integer("delay_ms", en_zh("Pause in milliseconds", "间隔(毫秒)")).default(0),
         ConfigItem::text("code", en_zh("Code of the failure", "失败代码")).default("echo.failed"),
         ConfigItem::text("message", en_zh("Message of the failure", "失败信息"))
@@ -61,6 +64,7 @@ fn mode() -> ConfigItem {
         ("slow", "Answer late", "延迟回答"),
         ("state", "Write state", "写入状态"),
         ("huge", "Huge answer", "超大回答"),
+        ("calls", "Measure calls", "测量调用"),
         ("fail", "Fail", "失败"),
         ("stubborn", "Ignore cancellation", "忽略取消"),
         ("crash", "Crash", "崩溃"),

@@ -25,6 +25,7 @@ fn the_help_of_the_program() {
       history      Show what was said in a conversation, oldest first
       events       Look into the event log
       runner       List runners, write a new one, check one against the contract
+      bench        Measure this machine: latency, throughput, memory, each beside its baseline
       doctor       Check this machine, the data folder and the runners, and say what is in force
       completions  Print completions for a shell
 
