@@ -49,19 +49,20 @@ fn a_named_agent_is_taken_as_named_even_if_it_listens_to_nothing() {
 #[test]
 fn the_narrowest_scope_wins() {
     let mut agents = vec![agent("any", &["*"])];
-    let scopes: [(&str, fn(&mut Scope)); 4] = [
-        ("workspace", |scope| scope.workspace = Some("default".into())),
-        ("bot", |scope| scope.bot = Some("b1".into())),
-        ("conversation", |scope| scope.conversation = Some("c1".into())),
-        ("actor", |scope| scope.actor = Some("u1".into())),
+    let anywhere = Scope::default;
+    let scopes = [
+        ("workspace", Scope { workspace: Some("default".into()), ..anywhere() }),
+        ("bot", Scope { bot: Some("b1".into()), ..anywhere() }),
+        ("conversation", Scope { conversation: Some("c1".into()), ..anywhere() }),
+        ("actor", Scope { actor: Some("u1".into()), ..anywhere() }),
     ];
     let message = event(json!({
         "event_type": "message.received", "bot_id": "b1", "conversation_id": "c1",
         "actor": {"actor_type": "user", "actor_id": "u1"}
     }));
-    for (name, narrow) in scopes {
+    for (name, scope) in scopes {
         let mut next = agent(name, &["message.received"]);
-        narrow(&mut next.scope);
+        next.scope = scope;
         agents.push(next);
         assert_eq!(taken(&agents, &message), name);
     }
