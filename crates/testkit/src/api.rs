@@ -3,7 +3,7 @@
 //! Invariant: the address is looked up anew for every request, because a restarted host has another one.
 
 use crate::http::{self, Answer, Request};
-use crate::wait::{PAUSE, wait_for};
+use crate::wait::PAUSE;
 use greenroom_protocol::{AgentRunResult, EventAnswer, RunView, TranscriptItem};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -103,10 +103,15 @@ impl Api {
 
     /// Waits until a run is over.
     pub async fn ended_run(&self, run_id: &str) -> RunView {
-        wait_for(&format!("the end of {run_id}"), PATIENCE, async || {
-            Some(self.run(run_id).await).filter(|run| !run.status.is_open())
-        })
-        .await
+        let patience_ends = Instant::now() + PATIENCE;
+        loop {
+            let run = self.run(run_id).await;
+            if !run.status.is_open() {
+                return run;
+            }
+            assert!(Instant::now() < patience_ends, "still open: {run:?}");
+            tokio::time::sleep(PAUSE).await;
+        }
     }
 
     /// Every run, newest first.
