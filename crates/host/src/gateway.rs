@@ -187,9 +187,8 @@ fn bind<'a>(
     event: &NewEvent,
     workspace: &str,
 ) -> Result<Option<&'a Agent>, Refusal> {
-    let may_reach = |agent: &Agent| {
-        sender.agents.as_ref().is_none_or(|agents| agents.contains(&agent.name))
-    };
+    let may_reach =
+        |agent: &Agent| sender.agents.as_ref().is_none_or(|agents| agents.contains(&agent.name));
     match resolve(&settings.agents, event, workspace) {
         Match::One(agent) if may_reach(agent) => Ok(Some(agent)),
         // An agent outside the token's reach that was named looks like one that does not exist.

@@ -13,6 +13,7 @@ use tokio::sync::watch;
 pub(crate) struct LiveRun {
     cancel: watch::Sender<Option<String>>,
     ended: watch::Sender<bool>,
+    applied: watch::Sender<u64>,
     rights: OnceLock<Rights>,
 }
 
@@ -51,8 +52,22 @@ impl LiveRun {
         self.rights.get().filter(|_| !*self.ended.borrow())
     }
 
+    /// So many more results of the runner's have been dealt with.
+    pub(crate) fn applied(&self, count: usize) {
+        self.applied.send_modify(|applied| *applied += count as u64);
+    }
+
+    /// Waits until that many results have been dealt with, so that a read sees the run's own writes.
+    pub(crate) async fn wait_for_applied(&self, count: u64) {
+        if *self.applied.borrow() < count {
+            let mut applied = self.applied.subscribe();
+            let _ = applied.wait_for(|applied| *applied >= count).await;
+        }
+    }
+
     pub(crate) fn end(&self) {
         self.ended.send_replace(true);
+        self.applied.send_replace(u64::MAX);
     }
 
     pub(crate) async fn wait_for_end(&self) {
@@ -71,6 +86,7 @@ impl Live {
         let live = Arc::new(LiveRun {
             cancel: watch::channel(None).0,
             ended: watch::channel(false).0,
+            applied: watch::channel(0).0,
             rights: OnceLock::new(),
         });
         if run.cancel_requested {

@@ -86,6 +86,9 @@ impl Shared {
         let rights = live.as_ref().and_then(|live| live.rights());
         let rights =
             rights.ok_or_else(|| refuse(ErrorCode::Unauthorized, "there is no such live run"))?;
+        if let Some(live) = &live {
+            live.wait_for_applied(call.results_before).await;
+        }
         match call.method.strip_prefix("state.") {
             Some(operation) => self.serve_state(operation, rights, &call.params).await,
             None => {

@@ -16,7 +16,7 @@ use greenroom_protocol::error::run_code;
 use greenroom_protocol::{AgentRunRequest, RunError, RunStatus, RunnerId};
 use greenroom_runtime::{RunEnd, RunEvent, RunHandle};
 use greenroom_store::StoreError;
-use greenroom_store::commands::{Applied, FreezeGrant};
+use greenroom_store::commands::{Applied, ApplyResults, FreezeGrant};
 use greenroom_store::fault;
 use greenroom_store::types::{ResultRecord, RunRow};
 use std::collections::BTreeSet;
@@ -28,6 +28,9 @@ use tokio::time::Instant;
 const FLUSH_AFTER: Duration = Duration::from_millis(100);
 /// How much of them may stay unstored.
 const FLUSH_BYTES: usize = 256 * 1024;
+
+/// Between two tries to store results.
+const STORE_AGAIN: Duration = Duration::from_millis(500);
 
 /// Why a run did not go to its end.
 enum Stop {
@@ -189,6 +192,7 @@ impl RunTask {
                 stop = self.stopped() => return Err(stop),
                 event = handle.next() => match event {
                     RunEvent::Results(results) => {
+                        let count = results.len();
                         let intake = ledger.take_in(results, now_ms());
                         self.shared.metrics.results(intake.live.len() + intake.held.len());
                         if !intake.live.is_empty() {
@@ -202,6 +206,7 @@ impl RunTask {
                         if ledger.is_over() {
                             return Ok(());
                         }
+                        self.live.applied(count);
                     }
                     RunEvent::End(end) => return Err(ended(end)),
                 },
@@ -243,8 +248,7 @@ impl RunTask {
         self.run.effects |= pending.changes.effects;
         let epoch_now = self.shared.store.epoch();
         let command = pending.into_command(&self.run, epoch_now, self.isolation.clone(), now_ms());
-        let applied = self.shared.store.apply(command).await.map_err(|error| lost(&error))?;
-        let Applied::Done { next } = applied else {
+        let Applied::Done { next } = self.apply(command).await? else {
             tracing::warn!(run.id = %self.run.run_id, "the run is no longer ours, its output is dropped");
             return Err(Stop::Leave);
         };
@@ -262,6 +266,32 @@ impl RunTask {
             Shared::start(&self.shared, *next, None);
         }
         Ok(())
+    }
+
+    /// Commits, and waits for space or for the database to come back: what a runner has said is not dropped
+    /// because the store cannot take it just now.
+    async fn apply(&self, command: ApplyResults) -> Result<Applied, Stop> {
+        let command = Arc::new(command);
+        loop {
+            match self.shared.store.apply(Arc::clone(&command)).await {
+                Ok(applied) => return Ok(applied),
+                Err(error @ (StoreError::Full | StoreError::Unavailable(_))) => {
+                    tracing::warn!(%error, run.id = %self.run.run_id, "results wait for the store");
+                }
+                Err(error @ StoreError::Refused(_)) => {
+                    let message = format!("a result could not be stored: {error}");
+                    return Err(Stop::End(
+                        RunStatus::Failed,
+                        failure(run_code::ERROR, message, false),
+                    ));
+                }
+                Err(error) => return Err(lost(&error)),
+            }
+            tokio::select! {
+                () = tokio::time::sleep(STORE_AGAIN) => {}
+                () = self.shared.tasks.stopping().cancelled() => return Err(Stop::Leave),
+            }
+        }
     }
 
     async fn end_unstarted(&mut self, status: RunStatus, error: RunError) {

@@ -47,6 +47,8 @@ pub struct ProxyCall {
     pub run_id: Option<String>,
     /// Whether that run is under way on this very connection.
     pub run_is_on_connection: bool,
+    /// How many results of that run came before this call: a read waits until they are applied.
+    pub results_before: u64,
     pub method: String,
     pub params: Box<RawValue>,
 }

@@ -160,13 +160,14 @@ impl Reader {
         let connection = &self.connection;
         let params = message.params.unwrap_or(RawValue::NULL);
         let run_id = run_id_of(params);
-        let on_connection = run_id.as_deref().is_some_and(|id| connection.live_run(id).is_some());
+        let run = run_id.as_deref().and_then(|id| connection.live_run(id));
         let call = ProxyCall {
             connection: connection.id,
             runner: connection.runner.clone(),
             plugin: connection.plugin.get().cloned().unwrap_or_default(),
             run_id,
-            run_is_on_connection: on_connection,
+            run_is_on_connection: run.is_some(),
+            results_before: run.map_or(0, |run| run.count()),
             method: message.method.to_string(),
             params: params.to_owned(),
         };

@@ -87,6 +87,7 @@ struct Inbox {
     results: Vec<RawResult>,
     bytes: usize,
     bytes_total: u64,
+    count_total: u64,
     end: Option<RunEnd>,
     abandoned: bool,
     announced: bool,
@@ -132,7 +133,13 @@ impl Run {
             return Taken::Overflow(format!("the run wrote more than {max} bytes of results"));
         }
         inbox.results.push(result);
+        inbox.count_total += 1;
         if std::mem::replace(&mut inbox.announced, true) { Taken::More } else { Taken::First }
+    }
+
+    /// How many results have been taken in so far.
+    pub(crate) fn count(&self) -> u64 {
+        self.lock().count_total
     }
 
     pub(crate) fn announce(&self) {

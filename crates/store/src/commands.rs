@@ -32,12 +32,14 @@ pub use state::{StateWritten, WriteState};
 
 use crate::StoreError;
 use crate::sql::Tx;
+use std::sync::Arc;
 
 /// One change. Boxed where large, so that the queue stays small.
 #[derive(Debug)]
 pub enum Command {
     Accept(Box<AcceptEvent>),
-    Apply(Box<ApplyResults>),
+    /// Shared, so that a caller may ask again when the store had no space.
+    Apply(Arc<ApplyResults>),
     CancelQueued(CancelQueued),
     FreezeGrant(FreezeGrant),
     Restart(Box<RestartRun>),

@@ -136,8 +136,11 @@ impl Store {
         }
     }
 
-    pub async fn apply(&self, command: ApplyResults) -> Result<Applied, StoreError> {
-        match self.submit(Command::Apply(Box::new(command))).await? {
+    pub async fn apply(
+        &self,
+        command: impl Into<Arc<ApplyResults>>,
+    ) -> Result<Applied, StoreError> {
+        match self.submit(Command::Apply(command.into())).await? {
             Outcome::Applied(applied) => Ok(*applied),
             other => Err(mixed_up(&other)),
         }

@@ -68,7 +68,7 @@ fn accept(name: &str, queue: Queue) -> Command {
 }
 
 fn complete(run_id: &str) -> Command {
-    Command::Apply(Box::new(ApplyResults {
+    Command::Apply(std::sync::Arc::new(ApplyResults {
         workspace_id: "w".to_owned(),
         run_id: run_id.to_owned(),
         attempt: 1,
