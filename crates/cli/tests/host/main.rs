@@ -3,10 +3,18 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking, its helpers too")]
 
 mod crash;
+mod duplicates;
 mod facts;
 #[cfg(feature = "faults")]
 mod faults;
+mod hostile;
+mod lanes;
+mod lifecycle;
+mod reload;
+mod results;
+mod sandbox;
 mod senders;
+mod stage;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_greenroom");
 

@@ -1,0 +1,88 @@
+//! The end of a host in order: what can finish does, the rest is closed or handed on, nothing stays behind.
+
+use crate::stage::{PATIENCE, Stage, event, outcome};
+use greenroom_protocol::RunStatus::{Completed, Failed};
+use greenroom_testkit::wait::wait_for;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::json;
+use std::time::{Duration, Instant};
+
+const RETRYING: &str = "[agents.retrying]\nrunner = \"plugin:test/puppet/main\"\nevents = []\non_interrupt = \"retry\"\n";
+
+/// Asks the host to stop and waits until it has heard.
+async fn terminate(stage: &Stage) {
+    let pid = i32::try_from(stage.host.pid()).ok().and_then(Pid::from_raw).unwrap();
+    kill_process(pid, Signal::TERM).unwrap();
+    wait_for("the stop", PATIENCE, async || stage.host.log().contains("stopping").then_some(())).await;
+}
+
+/// The host has ended in order and took everything with it.
+async fn gone(stage: &mut Stage) {
+    assert!(stage.host.died().await.success(), "{}", stage.host.log());
+    assert!(!stage.host.data().join("host.json").exists());
+    assert_eq!(stage.host.leftovers(), [""; 0]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stopping_host_lets_its_runs_finish_and_keeps_the_queue_for_the_next_start() {
+    let mut stage = Stage::open("").await;
+    let run_id = stage.start_waiting().await;
+    let behind = stage.start("bystander", json!([["gate", "back"], ["message", "behind"], ["end"]])).await;
+    terminate(&stage).await;
+    stage.pass("go");
+    wait_for("the answer", PATIENCE, async || stage.wire_log().contains(&format!("run {behind}")).then_some(())).await;
+    gone(&mut stage).await;
+    stage.host.start_again().await;
+    assert_eq!(outcome(&stage.api.run(&run_id).await), (Completed, ""));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_does_not_finish_within_the_grace_is_closed_or_tried_again() {
+    let limits = "cancel_grace_s = 1\nshutdown_grace_s = 1";
+    let mut stage = Stage::open_with(limits, RETRYING).await;
+    let steps = |mark: &str| json!([["say", mark], ["mark", mark], ["gate", "go"], ["end"]]).to_string();
+    let failing = stage.send(&event("puppet", "failing", &steps("failing"))).await;
+    let queued = stage.send(&event("puppet", "failing", &steps("queued"))).await;
+    let retrying = stage.send(&event("retrying", "retrying", &steps("retrying"))).await;
+    stage.marked("failing").await;
+    stage.marked("retrying").await;
+    let asked = Instant::now();
+    terminate(&stage).await;
+    gone(&mut stage).await;
+    assert!(asked.elapsed() < Duration::from_secs(15), "{:?}", asked.elapsed());
+    stage.pass("go");
+    stage.host.start_again().await;
+    let run = stage.api.ended_run(&failing).await;
+    assert_eq!(outcome(&run), (Failed, "host.interrupted"));
+    assert!(run.error.unwrap().retryable);
+    let run = stage.api.ended_run(&retrying).await;
+    assert_eq!((outcome(&run), run.attempt), ((Completed, ""), 2));
+    assert_eq!(stage.answers("retrying").await, ["retrying"]);
+    assert_eq!(outcome(&stage.api.ended_run(&queued).await).0, Completed);
+    assert_eq!(stage.answers("failing").await, ["failing", "queued"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stop_takes_the_children_of_runners_along() {
+    let limits = "cancel_grace_s = 1\nshutdown_grace_s = 0";
+    let mut stage = Stage::open_with(limits, "").await;
+    stage.start("c", json!([["children", 3], ["mark", "on"], ["hang"]])).await;
+    stage.marked("on").await;
+    terminate(&stage).await;
+    gone(&mut stage).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stopping_host_takes_no_new_events() {
+    let mut stage = Stage::open("").await;
+    let run_id = stage.start_waiting().await;
+    let api = stage.api.clone();
+    terminate(&stage).await;
+    let refused = api.post_event(&event("echo", "late", "x")).await;
+    assert!(refused.is_err_and(|failure| failure.is_passing()));
+    stage.pass("go");
+    gone(&mut stage).await;
+    stage.host.start_again().await;
+    assert_eq!(outcome(&api.run(&run_id).await), (Completed, ""));
+    assert_eq!(api.runs().await.len(), 1);
+}

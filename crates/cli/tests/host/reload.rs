@@ -1,0 +1,148 @@
+//! A changed configuration, put in force whole or not at all, without touching what is under way.
+
+use crate::stage::{PATIENCE, Stage, config, event, outcome, runners};
+use greenroom_protocol::RunStatus::Completed;
+use greenroom_testkit::wait::wait_for;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+
+const LIMITS: &str = "cancel_grace_s = 1";
+
+fn agent(name: &str, steps: &Value) -> String {
+    format!(
+        "[agents.{name}]\nrunner = \"plugin:test/puppet/main\"\nevents = []\nconfig = {{ steps = {steps} }}\n"
+    )
+}
+
+fn hang_up(stage: &Stage) {
+    let pid = i32::try_from(stage.host.pid()).ok().and_then(Pid::from_raw).unwrap();
+    kill_process(pid, Signal::HUP).unwrap();
+}
+
+async fn agents(stage: &Stage) -> Vec<String> {
+    let agents = stage.api.get("/v1/agents").await;
+    let names = agents["items"].as_array().unwrap().iter().map(|agent| agent["name"].as_str());
+    names.map(|name| name.unwrap().to_owned()).collect()
+}
+
+async fn until_there_is(stage: &Stage, name: &str) {
+    wait_for(&format!("agent {name}"), PATIENCE, async || {
+        agents(stage).await.iter().any(|agent| agent == name).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_agent_appears_on_sighup_and_on_a_change_of_the_file() {
+    let stage = Stage::open("").await;
+    let hello = agent("hello", &json!([["message", "hello"], ["end"]]));
+    stage.host.configure(&config(LIMITS, &hello));
+    hang_up(&stage);
+    until_there_is(&stage, "hello").await;
+    let run_id = stage.send(&event("hello", "c", "x")).await;
+    assert_eq!(outcome(&stage.api.ended_run(&run_id).await), (Completed, ""));
+    assert_eq!(stage.answers("c").await, ["hello"]);
+    // Nobody says anything this time.
+    let again = agent("again", &json!([["message", "again"], ["end"]]));
+    stage.host.configure(&config(LIMITS, &again));
+    until_there_is(&stage, "again").await;
+    assert!(!agents(&stage).await.contains(&"hello".to_owned()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_broken_file_changes_nothing_and_says_where_it_is_broken() {
+    let stage = Stage::open("").await;
+    let pid = stage.ready("puppet").await["pid"].clone();
+    let before = agents(&stage).await;
+    let broken = config(
+        LIMITS,
+        "[agents.fresh]\nrunner = \"plugin:greenroom/echo/default\"\nqeue = \"serial\"",
+    );
+    let line = 1 + broken.lines().position(|line| line.starts_with("qeue")).unwrap();
+    stage.host.configure(&broken);
+    hang_up(&stage);
+    let log = wait_for("a complaint", PATIENCE, async || {
+        Some(stage.host.log()).filter(|log| log.contains("unchanged"))
+    })
+    .await;
+    assert!(log.contains("qeue") && log.contains("queue"), "{log}");
+    assert!(log.contains(&format!("greenroom.toml:{line}:1")), "{log}");
+    assert_eq!(agents(&stage).await, before);
+    assert_eq!(stage.runner("puppet").await["pid"], pid);
+    let run = stage.play(json!([["message", "still here"], ["end"]])).await;
+    assert_eq!(outcome(&run), (Completed, ""));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn runs_that_were_accepted_keep_their_config_and_their_grant() {
+    let update =
+        json!(["result", "state.updated", {"scope": "conversation", "key": "k", "value": 1}]);
+    let steps = json!([["say", "old"], ["mark", "on"], ["gate", "go"], update, ["end"]]);
+    let stage = Stage::open(&agent("kept", &steps)).await;
+    stage.ready("puppet").await;
+    let running = stage.send(&event("kept", "c", "x")).await;
+    stage.marked("on").await;
+    let queued = stage.send(&event("kept", "c", "x")).await;
+    let new = agent("kept", &json!([["message", "new"], update, ["tell", "state"], ["end"]]));
+    let new = format!(
+        "{new}[agents.kept.grant]\nstate = []\n[agents.mark]\nrunner = \"plugin:greenroom/echo/default\"\nevents = []\n"
+    );
+    stage.host.configure(&config(LIMITS, &new));
+    hang_up(&stage);
+    until_there_is(&stage, "mark").await;
+    stage.pass("go");
+    for run_id in [&running, &queued] {
+        let run = stage.api.ended_run(run_id).await;
+        assert_eq!(outcome(&run), (Completed, ""));
+        assert_eq!(run.extra["diagnostics"], json!([]), "the old grant covered it");
+    }
+    assert_eq!(stage.answers("c").await, ["old", "old"]);
+    let after = stage.send(&event("kept", "c", "x")).await;
+    assert_eq!(outcome(&stage.api.ended_run(&after).await), (Completed, ""));
+    assert_eq!(stage.answers("c").await[2], "new");
+    assert_eq!(stage.diagnostics(&after).await[0].0, "refused_result");
+    let state: Value = serde_json::from_str(&stage.answers("c").await[3]).unwrap();
+    assert_eq!(state["conversation"], json!({}));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_removed_runner_finishes_its_runs_and_then_ends() {
+    let other = format!(
+        "[runners.other]\ncommand = [\"python3\", \"{}\"]\ndir = \"other\"\nenv = {{ NAME = \"other\" }}\n\
+         [agents.other]\nrunner = \"plugin:test/other/main\"\nevents = []\n",
+        runners().join("puppet.py").display()
+    );
+    let stage = Stage::open(&other).await;
+    let pid = stage.ready("other").await["pid"].as_u64().unwrap();
+    let go = stage.host.folder().join("other/go");
+    let steps =
+        json!([["mark", "on"], ["gate", "go"], ["message", "last words"], ["end"]]).to_string();
+    let run_id = stage.send(&event("other", "c", &steps)).await;
+    let on = stage.host.folder().join("other/on");
+    wait_for("the run", PATIENCE, async || on.exists().then_some(())).await;
+    stage.host.configure(&config(LIMITS, ""));
+    hang_up(&stage);
+    wait_for("the removal", PATIENCE, async || stage.runner("other").await.is_null().then_some(()))
+        .await;
+    std::fs::write(go, "").unwrap();
+    assert_eq!(outcome(&stage.api.ended_run(&run_id).await), (Completed, ""));
+    assert_eq!(stage.answers("c").await, ["last words"]);
+    wait_for("the end of the process", PATIENCE, async || {
+        (!std::path::Path::new(&format!("/proc/{pid}")).exists()).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_changed_runner_is_replaced_beside_its_old_runs() {
+    let stage = Stage::open("").await;
+    let pid = stage.ready("puppet").await["pid"].clone();
+    let beside = stage.start_waiting().await;
+    let changed =
+        config(LIMITS, "").replace("dir = \"puppet\"", "dir = \"puppet\"\nmemory_mb = 512");
+    stage.host.configure(&changed);
+    hang_up(&stage);
+    stage.replaced(&pid).await;
+    assert_eq!(outcome(&stage.play(json!([["message", "x"], ["end"]])).await), (Completed, ""));
+    stage.finish_waiting(&beside).await;
+}

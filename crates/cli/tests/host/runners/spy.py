@@ -1,0 +1,34 @@
+"""A runner that tries what the event's text says, a JSON list of [deed, target], and tells how each went."""
+import json, os, ssl, subprocess, sys, tempfile
+from wire import send, serve
+
+DEEDS = {
+    "read": lambda path: open(path, "rb").read(1),
+    "list": lambda path: len(os.listdir(path)),
+    "write": lambda path: open(path, "w").write("x"),
+    "signal": lambda pid: os.kill(int(pid), 0),
+    "child": lambda code: subprocess.run([sys.executable, "-c", code], check=True, capture_output=True),
+    "temp": lambda text: tempfile.TemporaryFile("w").write(text),
+    "tls": lambda _: ssl.create_default_context(),
+    "variable": lambda name: os.environ[name],
+}
+
+
+def tried(deed, target):
+    try:
+        DEEDS[deed](target)
+        return "done"
+    except OSError:
+        return "refused"
+    except KeyError:
+        return "absent"
+
+
+def play(request, run, context):
+    seen = [tried(deed, target) for deed, target in json.loads(context["input"]["text"])]
+    message = {"role": "assistant", "content": json.dumps(seen)}
+    send(method="run.result", params={"run_id": run, "type": "run.completed", "data": {"message": message}})
+    send(id=request, result={})
+
+
+serve("spy", play)

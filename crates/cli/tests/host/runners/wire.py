@@ -1,0 +1,43 @@
+"""The native wire for test runners: standard library only, one thread per run, a log of what the host said."""
+import json, os, sys, threading
+
+lock, cancelled = threading.Lock(), {}
+
+
+def write(data):
+    with lock:
+        while data:
+            data = data[os.write(1, data):]
+
+
+def send(**message):
+    write((json.dumps({"jsonrpc": "2.0", **message}) + "\n").encode())
+
+
+def note(text):
+    with open("wire.log", "a") as log:
+        log.write(text + "\n")
+
+
+def serve(name, play):
+    """Calls `play(request, run_id, context)` for every run, each in a thread of its own."""
+    note("start")
+    plugin = {"author": "test", "name": name, "version": "1"}
+    manifest = {"id": f"plugin:test/{name}/main", "name": "main", "label": {"en_US": name}, "permissions": {"storage": ["plugin"]}}
+    for line in sys.stdin:
+        message = json.loads(line)
+        request, method, params = message.get("id"), message.get("method"), message.get("params")
+        if method == "initialize":
+            send(id=request, result={"protocol_version": "1", "plugin": plugin})
+        elif method == "list_agent_runners":
+            send(id=request, result={"runners": [manifest]})
+        elif method == "run_agent":
+            run = params["context"]["run_id"]
+            note("run " + run)
+            cancelled[run] = threading.Event()
+            threading.Thread(target=play, args=(request, run, params["context"]), daemon=True).start()
+        elif method == "run.cancel":
+            note("cancel " + params["run_id"])
+            cancelled[params["run_id"]].set()
+        elif request is not None:
+            send(id=request, result={})
