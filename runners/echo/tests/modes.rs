@@ -228,6 +228,28 @@ fn slow_and_hang_honour_a_cancellation_and_stubborn_does_not() {
 }
 
 #[test]
+fn the_mode_calls_asks_for_state_one_by_one_then_at_once_and_tells_how_long_it_took() {
+    let mut echo = Echo::start();
+    echo.send(run_agent("r1", "", json!({ "mode": "calls", "n": 6, "at_once": 3 })));
+    let mut params = Vec::new();
+    let message = loop {
+        let message: Value = serde_json::from_slice(&echo.line().unwrap()).unwrap();
+        if message["method"] != "state.get" {
+            break message;
+        }
+        let result = json!({ "value": null, "version": 0 });
+        echo.send(json!({ "jsonrpc": "2.0", "id": message["id"], "result": result }));
+        params.push(message["params"].clone());
+    };
+    let asked = json!({ "run_id": "r1", "scope": "conversation", "key": "echo.last" });
+    assert_eq!(params, vec![asked; 12]);
+    let text = message["params"]["data"]["message"]["content"].as_str().unwrap();
+    let told: Value = serde_json::from_str(text).unwrap();
+    assert_eq!((&told["calls"], &told["at_once"]), (&json!(6), &json!(3)));
+    assert!(told["p50_us"].as_f64() > Some(0.0) && told["per_s"].as_f64() > Some(0.0), "{told}");
+}
+
+#[test]
 fn the_form_of_the_config_is_labelled_in_two_languages() {
     let mut echo = Echo::start();
     echo.send(r#"{"jsonrpc":"2.0","id":1,"method":"list_agent_runners","params":{}}"#);
