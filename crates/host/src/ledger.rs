@@ -38,6 +38,7 @@ pub(crate) struct Ledger {
     diagnostics_count: usize,
     /// Text of deltas that no `message.completed` has taken in yet.
     unfinished: String,
+    saw_message: bool,
     terminal: Option<Terminal>,
 }
 
@@ -109,6 +110,7 @@ impl Ledger {
             diagnostics: Vec::new(),
             diagnostics_count: 0,
             unfinished: String::new(),
+            saw_message: false,
             terminal: None,
         }
     }
@@ -189,6 +191,7 @@ impl Ledger {
         }
         if let Payload::MessageCompleted(_) = &payload {
             self.unfinished.clear();
+            self.saw_message = true;
         }
         self.changes.apply(payload, &record, &self.identity);
         self.pending.push(&record);
@@ -345,7 +348,7 @@ impl Ledger {
     fn finish_messages(&mut self, message: Option<Message>, sequence: i64) {
         let unfinished = std::mem::take(&mut self.unfinished);
         let message = match message {
-            Some(message) if !self.changes.saw_message() => message,
+            Some(message) if !self.saw_message => message,
             _ if !unfinished.is_empty() => Message::assistant(unfinished),
             _ => return,
         };
@@ -383,3 +386,6 @@ fn complete_failure(data: &RawValue, error: &RunError) -> Box<RawValue> {
     object.entry("retryable").or_insert_with(|| error.retryable.into());
     to_raw_value(&object).unwrap_or_else(|_| data.to_owned())
 }
+
+#[cfg(test)]
+mod tests;

@@ -19,14 +19,9 @@ pub(crate) struct Changes {
     pub(crate) log: Vec<HostEvent>,
     /// Something was done that a second attempt would do twice.
     pub(crate) effects: bool,
-    saw_message: bool,
 }
 
 impl Changes {
-    pub(super) fn saw_message(&self) -> bool {
-        self.saw_message
-    }
-
     pub(super) fn apply(&mut self, payload: Payload, record: &ResultRecord, identity: &Identity) {
         match payload {
             Payload::MessageCompleted(completed) => {
@@ -61,7 +56,6 @@ impl Changes {
 
     /// A complete message: into the transcript, and on its way to the surface.
     pub(super) fn message(&mut self, message: &Message, sequence: i64, identity: &Identity) {
-        self.saw_message = true;
         self.effects = true;
         let text = message.content.text();
         let media: Vec<_> = message.media().collect();
