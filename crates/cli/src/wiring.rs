@@ -188,6 +188,7 @@ pub(crate) fn access(config: &Config, admin_token: &str) -> Access {
 pub(crate) fn server(config: &Config) -> ServerOptions {
     ServerOptions {
         event_bytes_max: size(config.limits.event_bytes),
+        frame_bytes_max: size(config.limits.line_bytes),
         request_timeout: Duration::from_secs(config.limits.request_timeout_s),
         connections_max: size(config.limits.connections_open),
         allowed_hosts: config.server.allowed_hosts.clone(),

@@ -1,4 +1,6 @@
 //! Answers: success as JSON, everything else as one shape. The one place where errors get a status.
+//!
+//! Invariant: what a caller reads is bounded and says nothing of the inside; that stands in the log.
 
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
@@ -8,6 +10,9 @@ use greenroom_protocol::{AgentAPIError, ErrorCode};
 use greenroom_store::StoreError;
 use serde::Serialize;
 use serde_json::json;
+
+/// Longest message of a refusal, in characters; it may repeat what the caller sent.
+const MESSAGE_CHARS_MAX: usize = 500;
 
 /// A refusal on its way out.
 #[derive(Debug)]
@@ -21,6 +26,11 @@ pub(crate) type Answer = Result<Response, Problem>;
 
 impl Problem {
     pub(crate) fn new(status: StatusCode, code: ErrorCode, message: impl Into<String>) -> Self {
+        let mut message = message.into();
+        if let Some((end, _)) = message.char_indices().nth(MESSAGE_CHARS_MAX) {
+            message.truncate(end);
+            message.push('…');
+        }
         Self { status, error: AgentAPIError::new(code, message), retry_after_s: None }
     }
 
@@ -50,9 +60,14 @@ impl Problem {
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, ErrorCode::PayloadTooLarge, message)
     }
 
-    fn unavailable(message: String) -> Self {
-        let mut problem =
-            Self::new(StatusCode::SERVICE_UNAVAILABLE, ErrorCode::RuntimeError, message);
+    pub(crate) fn internal() -> Self {
+        let message = "the request could not be carried out";
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, ErrorCode::RuntimeError, message)
+    }
+
+    pub(crate) fn unavailable(message: &str) -> Self {
+        let status = StatusCode::SERVICE_UNAVAILABLE;
+        let mut problem = Self::new(status, ErrorCode::RuntimeError, message);
         problem.error.retryable = true;
         problem.retry_after_s = Some(1);
         problem
@@ -61,16 +76,13 @@ impl Problem {
 
 impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Self {
+        tracing::error!(%error, "the store failed a request");
         match error {
-            StoreError::Full | StoreError::Unavailable(_) | StoreError::Lost(_) => {
-                tracing::error!(%error, "the store failed a request");
-                Self::unavailable(error.to_string())
+            StoreError::Full => Self::unavailable("there is no space left to store anything"),
+            StoreError::Unavailable(_) | StoreError::Lost(_) => {
+                Self::unavailable("the store is not available")
             }
-            StoreError::Refused(_) | StoreError::NewerSchema { .. } => {
-                tracing::error!(%error, "the store refused a request");
-                let message = "the request could not be carried out";
-                Self::new(StatusCode::INTERNAL_SERVER_ERROR, ErrorCode::RuntimeError, message)
-            }
+            StoreError::Refused(_) | StoreError::NewerSchema { .. } => Self::internal(),
         }
     }
 }
@@ -93,7 +105,7 @@ impl From<Refusal> for Problem {
                 problem.retry_after_s = Some(1);
                 problem
             }
-            Refusal::Stopping => Self::unavailable(message),
+            Refusal::Stopping => Self::unavailable(&message),
             Refusal::Store(error) => error.into(),
         }
     }

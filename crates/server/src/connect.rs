@@ -1,4 +1,6 @@
 //! `/v1/runners/connect`: runners on other machines, over WebSocket, with a token of their own.
+//!
+//! Invariant: which runner connects is said by its token, never by what it sends.
 
 use crate::access::bearer;
 use crate::answer::Problem;
@@ -11,9 +13,6 @@ use bytes::Bytes;
 use futures_util::{Sink, SinkExt, Stream, StreamExt, future};
 use greenroom_protocol::ErrorCode;
 
-/// Largest frame a remote runner may send.
-const FRAME_BYTES_MAX: usize = 8 * 1024 * 1024;
-
 pub(crate) async fn connect(State(app): State<App>, request: Request) -> Result<Response, Problem> {
     let (mut parts, _) = request.into_parts();
     let token = bearer(&parts).ok_or_else(Problem::unauthenticated)?;
@@ -22,7 +21,8 @@ pub(crate) async fn connect(State(app): State<App>, request: Request) -> Result<
         let message = "runners connect by WebSocket";
         Problem::new(StatusCode::UPGRADE_REQUIRED, ErrorCode::InvalidArgument, message)
     })?;
-    let upgrade = upgrade.max_message_size(FRAME_BYTES_MAX).max_frame_size(FRAME_BYTES_MAX);
+    let bytes_max = app.options.frame_bytes_max;
+    let upgrade = upgrade.max_message_size(bytes_max).max_frame_size(bytes_max);
     let runtime = app.host.runtime().clone();
     Ok(upgrade
         .on_upgrade(move |socket| async move {

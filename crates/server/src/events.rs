@@ -1,5 +1,8 @@
 //! `POST /v1/events`: the way in.
+//!
+//! Invariant: a body is read within its size and its time, and not at all before its sender is known.
 
+use crate::accept::wants_stream;
 use crate::access::Caller;
 use crate::answer::{Answer, Problem};
 use crate::query::Params;
@@ -8,13 +11,17 @@ use crate::stream;
 use axum::Json;
 use axum::body::Body;
 use axum::extract::{Request, State};
-use axum::http::header::{ACCEPT, CONTENT_TYPE};
+use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::IntoResponse;
 use bytes::Bytes;
 use futures_util::StreamExt;
 use greenroom_host::ids::DEFAULT_WORKSPACE;
 use greenroom_protocol::{ErrorCode, NewEvent};
+
+/// How much of a body that is too large is read and dropped: a sender that is still writing when its
+/// connection closes does not get to read the answer.
+const DROPPED_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 pub(crate) async fn accept(
     State(app): State<App>,
@@ -37,11 +44,6 @@ pub(crate) async fn accept(
     Ok((status, Json(answer)).into_response())
 }
 
-pub(crate) fn wants_stream(headers: &HeaderMap) -> bool {
-    let accept = headers.get(ACCEPT).and_then(|value| value.to_str().ok());
-    accept.is_some_and(|accept| accept.contains("text/event-stream"))
-}
-
 fn check_type(headers: &HeaderMap) -> Result<(), Problem> {
     let Some(given) = headers.get(CONTENT_TYPE) else { return Ok(()) };
     let given = given.to_str().unwrap_or_default().split(';').next().unwrap_or_default();
@@ -56,16 +58,23 @@ fn check_type(headers: &HeaderMap) -> Result<(), Problem> {
 async fn read_body(app: &App, body: Body) -> Result<Bytes, Problem> {
     let bytes_max = app.options.event_bytes_max;
     let read = async {
-        let mut collected = Vec::new();
         let mut parts = body.into_data_stream();
+        let (mut collected, mut dropped) = (Vec::new(), 0);
         while let Some(part) = parts.next().await {
             let part = part.map_err(|_| Problem::invalid("the body ended too early"))?;
-            if collected.len() + part.len() > bytes_max {
-                return Err(Problem::too_large(bytes_max));
+            if dropped > 0 || collected.len() + part.len() > bytes_max {
+                dropped += part.len();
+            } else {
+                collected.extend_from_slice(&part);
             }
-            collected.extend_from_slice(&part);
+            if dropped > DROPPED_BYTES_MAX {
+                break;
+            }
         }
-        Ok(Bytes::from(collected))
+        match dropped {
+            0 => Ok(Bytes::from(collected)),
+            _ => Err(Problem::too_large(bytes_max)),
+        }
     };
     tokio::time::timeout(app.options.request_timeout, read).await.unwrap_or_else(|_| {
         let message = "the body did not arrive in time";

@@ -2,9 +2,10 @@
 
 use crate::access::Caller;
 use crate::answer::{Answer, Problem, ok};
+use crate::id::Id;
 use crate::query::Params;
 use crate::router::App;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use greenroom_host::HistoryQuery;
 use greenroom_protocol::ErrorCode;
@@ -25,7 +26,7 @@ pub(crate) async fn history(
     State(app): State<App>,
     caller: Caller,
     params: Params,
-    Path(conversation): Path<String>,
+    Id(conversation): Id,
 ) -> Answer {
     caller.reader()?;
     let params = params.only(&["workspace_id", "cursor", "limit", "direction"])?;
@@ -56,7 +57,7 @@ pub(crate) async fn event(
     State(app): State<App>,
     caller: Caller,
     params: Params,
-    Path(event_id): Path<String>,
+    Id(event_id): Id,
 ) -> Answer {
     caller.reader()?;
     let params = params.only(&["workspace_id", "source"])?;

@@ -1,15 +1,17 @@
-//! Before and after every request: where it claims to come from, its id, its log line.
+//! Before and after every request: where it comes from, its id, its log line.
 //!
-//! Invariant: a page of another site cannot reach the host through a visitor's browser: `Host` must be a
-//! known name and `Origin`, where there is one, the host's own.
+//! Invariant: every request is answered once and logged once, a handler that panics included. Neither
+//! tokens nor query values reach the log.
 
 use crate::answer::Problem;
+use crate::origin::{self, From};
 use crate::router::App;
 use axum::extract::{Request, State};
-use axum::http::header::{HOST, ORIGIN};
-use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use futures_util::FutureExt;
+use std::panic::AssertUnwindSafe;
 use std::time::Instant;
 use tracing::Instrument;
 
@@ -22,16 +24,41 @@ pub(crate) async fn guard(State(app): State<App>, mut request: Request, next: Ne
     let path = request.uri().path().to_owned();
     let span = tracing::info_span!("request", id = id.to_str().unwrap_or_default());
     let started = Instant::now();
-    let mut response = match check_origin(&app, &request) {
-        Ok(()) => next.run(request).instrument(span.clone()).await,
-        Err(problem) => problem.into_response(),
-    };
+    let mut response = let_in(&app, request, next).instrument(span.clone()).await;
     response.headers_mut().insert(REQUEST_ID, id);
     response.headers_mut().insert("x-content-type-options", HeaderValue::from_static("nosniff"));
     let status = response.status().as_u16();
     let took_us = started.elapsed().as_micros();
     span.in_scope(|| tracing::debug!(%method, path, status, took_us, "answered"));
     response
+}
+
+async fn let_in(app: &App, request: Request, next: Next) -> Response {
+    let from = match origin::check(&app.options, request.uri(), request.headers()) {
+        Ok(from) => from,
+        Err(problem) => return problem.into_response(),
+    };
+    let From::Allowed(page) = from else { return answer(request, next).await };
+    let mut response = if origin::is_preflight(request.method(), request.headers()) {
+        let mut response = StatusCode::NO_CONTENT.into_response();
+        origin::allow_requests(response.headers_mut());
+        response
+    } else {
+        answer(request, next).await
+    };
+    origin::allow(page, response.headers_mut());
+    response
+}
+
+/// A panic is a mistake of ours; it ends this request and nothing else.
+async fn answer(request: Request, next: Next) -> Response {
+    match AssertUnwindSafe(next.run(request)).catch_unwind().await {
+        Ok(response) => response,
+        Err(_) => {
+            tracing::error!("a request made the server panic");
+            Problem::internal().into_response()
+        }
+    }
 }
 
 /// The caller's own id if it is a sane one, else a new one.
@@ -43,37 +70,4 @@ fn request_id(headers: &HeaderMap) -> HeaderValue {
         let id = uuid::Uuid::now_v7().simple().to_string();
         HeaderValue::from_str(&id).unwrap_or_else(|_| HeaderValue::from_static("none"))
     })
-}
-
-fn check_origin(app: &App, request: &Request) -> Result<(), Problem> {
-    let host = request.headers().get(HOST).and_then(|value| value.to_str().ok());
-    let host = host.or_else(|| request.uri().authority().map(|authority| authority.as_str()));
-    let host = host.unwrap_or_default();
-    let name = host_name(host);
-    let known = is_loopback(name)
-        || name.parse::<std::net::IpAddr>().is_ok()
-        || app.options.allowed_hosts.iter().any(|allowed| allowed.eq_ignore_ascii_case(name));
-    if !known {
-        let hint = "add it to `server.allowed_hosts`";
-        return Err(Problem::forbidden(format!("`Host` is not a name of this host; {hint}")));
-    }
-    let Some(origin) = request.headers().get(ORIGIN) else { return Ok(()) };
-    let origin = origin.to_str().unwrap_or_default();
-    let own = origin.split_once("://").is_some_and(|(_, authority)| authority == host);
-    if own || app.options.allowed_origins.iter().any(|allowed| allowed == origin) {
-        return Ok(());
-    }
-    Err(Problem::forbidden("`Origin` is another site; add it to `server.allowed_origins`"))
-}
-
-/// The name without its port; brackets of IPv6 addresses taken off.
-fn host_name(host: &str) -> &str {
-    if let Some(rest) = host.strip_prefix('[') {
-        return rest.split(']').next().unwrap_or_default();
-    }
-    host.rsplit_once(':').map_or(host, |(name, _)| name)
-}
-
-fn is_loopback(name: &str) -> bool {
-    name.eq_ignore_ascii_case("localhost")
 }

@@ -3,14 +3,17 @@
 //! Invariant: every answer that is not a success has the same shape, `{"error": {code, message, retryable,
 //! details}}`; nothing from outside can panic or hold the host.
 
+mod accept;
 mod access;
 mod answer;
 mod connect;
 mod events;
 mod facts;
 mod guard;
+mod id;
 mod listen;
 mod openapi;
+mod origin;
 mod query;
 mod router;
 mod runs;

@@ -1,16 +1,19 @@
 //! Query parameters: read by name, unknown ones refused, values checked.
+//!
+//! Invariant: no value that gets past here is endless or has control characters, and none was given twice.
 
 use crate::answer::Problem;
 use crate::router::App;
-use axum::extract::FromRequestParts;
+use axum::extract::{FromRequestParts, Query};
+use axum::http::Uri;
 use axum::http::request::Parts;
 use greenroom_host::ids::DEFAULT_WORKSPACE;
 use std::collections::BTreeMap;
 
 /// Items of a page when the caller names no number.
-const LIMIT_DEFAULT: usize = 50;
+pub(crate) const LIMIT_DEFAULT: usize = 50;
 /// Longest value of a parameter.
-const VALUE_BYTES_MAX: usize = 1024;
+pub(crate) const VALUE_BYTES_MAX: usize = 1024;
 
 #[derive(Debug)]
 pub(crate) struct Params {
@@ -19,6 +22,23 @@ pub(crate) struct Params {
 }
 
 impl Params {
+    fn parse(uri: &Uri, page_size_max: usize) -> Result<Self, Problem> {
+        let query: Result<Query<Vec<(String, String)>>, _> = Query::try_from_uri(uri);
+        let pairs = query.map_err(|_| Problem::invalid("the query does not parse"))?.0;
+        let mut values = BTreeMap::new();
+        for (name, value) in pairs {
+            if value.len() > VALUE_BYTES_MAX || value.contains(char::is_control) {
+                return Err(Problem::invalid(
+                    "a query parameter is too long or has control characters",
+                ));
+            }
+            if values.insert(name, value).is_some() {
+                return Err(Problem::invalid("a query parameter is given twice"));
+            }
+        }
+        Ok(Params { values, page_size_max })
+    }
+
     pub(crate) fn text(&self, name: &str) -> Option<&str> {
         self.values.get(name).map(String::as_str)
     }
@@ -35,56 +55,102 @@ impl Params {
         let Some(text) = self.text("limit") else {
             return Ok(LIMIT_DEFAULT.min(self.page_size_max));
         };
-        match text.parse() {
-            Ok(limit @ 1..) if limit <= self.page_size_max => Ok(limit),
-            _ => Err(Problem::invalid(format!(
-                "`limit` must be a number from 1 to {}",
-                self.page_size_max
-            ))),
-        }
+        let limit = number(text).and_then(|limit| usize::try_from(limit).ok());
+        limit.filter(|limit| (1..=self.page_size_max).contains(limit)).ok_or_else(|| {
+            Problem::invalid(format!("`limit` must be a number from 1 to {}", self.page_size_max))
+        })
     }
 
     /// A number from 0 on.
     pub(crate) fn number(&self, name: &str) -> Result<Option<i64>, Problem> {
         let Some(text) = self.text(name) else { return Ok(None) };
-        match text.parse() {
-            Ok(number @ 0..) => Ok(Some(number)),
-            _ => Err(Problem::invalid(format!("`{name}` must be a number from 0 on"))),
+        match number(text) {
+            Some(number) => Ok(Some(number)),
+            None => Err(Problem::invalid(format!("`{name}` must be a number from 0 on"))),
         }
     }
 
     /// Refuses parameters that the endpoint does not know.
     pub(crate) fn only(self, known: &[&str]) -> Result<Self, Problem> {
-        match self.values.keys().find(|name| !known.contains(&name.as_str())) {
-            Some(name) => Err(Problem::invalid(format!(
-                "there is no parameter `{}` here, only {}",
-                name.escape_debug().take(64).collect::<String>(),
-                known.join(", ")
-            ))),
-            None => Ok(self),
-        }
+        let Some(name) = self.values.keys().find(|name| !known.contains(&name.as_str())) else {
+            return Ok(self);
+        };
+        let name: String = name.escape_debug().take(64).collect();
+        Err(Problem::invalid(match known {
+            [] => format!("there is no parameter `{name}` here, nor any other"),
+            _ => format!("there is no parameter `{name}` here, only {}", known.join(", ")),
+        }))
     }
+}
+
+/// Digits alone: no sign, no blanks.
+pub(crate) fn number(text: &str) -> Option<i64> {
+    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    digits.then(|| text.parse().ok()).flatten()
 }
 
 impl FromRequestParts<App> for Params {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
-        let query: Result<axum::extract::Query<Vec<(String, String)>>, _> =
-            axum::extract::Query::try_from_uri(&parts.uri);
-        let pairs = query.map_err(|_| Problem::invalid("the query does not parse"))?.0;
-        let mut values = BTreeMap::new();
-        for (name, value) in pairs {
-            if value.len() > VALUE_BYTES_MAX || value.contains(char::is_control) {
-                return Err(Problem::invalid(
-                    "a query parameter is too long or has control characters",
-                ));
-            }
-            if values.insert(name, value).is_some() {
-                return Err(Problem::invalid("a query parameter is given twice"));
+        Self::parse(&parts.uri, app.host.settings().limits.page_size)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn params(query: &str) -> Result<Params, Problem> {
+        Params::parse(&format!("/x?{query}").parse().unwrap(), 200)
+    }
+
+    #[test]
+    fn numbers_are_digits_alone() {
+        for text in ["", "+1", "-1", "1.0", "1e3", "0x1", " 1", "٣", "9223372036854775808"] {
+            assert_eq!(number(text), None, "{text}");
+        }
+        assert_eq!(number("9223372036854775807"), Some(i64::MAX));
+    }
+
+    #[test]
+    fn a_limit_is_within_its_bounds() {
+        assert_eq!(params("").unwrap().limit().unwrap(), LIMIT_DEFAULT);
+        assert_eq!(params("limit=200").unwrap().limit().unwrap(), 200);
+        for query in ["limit=0", "limit=201", "limit=", "limit=x", "limit=99999999999999999999"] {
+            assert!(params(query).unwrap().limit().is_err(), "{query}");
+        }
+    }
+
+    #[test]
+    fn what_no_endpoint_could_mean_is_refused() {
+        assert!(params("a=1&a=2").is_err());
+        assert!(params("a=%00").is_err());
+        assert!(params(&format!("a={}", "x".repeat(VALUE_BYTES_MAX + 1))).is_err());
+        assert!(params("b=1").unwrap().only(&["a"]).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn any_query_is_read_or_refused(query in "[!-~&&[^#]]{0,80}") {
+            let Ok(uri) = format!("/x?{query}").parse::<Uri>() else { return Ok(()) };
+            if let Ok(params) = Params::parse(&uri, 200) {
+                for value in params.values.values() {
+                    prop_assert!(value.len() <= VALUE_BYTES_MAX);
+                    prop_assert!(!value.contains(char::is_control));
+                }
+                let _ = params.limit();
+                let _ = params.number("after");
+                let _ = params.only(&["limit"]);
             }
         }
-        let page_size_max = app.host.settings().limits.page_size;
-        Ok(Params { values, page_size_max })
+
+        #[test]
+        fn a_value_comes_out_as_it_went_in(value in "[^\\p{Cc}]{0,100}") {
+            let encoded: String = value.bytes().map(|byte| format!("%{byte:02x}")).collect();
+            let params = params(&format!("a={encoded}")).unwrap();
+            prop_assert_eq!(params.text("a"), Some(&*value));
+        }
     }
 }

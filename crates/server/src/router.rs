@@ -1,13 +1,17 @@
 //! The table of routes, and what all of them share.
+//!
+//! Invariant: every route is in the OpenAPI document (a test compares the two).
 
 use crate::access::Access;
 use crate::answer::Problem;
 use crate::{connect, events, facts, guard, openapi, runs, system};
 use arc_swap::ArcSwap;
 use axum::Router;
+use axum::handler::Handler;
 use axum::http::StatusCode;
 use axum::middleware::from_fn_with_state;
-use axum::routing::{get, post};
+use axum::routing::{MethodRouter, get, post};
+use bytes::Bytes;
 use greenroom_host::Host;
 use greenroom_protocol::ErrorCode;
 use std::sync::Arc;
@@ -17,6 +21,8 @@ use tokio_util::sync::CancellationToken;
 #[derive(Debug, Clone)]
 pub struct ServerOptions {
     pub event_bytes_max: usize,
+    /// Largest frame of a runner that connects from elsewhere.
+    pub frame_bytes_max: usize,
     pub request_timeout: Duration,
     pub connections_max: usize,
     /// Values of `Host` that are accepted beside loopback names and addresses.
@@ -32,6 +38,8 @@ pub(crate) struct App {
     pub(crate) access: Arc<ArcSwap<Access>>,
     pub(crate) options: Arc<ServerOptions>,
     pub(crate) stop: CancellationToken,
+    /// The description of all this, built once.
+    pub(crate) openapi: Bytes,
 }
 
 /// The server, ready to listen.
@@ -48,7 +56,8 @@ impl Server {
         stop: CancellationToken,
     ) -> Self {
         let access = Arc::new(ArcSwap::from_pointee(access));
-        Self { app: App { host, access, options: Arc::new(options), stop } }
+        let openapi = openapi::build(host.settings().limits.page_size);
+        Self { app: App { host, access, options: Arc::new(options), stop, openapi } }
     }
 
     /// Puts other tokens in force at once.
@@ -65,22 +74,9 @@ impl Server {
     }
 
     pub(crate) fn router(&self) -> Router {
-        Router::new()
-            .route("/healthz", get(system::healthz))
-            .route("/readyz", get(system::readyz))
-            .route("/metrics", get(system::metrics))
-            .route("/openapi.json", get(openapi::document))
-            .route("/v1/events", post(events::accept).get(facts::events))
-            .route("/v1/events/{id}", get(facts::event))
-            .route("/v1/runs", get(runs::list))
-            .route("/v1/runs/{id}", get(runs::show))
-            .route("/v1/runs/{id}/cancel", post(runs::cancel))
-            .route("/v1/runs/{id}/results", get(runs::results))
-            .route("/v1/conversations", get(facts::conversations))
-            .route("/v1/conversations/{id}/history", get(facts::history))
-            .route("/v1/runners", get(system::runners))
-            .route("/v1/runners/connect", get(connect::connect))
-            .route("/v1/agents", get(system::agents))
+        let routes = routes().into_iter();
+        routes
+            .fold(Router::new(), |router, route| router.route(route.path, route.handler))
             .fallback(|| async { Problem::not_found("address") })
             .method_not_allowed_fallback(|| async {
                 let message = "this address does not take that method";
@@ -89,4 +85,43 @@ impl Server {
             .layer(from_fn_with_state(self.app.clone(), guard::guard))
             .with_state(self.app.clone())
     }
+}
+
+pub(crate) struct Route {
+    #[cfg_attr(not(test), expect(dead_code, reason = "read when compared with the document"))]
+    pub(crate) method: &'static str,
+    pub(crate) path: &'static str,
+    handler: MethodRouter<App>,
+}
+
+impl Route {
+    fn get<T: 'static>(path: &'static str, handler: impl Handler<T, App>) -> Self {
+        Self { method: "get", path, handler: get(handler) }
+    }
+
+    fn post<T: 'static>(path: &'static str, handler: impl Handler<T, App>) -> Self {
+        Self { method: "post", path, handler: post(handler) }
+    }
+}
+
+/// Everything that is served.
+pub(crate) fn routes() -> Vec<Route> {
+    vec![
+        Route::get("/healthz", system::healthz),
+        Route::get("/readyz", system::readyz),
+        Route::get("/metrics", system::metrics),
+        Route::get("/openapi.json", openapi::document),
+        Route::post("/v1/events", events::accept),
+        Route::get("/v1/events", facts::events),
+        Route::get("/v1/events/{id}", facts::event),
+        Route::get("/v1/runs", runs::list),
+        Route::get("/v1/runs/{id}", runs::show),
+        Route::post("/v1/runs/{id}/cancel", runs::cancel),
+        Route::get("/v1/runs/{id}/results", runs::results),
+        Route::get("/v1/conversations", facts::conversations),
+        Route::get("/v1/conversations/{id}/history", facts::history),
+        Route::get("/v1/runners", system::runners),
+        Route::get("/v1/runners/connect", connect::connect),
+        Route::get("/v1/agents", system::agents),
+    ]
 }

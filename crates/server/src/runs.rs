@@ -1,12 +1,13 @@
 //! Runs: look at them, follow them, end them.
 
+use crate::accept::wants_stream;
 use crate::access::Caller;
 use crate::answer::{Answer, Problem, ok};
-use crate::events::wants_stream;
-use crate::query::Params;
+use crate::id::Id;
+use crate::query::{Params, number};
 use crate::router::App;
 use crate::stream;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::HeaderMap;
 use greenroom_protocol::{RunStatus, RunView};
 use greenroom_store::reads::runs::RunFilter;
@@ -31,7 +32,7 @@ pub(crate) async fn show(
     State(app): State<App>,
     caller: Caller,
     params: Params,
-    Path(run_id): Path<String>,
+    Id(run_id): Id,
 ) -> Answer {
     let params = params.only(&["workspace_id"])?;
     ok(load(&app, &caller, params.workspace(), &run_id).await?)
@@ -41,7 +42,7 @@ pub(crate) async fn cancel(
     State(app): State<App>,
     caller: Caller,
     params: Params,
-    Path(run_id): Path<String>,
+    Id(run_id): Id,
 ) -> Answer {
     let params = params.only(&["workspace_id"])?;
     caller.may_cancel()?;
@@ -55,7 +56,7 @@ pub(crate) async fn results(
     State(app): State<App>,
     caller: Caller,
     params: Params,
-    Path(run_id): Path<String>,
+    Id(run_id): Id,
     headers: HeaderMap,
 ) -> Answer {
     let params = params.only(&["workspace_id", "after", "limit"])?;
@@ -85,8 +86,8 @@ async fn load(
 
 fn last_event_id(headers: &HeaderMap) -> Result<Option<i64>, Problem> {
     let Some(value) = headers.get("last-event-id") else { return Ok(None) };
-    match value.to_str().ok().and_then(|text| text.trim().parse().ok()) {
-        Some(number @ 0..) => Ok(Some(number)),
-        _ => Err(Problem::invalid("`Last-Event-ID` must be the number of a result")),
+    match value.to_str().ok().and_then(|text| number(text.trim())) {
+        Some(number) => Ok(Some(number)),
+        None => Err(Problem::invalid("`Last-Event-ID` must be the number of a result")),
     }
 }

@@ -5,11 +5,11 @@ use crate::answer::{Answer, Problem, ok};
 use crate::query::Params;
 use crate::router::App;
 use axum::extract::State;
+use axum::http::HeaderValue;
 use axum::http::header::CONTENT_TYPE;
-use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use greenroom_host::metrics::Metrics;
-use greenroom_protocol::{ErrorCode, RunStatus};
+use greenroom_protocol::RunStatus;
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,12 +22,7 @@ pub(crate) async fn healthz() -> Answer {
 /// The host takes events and its store answers.
 pub(crate) async fn readyz(State(app): State<App>) -> Answer {
     if app.stop.is_cancelled() {
-        let message = "the host is stopping";
-        return Err(Problem::new(
-            StatusCode::SERVICE_UNAVAILABLE,
-            ErrorCode::RuntimeError,
-            message,
-        ));
+        return Err(Problem::unavailable("the host is stopping"));
     }
     app.host.store().read(|tx| tx.query("SELECT 1", &[]).map(drop)).await?;
     ok(json!({"status": "ready"}))

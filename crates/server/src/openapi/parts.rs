@@ -1,0 +1,124 @@
+//! What operations share: parameters, headers, refusals, pages.
+//!
+//! Invariant: a parameter or a refusal is described once and referred to by name.
+
+use crate::query::{LIMIT_DEFAULT, VALUE_BYTES_MAX};
+use greenroom_protocol::event::EVENT_ID_BYTES_MAX;
+use serde_json::{Map, Value, json};
+
+/// Text without control characters.
+pub(super) const PLAIN: &str = r"^[^\u0000-\u001f\u007f-\u009f]*$";
+
+pub(super) fn by_ref(kind: &str, name: &str) -> Value {
+    json!({"$ref": format!("#/components/{kind}/{name}")})
+}
+
+pub(super) fn parameter(name: &str) -> Value {
+    by_ref("parameters", name)
+}
+
+pub(super) fn parameters(page_size_max: usize) -> Value {
+    let text = || json!({"type": "string", "maxLength": VALUE_BYTES_MAX, "pattern": PLAIN});
+    let number = || json!({"type": "integer", "minimum": 0, "maximum": i64::MAX});
+    let statuses = ["queued", "running", "completed", "failed", "cancelled", "timeout"];
+    let limit = json!({"type": "integer", "minimum": 1, "maximum": page_size_max,
+        "default": LIMIT_DEFAULT.min(page_size_max)});
+    json!({
+        "workspace_id": query("workspace_id", "Default: `default`.", text()),
+        "conversation_id": query("conversation_id", "Of this conversation only.", text()),
+        "agent": query("agent", "Of this agent only.", text()),
+        "status": query("status", "In this status only.", json!({"enum": statuses})),
+        "source": query("source", "From this source only.", text()),
+        "cursor": query("cursor", "`next_cursor` of the page before, of the same list.", text()),
+        "limit": query("limit", "Most items of the page.", limit),
+        "after": query("after", "Results behind this number only.", number()),
+        "direction": query("direction", "From which end.",
+            json!({"enum": ["backward", "forward"], "default": "backward"})),
+        "last_event_id": {"name": "Last-Event-ID", "in": "header", "schema": number(),
+            "description": "For streams: the number of the last result seen; stands over `after`."},
+        "run_id_in_path": in_path("The id of a run."),
+        "event_id_in_path": in_path("The id of an event."),
+        "conversation_id_in_path": in_path("The id of a conversation."),
+    })
+}
+
+fn query(name: &str, about: &str, schema: Value) -> Value {
+    json!({"name": name, "in": "query", "description": about, "schema": schema})
+}
+
+fn in_path(about: &str) -> Value {
+    json!({"name": "id", "in": "path", "required": true, "description": about,
+        "schema": {"type": "string", "minLength": 1, "maxLength": EVENT_ID_BYTES_MAX,
+            "pattern": PLAIN}})
+}
+
+pub(super) fn headers() -> Value {
+    json!({
+        "X-Request-Id": {"description": "The caller's own id if it sent a sane one, else a new one.",
+            "required": true, "schema": {"type": "string"}},
+        "Retry-After": {"description": "Seconds after which a second try makes sense.",
+            "required": true, "schema": {"type": "integer", "minimum": 0}},
+        "WWW-Authenticate": {"required": true, "schema": {"const": "Bearer"}},
+    })
+}
+
+/// Every status that is not a success, and when it is given.
+const PROBLEMS: [(&str, &str); 13] = [
+    ("400", "`invalid_argument`: the request is not as described here."),
+    ("401", "`unauthorized`: no token, or one that is not known."),
+    (
+        "403",
+        "`unauthorized`: the token's role, the name in `Host` or the page in `Origin` is not let in.",
+    ),
+    ("404", "`not_found`: there is no such thing, or not for this token."),
+    ("408", "`deadline_exceeded`: the body did not arrive in time."),
+    (
+        "409",
+        "`invalid_argument`: used before with another body; several agents or sources fit equally.",
+    ),
+    ("413", "`payload_too_large`: the body is larger than `limits.event_bytes`."),
+    ("415", "`invalid_argument`: the body is not JSON."),
+    ("426", "`invalid_argument`: this address speaks WebSocket."),
+    ("429", "`rate_limited`: too many runs are waiting; nothing was stored."),
+    ("500", "`runtime_error`: a mistake of the host's."),
+    ("503", "`runtime_error`: the host is stopping or cannot store anything now; try again."),
+    ("405", "`invalid_argument`: the address does not take that method."),
+];
+
+pub(super) fn problems() -> Value {
+    let problem = |(status, about): &(&str, &str)| {
+        let mut headers = json!({"X-Request-Id": by_ref("headers", "X-Request-Id")});
+        match *status {
+            "401" => headers["WWW-Authenticate"] = by_ref("headers", "WWW-Authenticate"),
+            "429" => headers["Retry-After"] = by_ref("headers", "Retry-After"),
+            _ => {}
+        }
+        let mut response = json_body(about, by_ref("schemas", "Problem"));
+        response["headers"] = headers;
+        (format!("problem_{status}"), response)
+    };
+    Value::Object(PROBLEMS.iter().map(problem).collect::<Map<String, Value>>())
+}
+
+pub(super) fn json_body(about: &str, schema: Value) -> Value {
+    json!({"description": about, "headers": {"X-Request-Id": by_ref("headers", "X-Request-Id")},
+        "content": {"application/json": {"schema": schema}}})
+}
+
+pub(super) fn event_stream(about: &str) -> Value {
+    json!({"schema": {"type": "string", "description": about}})
+}
+
+pub(super) fn page_of(item: &str) -> Value {
+    let schema = json!({
+        "type": "object",
+        "required": ["items", "next_cursor", "has_more"],
+        "properties": {
+            "items": {"type": "array", "items": by_ref("schemas", item)},
+            "next_cursor": {"type": ["string", "null"],
+                "description": "What to ask for the next page with; null at the end."},
+            "has_more": {"type": "boolean"},
+        },
+    });
+    json_body("A page.", schema)
+}

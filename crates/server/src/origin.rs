@@ -1,0 +1,199 @@
+//! Where a request claims to come from, and what pages of other sites may do.
+//!
+//! Invariant: a page of another site cannot reach the host through a visitor's browser. Every name that a
+//! request gives the host is an address, a loopback name or an allowed one (a name that an attacker points
+//! at this machine is none of them), and `Origin`, where there is one, is the host's own or an allowed one.
+
+use crate::answer::Problem;
+use crate::router::ServerOptions;
+use axum::http::header::{
+    ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
+    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_METHOD, HOST,
+    ORIGIN, VARY,
+};
+use axum::http::{HeaderMap, HeaderValue, Method, Uri};
+use std::net::IpAddr;
+
+/// Where a request comes from, once it has been let in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum From {
+    /// No browser, or a page of the host's own.
+    Here,
+    /// A page of another site that the configuration allows.
+    Allowed(HeaderValue),
+}
+
+pub(crate) fn check(
+    options: &ServerOptions,
+    uri: &Uri,
+    headers: &HeaderMap,
+) -> Result<From, Problem> {
+    let mut given = headers.get_all(HOST).iter().map(|value| value.to_str().unwrap_or_default());
+    let host = given.next().or_else(|| uri.authority().map(|authority| authority.as_str()));
+    let host = host.ok_or_else(|| Problem::invalid("`Host` is missing"))?;
+    let others = given.chain(uri.authority().map(|authority| authority.as_str()));
+    if others.into_iter().any(|other| !other.eq_ignore_ascii_case(host)) {
+        return Err(Problem::invalid("the request names several hosts"));
+    }
+    if !is_known(options, host) {
+        let hint = "add it to `server.allowed_hosts`";
+        return Err(Problem::forbidden(format!("`Host` is not a name of this host; {hint}")));
+    }
+    let Some(origin) = headers.get(ORIGIN) else { return Ok(From::Here) };
+    let text = origin.to_str().unwrap_or_default();
+    let authority = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://"));
+    if authority.is_some_and(|authority| authority.eq_ignore_ascii_case(host)) {
+        return Ok(From::Here);
+    }
+    if options.allowed_origins.iter().any(|allowed| allowed == text) {
+        return Ok(From::Allowed(origin.clone()));
+    }
+    Err(Problem::forbidden("`Origin` is another site; add it to `server.allowed_origins`"))
+}
+
+fn is_known(options: &ServerOptions, host: &str) -> bool {
+    let Some(name) = host_name(host) else { return false };
+    name.eq_ignore_ascii_case("localhost")
+        || name.parse::<IpAddr>().is_ok()
+        || options
+            .allowed_hosts
+            .iter()
+            .any(|allowed| allowed.eq_ignore_ascii_case(name) || allowed.eq_ignore_ascii_case(host))
+}
+
+/// The name without its port; brackets of IPv6 addresses taken off.
+fn host_name(host: &str) -> Option<&str> {
+    let (name, rest) = match host.strip_prefix('[') {
+        Some(rest) => rest.split_once(']')?,
+        None => host.split_at(host.find(':').unwrap_or(host.len())),
+    };
+    let port = match rest.strip_prefix(':') {
+        Some(port) => port,
+        None => return rest.is_empty().then_some(name),
+    };
+    port.bytes().all(|byte| byte.is_ascii_digit()).then_some(name)
+}
+
+/// Whether a browser asks what an allowed page may send, before it sends it.
+pub(crate) fn is_preflight(method: &Method, headers: &HeaderMap) -> bool {
+    method == Method::OPTIONS && headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD)
+}
+
+/// Lets an allowed page read the answer.
+pub(crate) fn allow(page: HeaderValue, headers: &mut HeaderMap) {
+    headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, page);
+    headers.append(VARY, HeaderValue::from_static("origin"));
+    let exposed = HeaderValue::from_static("x-request-id, retry-after");
+    headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, exposed);
+}
+
+/// What an allowed page may send.
+pub(crate) fn allow_requests(headers: &mut HeaderMap) {
+    let methods = HeaderValue::from_static("GET, POST");
+    headers.insert(ACCESS_CONTROL_ALLOW_METHODS, methods);
+    let sendable = "authorization, content-type, last-event-id, x-request-id";
+    headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static(sendable));
+    headers.insert(ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::time::Duration;
+
+    fn options() -> ServerOptions {
+        ServerOptions {
+            event_bytes_max: 1,
+            frame_bytes_max: 1,
+            request_timeout: Duration::ZERO,
+            connections_max: 1,
+            allowed_hosts: vec!["bots.example.com".to_owned()],
+            allowed_origins: vec!["https://chat.example.com".to_owned()],
+        }
+    }
+
+    fn checked(headers: &[(&'static str, &str)]) -> Result<From, Problem> {
+        let headers = headers.iter().map(|(name, value)| {
+            (name.parse::<axum::http::HeaderName>().unwrap(), HeaderValue::from_str(value).unwrap())
+        });
+        check(&options(), &Uri::from_static("/"), &headers.collect())
+    }
+
+    #[test]
+    fn the_hosts_own_names_are_let_in() {
+        for host in [
+            "localhost",
+            "LOCALHOST:8700",
+            "127.0.0.1:8700",
+            "[::1]:8700",
+            "[::1]",
+            "192.168.1.4:80",
+            "bots.example.com",
+            "Bots.Example.Com:443",
+        ] {
+            assert!(checked(&[("host", host)]).is_ok(), "{host}");
+        }
+    }
+
+    #[test]
+    fn other_names_are_not() {
+        for host in [
+            "",
+            ":8700",
+            "evil.example",
+            "evil.example:8700",
+            "localhost.evil.example",
+            "127.0.0.1.evil.example",
+            "localhost:80@evil.example",
+            "evil.example:127.0.0.1",
+            "[::1",
+            "[::1]evil.example",
+            "::1.evil.example",
+        ] {
+            assert!(checked(&[("host", host)]).is_err(), "{host}");
+        }
+        assert!(checked(&[]).is_err());
+        assert!(checked(&[("host", "localhost"), ("host", "evil.example")]).is_err());
+        let elsewhere = Uri::from_static("http://evil.example/v1/runs");
+        let headers = HeaderMap::from_iter([(HOST, HeaderValue::from_static("localhost"))]);
+        assert!(check(&options(), &elsewhere, &headers).is_err());
+    }
+
+    #[test]
+    fn pages_are_let_in_by_their_site() {
+        let from = |origin| checked(&[("host", "localhost:8700"), ("origin", origin)]);
+        assert_eq!(from("http://localhost:8700").unwrap(), From::Here);
+        let allowed = From::Allowed(HeaderValue::from_static("https://chat.example.com"));
+        assert_eq!(from("https://chat.example.com").unwrap(), allowed);
+        for origin in [
+            "null",
+            "",
+            "http://localhost:9999",
+            "http://evil.example",
+            "https://chat.example.com.evil.example",
+            "http://chat.example.com",
+            "http://localhost:8700.evil.example",
+            "file://localhost:8700",
+        ] {
+            assert!(from(origin).is_err(), "{origin}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_name_that_is_not_allowed_is_never_let_in(host in "[!-~]{0,40}") {
+            let name = host_name(&host).unwrap_or_default();
+            let own = ["localhost", "bots.example.com"];
+            prop_assume!(!own.contains(&&*name.to_lowercase()) && name.parse::<IpAddr>().is_err());
+            prop_assert!(checked(&[("host", &host)]).is_err());
+        }
+
+        #[test]
+        fn a_site_that_is_not_allowed_is_never_let_in(origin in "[!-~]{0,40}") {
+            let own = ["http://localhost", "https://localhost", "https://chat.example.com"];
+            prop_assume!(!own.contains(&&*origin.to_lowercase()));
+            prop_assert!(checked(&[("host", "localhost"), ("origin", &origin)]).is_err());
+        }
+    }
+}
