@@ -153,6 +153,12 @@ impl TestHost {
         status
     }
 
+    /// Whether the process is over, as far as is known right now.
+    pub fn is_dead(&mut self) -> bool {
+        let child = self.child.as_mut();
+        child.is_none_or(|child| child.try_wait().expect("a child can be waited for").is_some())
+    }
+
     pub fn api(&self) -> Api {
         Api::new(self.place.subscribe())
     }

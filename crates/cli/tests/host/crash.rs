@@ -1,11 +1,12 @@
 //! The host is killed at random moments, again and again, under load.
 //!
-//! `GREENROOM_KILLS` says how often (20 unless told), `GREENROOM_SEED` brings a failure's choices back.
+//! `GREENROOM_KILLS` says how often (20 unless told, 200 in the longer run), `GREENROOM_SEED` brings a failure's choices back.
 
 use crate::facts::{self, Agent, OnInterrupt, Queue};
 use crate::senders::{Ids, Log, Sender};
 use crate::{PROGRAM, setting};
 use greenroom_testkit::host::TestHost;
+use greenroom_testkit::postgres::Database;
 use greenroom_testkit::random::Random;
 use greenroom_testkit::reader::Meanings;
 use greenroom_testkit::wait::wait_for;
@@ -14,6 +15,8 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 const KILLS: u64 = 20;
+const KILLS_ON_POSTGRESQL: u64 = 5;
+const STOPS: u64 = 4;
 /// Most milliseconds that a ready host lives.
 const LIFE_MS_MAX: u64 = 700;
 /// Most milliseconds that a host lives which is killed while it starts.
@@ -80,20 +83,44 @@ fn senders() -> Vec<Sender> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_is_lost_or_doubled_when_the_host_is_killed_at_random_moments() {
+    let rounds = setting("GREENROOM_KILLS").unwrap_or(KILLS);
+    survive(CONFIG, rounds, kill_and_start).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_is_lost_or_doubled_when_the_host_is_asked_to_stop() {
+    let config = format!("limits.shutdown_grace_s = 0\n{CONFIG}");
+    survive(&config, STOPS, async |host, _| stop_and_start(host).await).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_is_lost_or_doubled_when_a_host_on_postgresql_is_killed() {
+    let database = tokio::task::spawn_blocking(Database::fresh).await.unwrap();
+    let config = format!("store.url = \"{}\"\n{CONFIG}", database.url);
+    survive(&config, KILLS_ON_POSTGRESQL, kill_and_start).await;
+}
+
+async fn survive(
+    config: &str,
+    rounds: u64,
+    mut end_and_start: impl AsyncFnMut(&mut TestHost, &mut Random),
+) {
     let now = std::time::UNIX_EPOCH.elapsed().unwrap();
     let seed = setting("GREENROOM_SEED").unwrap_or(now.as_secs());
-    let kills = setting("GREENROOM_KILLS").unwrap_or(KILLS);
-    eprintln!("GREENROOM_SEED={seed} GREENROOM_KILLS={kills}");
+    eprintln!("GREENROOM_SEED={seed}, {rounds} rounds");
     let mut random = Random::from_seed(seed);
-    let mut host = TestHost::start(PROGRAM, CONFIG).await;
+    let mut host = TestHost::start(PROGRAM, config).await;
     let (meanings, (stop, stopped)) = (Meanings::default(), watch::channel(false));
     let mut work = JoinSet::new();
     for sender in senders() {
         let meanings = meanings.clone();
         work.spawn(sender.work(host.api(), meanings, random.fork(), stopped.clone()));
     }
-    for _ in 0..kills {
-        kill_and_start(&mut host, &mut random).await;
+    for _ in 0..rounds {
+        // The moment is what the seed decides; nothing is waited for.
+        tokio::time::sleep(Duration::from_millis(random.below(LIFE_MS_MAX))).await;
+        end_and_start(&mut host, &mut random).await;
+        assert_eq!(host.leftovers(), [""; 0], "runners of an earlier host live on");
     }
     stop.send_replace(true);
     let mut log = Log::default();
@@ -109,10 +136,8 @@ async fn nothing_is_lost_or_doubled_when_the_host_is_killed_at_random_moments() 
     .await;
 }
 
-/// One kill: of a host at work or, now and then, of one that is just starting.
+/// Kills a host at work and, now and then, the next one while it starts.
 async fn kill_and_start(host: &mut TestHost, random: &mut Random) {
-    // The moment is what the seed decides; nothing is waited for.
-    tokio::time::sleep(Duration::from_millis(random.below(LIFE_MS_MAX))).await;
     host.kill();
     while random.one_in(4) {
         host.spawn();
@@ -120,7 +145,11 @@ async fn kill_and_start(host: &mut TestHost, random: &mut Random) {
         host.kill();
     }
     host.start_again().await;
-    assert_eq!(host.leftovers(), [""; 0], "runners of an earlier host live on");
+}
+
+async fn stop_and_start(host: &mut TestHost) {
+    assert!(host.stop().await.success(), "{}", host.log());
+    host.start_again().await;
 }
 
 /// The test would prove little if the kills had hit nothing.

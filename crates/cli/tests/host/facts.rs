@@ -5,7 +5,7 @@
 use crate::senders::{Log, Sent};
 use greenroom_protocol::result::kind;
 use greenroom_protocol::{AgentRunResult, RunStatus, RunView, TranscriptItem, TranscriptRole};
-use greenroom_testkit::api::Api;
+use greenroom_testkit::api::{Api, Failure};
 use greenroom_testkit::fold::Fold;
 use greenroom_testkit::reader::{Meanings, Reading};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -47,6 +47,7 @@ pub(crate) async fn check(
     log: &Log,
     meanings: &Meanings,
 ) -> BTreeMap<String, Story> {
+    check_repeats(api, log).await;
     let mut stories = BTreeMap::new();
     for run in api.runs().await {
         let results = api.results(&run.run_id).await;
@@ -76,6 +77,21 @@ pub(crate) async fn check(
         }
     }
     stories
+}
+
+/// The same event again gives the first answer; under its key nothing else is taken.
+async fn check_repeats(api: &Api, log: &Log) {
+    let with_id = |sent: &&Sent| sent.event["event_id"].is_string();
+    for sent in log.sent.iter().filter(with_id) {
+        let (status, answer) = api.post_event(&sent.event).await.unwrap();
+        assert_eq!((status, answer.run_id), (200, sent.run_id.clone()), "{}", sent.event);
+    }
+    let mut other = log.sent.iter().find(with_id).unwrap().event.clone();
+    other["input"]["text"] = "something else".into();
+    let refused = api.post_event(&other).await;
+    let is_conflict = matches!(&refused, Err(Failure::Refused { status: 409, body })
+        if body["error"]["code"] == "invalid_argument");
+    assert!(is_conflict, "{refused:?}");
 }
 
 /// One run: numbers rise, one terminal, and the end that its interruptions allow.

@@ -35,6 +35,8 @@ pub(crate) struct Sender {
 /// An acknowledged event.
 #[derive(Debug, Clone)]
 pub(crate) struct Sent {
+    /// As it was sent.
+    pub event: Value,
     pub event_id: String,
     pub run_id: Option<String>,
     pub conversation: String,
@@ -59,7 +61,7 @@ impl Log {
 }
 
 impl Sender {
-    pub(crate) fn event(&self, number: usize) -> Value {
+    fn event(&self, number: usize) -> Value {
         let text = self.text(number);
         let mut event = json!({
             "event_type": "message.received",
@@ -113,7 +115,12 @@ impl Sender {
         log
     }
 
-    async fn send(&self, api: &Api, number: usize, doubtful: &mut Vec<String>) -> Option<Sent> {
+    pub(crate) async fn send(
+        &self,
+        api: &Api,
+        number: usize,
+        doubtful: &mut Vec<String>,
+    ) -> Option<Sent> {
         let event = self.event(number);
         let answer = match self.ids {
             Ids::Own => api.send_event(&event).await,
@@ -138,6 +145,7 @@ impl Sender {
             assert_eq!(event["event_id"], answer.event_id.as_str(), "the sender's id is kept");
         }
         Some(Sent {
+            event,
             event_id: answer.event_id,
             run_id: answer.run_id,
             conversation: self.conversation.clone(),
