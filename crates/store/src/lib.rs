@@ -11,6 +11,7 @@ pub mod fault;
 mod reader;
 pub mod reads;
 mod schema;
+mod shares;
 pub mod sql;
 mod store;
 pub mod types;

@@ -140,5 +140,5 @@ CREATE TABLE outbox (
     created_at   BIGINT NOT NULL,
     updated_at   BIGINT NOT NULL
 );
-CREATE INDEX outbox_open ON outbox (id) WHERE status IN ('pending', 'claimed');
+CREATE INDEX outbox_open ON outbox (target, id, surface) WHERE status IN ('pending', 'claimed');
 CREATE INDEX outbox_by_run ON outbox (run_id, id);

@@ -7,6 +7,7 @@ use crate::commands::{
 };
 use crate::drivers::{Driver, PostgresDriver, SqliteDriver, checkpoint};
 use crate::reader::{self, Answer, ReadJob, Turn};
+use crate::shares::Shares;
 use crate::sql::Tx;
 use crate::writer::{Job, Writer};
 use crate::{StoreError, schema};
@@ -19,6 +20,8 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 /// Commands that may wait for the writer.
 const WRITES_WAITING_MAX: usize = 4096;
+/// Events of one workspace that may wait for the writer.
+const EVENTS_WAITING_MAX: usize = 1024;
 /// Reads that may wait for one reader.
 const READS_WAITING_MAX: usize = 1024;
 const READERS: usize = 2;
@@ -56,6 +59,7 @@ struct Inner {
     readers: Vec<mpsc::Sender<ReadJob>>,
     next_reader: AtomicUsize,
     near: Mutex<Option<Box<dyn Driver>>>,
+    shares: Shares,
     epoch: i64,
     cursor_key: String,
     lost: watch::Receiver<Option<StoreError>>,
@@ -103,6 +107,7 @@ impl Store {
             readers,
             next_reader: AtomicUsize::new(0),
             near: Mutex::new(near),
+            shares: Shares::new(EVENTS_WAITING_MAX),
             epoch,
             cursor_key,
             lost,
@@ -130,6 +135,7 @@ impl Store {
     }
 
     pub async fn accept(&self, command: AcceptEvent) -> Result<Accepted, StoreError> {
+        let _place = self.inner.shares.enter(&command.workspace_id).await;
         match self.submit(Command::Accept(Box::new(command))).await? {
             Outcome::Accepted(accepted) => Ok(*accepted),
             other => Err(mixed_up(&other)),

@@ -15,13 +15,33 @@ macro_rules! select {
     };
 }
 
-/// Deliveries that are not settled, oldest first, from `after` on.
-pub fn open(tx: &mut dyn Tx, after: i64, limit: i64) -> Result<Vec<DeliveryRow>, StoreError> {
+/// A target with deliveries that are not settled.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lane {
+    pub surface: String,
+    pub target: String,
+}
+
+/// Every target that waits, the longest waiting first.
+pub fn lanes(tx: &mut dyn Tx, limit: i64) -> Result<Vec<Lane>, StoreError> {
     let rows = tx.query(
-        select!("WHERE status IN ('pending', 'claimed') AND id > ?1 ORDER BY id LIMIT ?2"),
-        params![after, limit],
+        "SELECT min(surface), target FROM outbox WHERE status IN ('pending', 'claimed')
+         GROUP BY target ORDER BY min(id) LIMIT ?1",
+        params![limit],
     )?;
+    let read = |mut row: Row| Ok(Lane { surface: row.text()?, target: row.text()? });
     rows.into_iter().map(read).collect()
+}
+
+/// The next delivery of a target, first in first out.
+pub fn next(tx: &mut dyn Tx, target: &str) -> Result<Option<DeliveryRow>, StoreError> {
+    let row = tx.query_opt(
+        select!(
+            "WHERE status IN ('pending', 'claimed') AND target = ?1 ORDER BY target, id LIMIT 1"
+        ),
+        params![target],
+    )?;
+    row.map(read).transpose()
 }
 
 /// The deliveries of one run, in order.

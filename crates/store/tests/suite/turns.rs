@@ -121,8 +121,9 @@ async fn with_deliveries(store: &Store, ids: &[&str]) -> Vec<i64> {
 }
 
 async fn open(store: &Store) -> Vec<i64> {
-    let open = store.read(|tx| reads::deliveries::open(tx, 0, 100)).await.unwrap();
-    open.iter().map(|delivery| delivery.id).collect()
+    let all = store.read(|tx| reads::deliveries::of_run(tx, W, "run-a")).await.unwrap();
+    let is_open = |status| matches!(status, DeliveryStatus::Pending | DeliveryStatus::Claimed);
+    all.iter().filter(|delivery| is_open(delivery.status)).map(|delivery| delivery.id).collect()
 }
 
 fn finish(id: i64, outcome: DeliveryOutcome) -> FinishDelivery {
