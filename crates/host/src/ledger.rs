@@ -4,15 +4,18 @@
 //! the reserved numbers may be shown at once; everything behind the first other result waits for its commit.
 
 mod effect;
+mod json;
 
 use crate::context::Identity;
 use effect::Changes;
+use greenroom_protocol::error::run_code;
 use greenroom_protocol::payload::{DeltaRef, Message, MessageCompleted, Payload, StateScope};
 use greenroom_protocol::result::kind;
 use greenroom_protocol::{RawResult, RunError, RunStatus};
 use greenroom_store::chunk::{ChunkBuilder, Delta};
 use greenroom_store::commands::{ApplyResults, Terminal};
 use greenroom_store::types::{Chunk, Diagnostic, ResultRecord, RunRow};
+use json::{complete_failure, empty_object, is_object, one_line};
 use serde_json::value::{RawValue, to_raw_value};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -22,6 +25,8 @@ use std::sync::Arc;
 const RESERVE_AHEAD: i64 = 65_536;
 /// Numbers a new run has before its first commit.
 pub(crate) const RESERVE_FIRST: i64 = 1024;
+/// Text of deltas that may wait for their `message.completed`.
+const UNFINISHED_BYTES_MAX: usize = 16 << 20;
 /// Diagnostics kept of one run.
 const DIAGNOSTICS_MAX: usize = 100;
 
@@ -119,6 +124,12 @@ impl Ledger {
         self.terminal.is_some()
     }
 
+    /// The runner sent more than it may and possibly goes on.
+    pub(crate) fn has_overflowed(&self) -> bool {
+        let error = self.terminal.as_ref().and_then(|terminal| terminal.error.as_ref());
+        error.is_some_and(|error| error.code == run_code::OVERFLOW)
+    }
+
     pub(crate) fn unstored_bytes(&self) -> usize {
         self.pending.bytes()
     }
@@ -136,12 +147,8 @@ impl Ledger {
             } else if self.is_repeated(&result) {
                 let text = format!("`{}` repeats sequence {:?}", result.kind, result.sequence);
                 self.note("duplicate", &text, now_ms);
-            } else if let Some(bytes) = self.oversized(&result) {
-                let message = format!(
-                    "a result of {bytes} bytes is larger than the {} bytes allowed",
-                    self.result_bytes_max
-                );
-                let end = crate::run::failure("runner.overflow", message, false);
+            } else if let Some(message) = self.oversized(&result) {
+                let end = crate::run::failure(run_code::OVERFLOW, message, false);
                 intake.held.extend(self.end(RunStatus::Failed, end, now_ms));
             } else {
                 self.take_one(result, now_ms, &mut intake);
@@ -306,9 +313,21 @@ impl Ledger {
         repeated
     }
 
-    fn oversized(&self, result: &RawResult) -> Option<usize> {
+    /// Why a result is too much, if it is.
+    fn oversized(&self, result: &RawResult) -> Option<String> {
         let bytes = result.data.as_ref().map_or(0, |data| data.get().len());
-        (bytes > self.result_bytes_max).then_some(bytes)
+        let max = self.result_bytes_max;
+        if bytes > max {
+            return Some(format!(
+                "a result of {bytes} bytes is larger than the {max} bytes allowed"
+            ));
+        }
+        let waiting = self.unfinished.len() + bytes;
+        (result.kind == kind::MESSAGE_DELTA && waiting > UNFINISHED_BYTES_MAX).then(|| {
+            format!(
+                "more than {UNFINISHED_BYTES_MAX} bytes of deltas without a `message.completed`"
+            )
+        })
     }
 
     fn number(&mut self, result: RawResult, now_ms: i64) -> ResultRecord {
@@ -358,33 +377,6 @@ impl Ledger {
 
 fn known_kind(text: String) -> Cow<'static, str> {
     kind::STABLE.iter().find(|known| **known == text).map_or(Cow::Owned(text), |k| Cow::Borrowed(k))
-}
-
-fn empty_object() -> Box<RawValue> {
-    to_raw_value(&serde_json::Map::new()).unwrap_or_else(|_| RawValue::NULL.to_owned())
-}
-
-fn is_object(json: &RawValue) -> bool {
-    serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(json.get()).is_ok()
-}
-
-/// JSON text without line breaks between its tokens, so that it fits one line of a stream.
-fn one_line(json: Box<RawValue>) -> Box<RawValue> {
-    if !json.get().contains(['\n', '\r']) {
-        return json;
-    }
-    let value: Result<serde_json::Value, _> = serde_json::from_str(json.get());
-    value.and_then(|value| to_raw_value(&value)).unwrap_or(json)
-}
-
-/// `run.failed` as readers may rely on it: `code`, `message` and `retryable` are always there.
-fn complete_failure(data: &RawValue, error: &RunError) -> Box<RawValue> {
-    let mut object: serde_json::Map<String, serde_json::Value> =
-        serde_json::from_str(data.get()).unwrap_or_default();
-    object.entry("code").or_insert_with(|| error.code.clone().into());
-    object.entry("message").or_insert_with(|| error.message.clone().into());
-    object.entry("retryable").or_insert_with(|| error.retryable.into());
-    to_raw_value(&object).unwrap_or_else(|_| data.to_owned())
 }
 
 #[cfg(test)]

@@ -26,13 +26,13 @@ const ATTEMPTS_MAX: i64 = 3;
 const CLOSED_TOGETHER: usize = 512;
 
 #[derive(Debug, PartialEq)]
-pub(crate) enum Decision {
+enum Decision {
     Retry,
     End(RunStatus, RunError),
 }
 
 /// What becomes of a run whose host went away.
-pub(crate) fn decide(run: &RunRow) -> Decision {
+fn decide(run: &RunRow) -> Decision {
     if run.cancel_requested {
         let error = failure(run_code::CANCELLED, "cancelled".to_owned(), false);
         return Decision::End(RunStatus::Cancelled, error);

@@ -36,6 +36,9 @@ const STORE_AGAIN: Duration = Duration::from_millis(500);
 enum Stop {
     /// A terminal from the host's side.
     End(RunStatus, RunError),
+    /// The host goes down in order: the next start closes the run or tries it again. Closing it here would
+    /// start the run behind it, on a host that is about to end.
+    HandOn,
     /// The run belongs to someone else by now, or the store is lost: leave it alone.
     Leave,
 }
@@ -76,19 +79,27 @@ impl RunTask {
     async fn work(&mut self) {
         let (mut ledger, mut handle) = match self.dispatch().await {
             Ok((grant, handle)) => (self.ledger(&grant), handle),
-            Err(Stop::Leave) => return,
+            Err(Stop::HandOn | Stop::Leave) => return,
             Err(Stop::End(status, error)) => return self.end_unstarted(status, error).await,
         };
         self.isolation = Some(handle.isolation().to_owned());
         let over = self.stream(&mut ledger, &mut handle).await;
-        if let Err(Stop::End(status, error)) = over {
-            handle.cancel(&error.code);
-            let held = ledger.end(status, error, now_ms());
-            if self.store(&mut ledger, held).await.is_err() {
+        match over {
+            Ok(()) if ledger.has_overflowed() => handle.cancel(run_code::OVERFLOW),
+            Ok(()) => {}
+            Err(Stop::End(status, error)) => {
+                handle.cancel(&error.code);
+                let held = ledger.end(status, error, now_ms());
+                if self.store(&mut ledger, held).await.is_err() {
+                    return;
+                }
+            }
+            Err(Stop::HandOn) => {
+                // What was shown so far is kept; whether that worked or not, the next start goes on from it.
+                let _ = self.store(&mut ledger, Vec::new()).await;
                 return;
             }
-        } else if over.is_err() {
-            return;
+            Err(Stop::Leave) => return,
         }
         self.live.end();
         self.shared.feeds.close(&self.run.run_id);
@@ -228,15 +239,7 @@ impl RunTask {
                 let message = format!("the run took longer than {} s", self.run.deadline_ms / 1000);
                 Stop::End(RunStatus::Timeout, failure(run_code::DEADLINE_EXCEEDED, message, true))
             }
-            () = self.shared.tasks.stopping().cancelled() => self.interrupted(),
-        }
-    }
-
-    /// The host goes down in order: a run that may be tried again is handed to the next start.
-    fn interrupted(&self) -> Stop {
-        match crate::recovery::decide(&self.run) {
-            crate::recovery::Decision::Retry => Stop::Leave,
-            crate::recovery::Decision::End(status, error) => Stop::End(status, error),
+            () = self.shared.tasks.stopping().cancelled() => Stop::HandOn,
         }
     }
 
