@@ -13,7 +13,8 @@ const RETRYING: &str = "[agents.retrying]\nrunner = \"plugin:test/puppet/main\"\
 async fn terminate(stage: &Stage) {
     let pid = i32::try_from(stage.host.pid()).ok().and_then(Pid::from_raw).unwrap();
     kill_process(pid, Signal::TERM).unwrap();
-    wait_for("the stop", PATIENCE, async || stage.host.log().contains("stopping").then_some(())).await;
+    wait_for("the stop", PATIENCE, async || stage.host.log().contains("stopping").then_some(()))
+        .await;
 }
 
 /// The host has ended in order and took everything with it.
@@ -27,10 +28,14 @@ async fn gone(stage: &mut Stage) {
 async fn a_stopping_host_lets_its_runs_finish_and_keeps_the_queue_for_the_next_start() {
     let mut stage = Stage::open("").await;
     let run_id = stage.start_waiting().await;
-    let behind = stage.start("bystander", json!([["gate", "back"], ["message", "behind"], ["end"]])).await;
+    let behind =
+        stage.start("bystander", json!([["gate", "back"], ["message", "behind"], ["end"]])).await;
     terminate(&stage).await;
     stage.pass("go");
-    wait_for("the answer", PATIENCE, async || stage.wire_log().contains(&format!("run {behind}")).then_some(())).await;
+    wait_for("the answer", PATIENCE, async || {
+        stage.wire_log().contains(&format!("run {behind}")).then_some(())
+    })
+    .await;
     gone(&mut stage).await;
     stage.host.start_again().await;
     assert_eq!(outcome(&stage.api.run(&run_id).await), (Completed, ""));
@@ -40,7 +45,8 @@ async fn a_stopping_host_lets_its_runs_finish_and_keeps_the_queue_for_the_next_s
 async fn what_does_not_finish_within_the_grace_is_closed_or_tried_again() {
     let limits = "cancel_grace_s = 1\nshutdown_grace_s = 1";
     let mut stage = Stage::open_with(limits, RETRYING).await;
-    let steps = |mark: &str| json!([["say", mark], ["mark", mark], ["gate", "go"], ["end"]]).to_string();
+    let steps =
+        |mark: &str| json!([["say", mark], ["mark", mark], ["gate", "go"], ["end"]]).to_string();
     let failing = stage.send(&event("puppet", "failing", &steps("failing"))).await;
     let queued = stage.send(&event("puppet", "failing", &steps("queued"))).await;
     let retrying = stage.send(&event("retrying", "retrying", &steps("retrying"))).await;

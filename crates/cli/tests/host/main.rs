@@ -11,6 +11,7 @@ mod hostile;
 mod lanes;
 mod lifecycle;
 mod reload;
+mod remote;
 mod results;
 mod sandbox;
 mod senders;

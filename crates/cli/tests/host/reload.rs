@@ -10,7 +10,7 @@ const LIMITS: &str = "cancel_grace_s = 1";
 
 fn agent(name: &str, steps: &Value) -> String {
     format!(
-        "[agents.{name}]\nrunner = \"plugin:test/puppet/main\"\nevents = []\nconfig = {{ steps = {steps} }}\n"
+        "[agents.{name}]\nrunner = \"plugin:test/puppet/main\"\nevents = []\nconfig = {{ steps = '{steps}' }}\n"
     )
 }
 

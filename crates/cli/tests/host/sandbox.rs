@@ -107,7 +107,9 @@ async fn further_paths_are_open_when_the_configuration_says_so() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_runner_without_a_sandbox_is_said_to_have_none() {
-    let stage = stage("python3", "spy.py", "sandbox = \"off\"").await;
+    let stage =
+        stage("python3", "spy.py", "sandbox = \"off\"\nenv = { PYTHONDONTWRITEBYTECODE = \"1\" }")
+            .await;
     let (_, run) = tried(&stage, &work(&stage)).await;
     assert_eq!(run.isolation.as_deref(), Some("off"));
 }

@@ -10,13 +10,18 @@ use greenroom_testkit::http::Request;
 use greenroom_testkit::wait::wait_for;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
+/// What `{ file = "token" }` in the configuration means.
+pub(crate) const TOKEN: &str = "a-token-for-a-runner-elsewhere";
+
 pub(crate) struct Stage {
     pub host: TestHost,
     pub api: Api,
+    played: AtomicU64,
 }
 
 impl Stage {
@@ -30,9 +35,10 @@ impl Stage {
         for name in ["puppet", "other"] {
             std::fs::create_dir(host.folder().join(name)).unwrap();
         }
+        std::fs::write(host.folder().join("token"), TOKEN).unwrap();
         host.start_again().await;
         let api = host.api();
-        Self { host, api }
+        Self { host, api, played: AtomicU64::new(0) }
     }
 
     /// Sends the steps to the agent `puppet` in a conversation.
@@ -47,7 +53,8 @@ impl Stage {
 
     /// Plays the steps in a conversation of their own, to the end.
     pub(crate) async fn play(&self, steps: Value) -> RunView {
-        let run_id = self.start(&format!("of {steps}"), steps).await;
+        let number = self.played.fetch_add(1, Ordering::Relaxed);
+        let run_id = self.start(&format!("alone-{number}"), steps).await;
         self.api.ended_run(&run_id).await
     }
 
@@ -114,7 +121,7 @@ impl Stage {
 
     /// What the assistant said in a conversation.
     pub(crate) async fn answers(&self, conversation: &str) -> Vec<String> {
-        let items = self.api.history(&encoded(conversation)).await.into_iter();
+        let items = self.api.history(conversation).await.into_iter();
         let answers = items.filter(|item| item.role == TranscriptRole::Assistant);
         answers.map(|item| item.text.unwrap()).collect()
     }
@@ -176,15 +183,4 @@ pub(crate) fn event(agent: &str, conversation: &str, text: &str) -> Value {
 /// Status and, for a run that failed, its code.
 pub(crate) fn outcome(run: &RunView) -> (RunStatus, &str) {
     (run.status, run.error.as_ref().map_or("", |error| error.code.as_str()))
-}
-
-fn encoded(text: &str) -> String {
-    text.bytes()
-        .map(|byte| match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' => {
-                char::from(byte).to_string()
-            }
-            _ => format!("%{byte:02X}"),
-        })
-        .collect()
 }

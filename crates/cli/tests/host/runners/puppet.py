@@ -1,6 +1,6 @@
 """A runner that plays what its config or the event's text says: a JSON list of steps, each a word and its arguments."""
 import json, os, subprocess, threading, time
-from wire import cancelled, send, serve, write
+from wire import cancelled, lock, send, serve, write
 
 
 def gate(name):
@@ -9,10 +9,11 @@ def gate(name):
 
 
 def long_line(run, megabytes):
-    write(b'{"method":"run.result","params":{"run_id":"%s","x":"' % run.encode())
-    for _ in range(megabytes):
-        write(b"x" * 1_000_000)
-    write(b'"}}\n')
+    with lock:
+        write(b'{"method":"run.result","params":{"run_id":"%s","x":"' % run.encode())
+        for _ in range(megabytes):
+            write(b"x" * 1_000_000)
+        write(b'"}}\n')
 
 
 def flood(run, megabytes):
@@ -48,7 +49,7 @@ def play(request, run, context):
         "answer": lambda: send(id=request, result={}),
         "error": lambda code, text: send(id=request, error={"code": code, "message": text}),
     }
-    steps = context["config"].get("steps") or json.loads(context["input"]["text"])
+    steps = json.loads(context["config"].get("steps") or context["input"]["text"])
     for word, *arguments in steps:
         words[word](*arguments)
     if not any(step[0] in ("answer", "error") for step in steps):

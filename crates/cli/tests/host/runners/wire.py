@@ -1,7 +1,7 @@
 """The native wire for test runners: standard library only, one thread per run, a log of what the host said."""
 import json, os, sys, threading
 
-lock, cancelled = threading.Lock(), {}
+lock, cancelled = threading.RLock(), {}
 
 
 def write(data):
