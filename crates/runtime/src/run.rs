@@ -4,13 +4,14 @@
 
 use crate::connection::Connection;
 use greenroom_protocol::RawResult;
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::Notify;
 
 #[derive(Debug, Clone)]
 pub enum RunEvent {
-    /// Everything that has come since the last call, in order.
+    /// What has come since the last call, in order; of a backlog only the first part.
     Results(Vec<RawResult>),
     /// Nothing follows; asking again gives the same.
     End(RunEnd),
@@ -84,7 +85,9 @@ pub(crate) struct Run {
 
 #[derive(Debug, Default)]
 struct Inbox {
-    results: Vec<RawResult>,
+    results: VecDeque<RawResult>,
+    /// What each of them counts.
+    sizes: VecDeque<usize>,
     bytes: usize,
     bytes_total: u64,
     count_total: u64,
@@ -110,6 +113,28 @@ pub(crate) enum Taken {
 
 /// What a result costs in memory beside its text.
 const RESULT_OVERHEAD_BYTES: usize = 128;
+/// Handed out at once: whoever takes a backlog in would hold it several times over.
+const BATCH_BYTES: usize = 1 << 20;
+
+impl Inbox {
+    fn next_batch(&mut self) -> Vec<RawResult> {
+        if self.bytes <= BATCH_BYTES {
+            self.bytes = 0;
+            self.sizes.clear();
+            return std::mem::take(&mut self.results).into();
+        }
+        let mut bytes = 0;
+        let mut count = 0;
+        while bytes < BATCH_BYTES
+            && let Some(size) = self.sizes.pop_front()
+        {
+            bytes += size;
+            count += 1;
+        }
+        self.bytes -= bytes;
+        self.results.drain(..count).collect()
+    }
+}
 
 impl Run {
     pub(crate) fn new(id: String) -> Self {
@@ -122,7 +147,8 @@ impl Run {
         if inbox.end.is_some() || inbox.abandoned {
             return Taken::Closed;
         }
-        inbox.bytes += bytes + RESULT_OVERHEAD_BYTES;
+        let size = bytes + RESULT_OVERHEAD_BYTES;
+        inbox.bytes += size;
         inbox.bytes_total += bytes as u64;
         if inbox.bytes > limits.buffer_bytes_max {
             let max = limits.buffer_bytes_max;
@@ -132,7 +158,8 @@ impl Run {
             let max = limits.output_bytes_max;
             return Taken::Overflow(format!("the run wrote more than {max} bytes of results"));
         }
-        inbox.results.push(result);
+        inbox.results.push_back(result);
+        inbox.sizes.push_back(size);
         inbox.count_total += 1;
         if std::mem::replace(&mut inbox.announced, true) { Taken::More } else { Taken::First }
     }
@@ -160,8 +187,7 @@ impl Run {
     fn take(&self) -> Option<RunEvent> {
         let mut inbox = self.lock();
         if !inbox.results.is_empty() {
-            inbox.bytes = 0;
-            return Some(RunEvent::Results(std::mem::take(&mut inbox.results)));
+            return Some(RunEvent::Results(inbox.next_batch()));
         }
         inbox.end.clone().map(RunEvent::End)
     }
@@ -170,7 +196,8 @@ impl Run {
     fn close(&self) -> bool {
         let mut inbox = self.lock();
         inbox.abandoned = true;
-        inbox.results = Vec::new();
+        inbox.results = VecDeque::new();
+        inbox.sizes = VecDeque::new();
         inbox.end.is_none()
     }
 
