@@ -14,7 +14,7 @@ use crate::ledger::Ledger;
 use crate::live::{LiveRun, Rights};
 use greenroom_protocol::error::run_code;
 use greenroom_protocol::{AgentRunRequest, RunError, RunStatus, RunnerId};
-use greenroom_runtime::{RunEnd, RunEvent, RunHandle};
+use greenroom_runtime::{RunEnd, RunEvent, RunHandle, Unavailable};
 use greenroom_store::StoreError;
 use greenroom_store::commands::{Applied, ApplyResults, FreezeGrant};
 use greenroom_store::fault;
@@ -24,6 +24,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 
+/// Between two attempts to give a run to its runner.
+const DISPATCH_AGAIN: Duration = Duration::from_millis(20);
 /// How long shown deltas may stay unstored.
 const FLUSH_AFTER: Duration = Duration::from_millis(100);
 /// How much of them may stay unstored.
@@ -114,22 +116,40 @@ impl RunTask {
         Ledger::new(Arc::new(identity), grant.state.clone(), bytes_max, numbers)
     }
 
-    /// Waits for the runner, freezes the grant, tells the runner to start.
+    /// Waits for the runner, freezes the grant, tells the runner to start. A process that goes away before it
+    /// has heard of the run leaves it to its successor.
     async fn dispatch(&mut self) -> Result<(Arc<Grant>, RunHandle), Stop> {
         let runner_id = RunnerId::parse(&self.run.runner_id)
             .map_err(|error| unavailable(error.to_string(), false))?;
-        let wait = self.shared.settings.load().limits.runner_start;
-        let descriptor = tokio::select! {
-            found = self.shared.runtime.ready(&runner_id, wait) => {
-                found.map_err(|error| unavailable(error.to_string(), true))?
+        let until = Instant::now() + self.shared.settings.load().limits.runner_start;
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            let descriptor = tokio::select! {
+                found = self.shared.runtime.ready(&runner_id, left) => {
+                    found.map_err(|error| unavailable(error.to_string(), true))?
+                }
+                stop = self.stopped() => return Err(stop),
+            };
+            let grant = match &self.run.grant_hash {
+                Some(hash) => self.shared.grant(hash).await.map_err(|error| lost(&error))?,
+                None => self.freeze(&descriptor.manifest).await?,
+            };
+            match self.hand_over(&runner_id, &grant).await? {
+                Ok(handle) => return Ok((grant, handle)),
+                Err(error) if Instant::now() + DISPATCH_AGAIN > until => {
+                    return Err(unavailable(error.to_string(), true));
+                }
+                Err(_) => tokio::time::sleep(DISPATCH_AGAIN).await,
             }
-            stop = self.stopped() => return Err(stop),
-        };
-        let grant = match &self.run.grant_hash {
-            Some(hash) => self.shared.grant(hash).await.map_err(|error| lost(&error))?,
-            None => self.freeze(&descriptor.manifest).await?,
-        };
-        let context = self.context(&grant).await.map_err(|error| lost(&error))?;
+        }
+    }
+
+    async fn hand_over(
+        &self,
+        runner_id: &RunnerId,
+        grant: &Arc<Grant>,
+    ) -> Result<Result<RunHandle, Unavailable>, Stop> {
+        let context = self.context(grant).await.map_err(|error| lost(&error))?;
         let request = AgentRunRequest {
             runner_id: runner_id.clone(),
             runner_name: runner_id.runner().to_owned(),
@@ -139,11 +159,10 @@ impl RunTask {
         // From here on the runner may call: its rights stand before it hears of the run.
         let identity = Identity::new(&self.run, &self.envelope);
         let attempt = self.run.attempt;
-        self.live.granted(Rights { grant: Arc::clone(&grant), identity, attempt });
+        self.live.granted(Rights { grant: Arc::clone(grant), identity, attempt });
         let handle = self.shared.runtime.start_run(request).await;
         fault::point("after_run_agent");
-        let handle = handle.map_err(|error| unavailable(error.to_string(), true))?;
-        Ok((grant, handle))
+        Ok(handle)
     }
 
     /// The manifest was not known when the event came: the grant is made now, and stored first.
