@@ -7,6 +7,7 @@ use greenroom_protocol::RunStatus::{Cancelled, Completed, Failed, Timeout};
 use greenroom_testkit::wait::wait_for;
 use serde_json::json;
 use std::time::{Duration, Instant};
+use tokio::task::JoinSet;
 
 /// What a host may have in memory, whatever a runner writes.
 const PEAK_BYTES_MAX: u64 = 200 * 1024 * 1024;
@@ -42,6 +43,28 @@ async fn a_crash_takes_the_runs_of_its_process_and_no_others() {
     assert_eq!(outcome(&stage.api.ended_run(&beside).await), (Failed, "runner.crashed"));
     assert_eq!(stage.answers("bystander").await, ["waiting "]);
     assert_eq!(outcome(&stage.cancel(&elsewhere).await), (Cancelled, "cancelled"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn runs_that_come_while_a_process_is_replaced_wait_for_its_successor() {
+    let stage = Stage::open("").await;
+    stage.ready("puppet").await;
+    for round in 0..4 {
+        let mut runs = JoinSet::new();
+        for number in 0..60 {
+            let steps = if number == 20 { json!([["exit", 3]]) } else { json!([["end"]]) };
+            let event = event("puppet", &format!("c-{round}-{number}"), &steps.to_string());
+            let api = stage.api.clone();
+            runs.spawn(async move {
+                let run_id = api.send_event(&event).await.run_id.unwrap();
+                api.ended_run(&run_id).await
+            });
+        }
+        for run in runs.join_all().await {
+            let expected = [(Completed, ""), (Failed, "runner.crashed")];
+            assert!(expected.contains(&outcome(&run)), "{run:?}");
+        }
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

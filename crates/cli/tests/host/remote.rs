@@ -4,7 +4,7 @@
 
 use crate::PROGRAM;
 use crate::stage::{PATIENCE, Stage, TOKEN, event, outcome, runners};
-use greenroom_protocol::RunStatus::{Completed, Failed, Running};
+use greenroom_protocol::RunStatus::{Cancelled, Completed, Failed, Running};
 use greenroom_testkit::wait::wait_for;
 use rustix::fs::{FlockOperation, flock};
 use serde_json::Value;
@@ -141,6 +141,22 @@ async fn a_connection_lost_in_the_middle_is_a_crash_and_the_next_one_serves() {
     assert_eq!(outcome(&stage.api.ended_run(&run_id).await), (Completed, ""));
     assert_eq!(stage.api.run(&beside).await.status, Running);
     stage.finish_waiting(&beside).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_whose_runner_has_not_connected_can_be_cancelled() {
+    let stage = Stage::open(REMOTE).await;
+    let run_id = stage.send(&event("remote", "c", "hello?")).await;
+    assert_eq!(outcome(&stage.cancel(&run_id).await), (Cancelled, "cancelled"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_whose_runner_does_not_connect_fails_in_time() {
+    let stage = Stage::open_with("runner_start_s = 1", REMOTE).await;
+    let run_id = stage.send(&event("remote", "c", "hello?")).await;
+    let run = stage.api.ended_run(&run_id).await;
+    assert_eq!(outcome(&run), (Failed, "runner.unavailable"));
+    assert_eq!(run.error.unwrap().message, "runner `remote` is not connected");
 }
 
 #[tokio::test(flavor = "multi_thread")]

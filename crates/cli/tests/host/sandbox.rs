@@ -28,11 +28,13 @@ async fn tried(stage: &Stage, deeds: &Value) -> (Vec<(String, String)>, RunView)
     (deeds.zip(told).collect(), run)
 }
 
-fn secrets(stage: &Stage) -> Value {
+async fn secrets(stage: &Stage) -> Value {
     let (data, folder, host) = (stage.host.data(), stage.host.folder(), stage.host.pid());
+    let other = stage.ready("puppet").await["pid"].as_u64().unwrap();
     std::fs::write(folder.join("puppet/notes"), "secret").unwrap();
     json!([
         ["read", data.join("admin-token")],
+        ["through", data.join("admin-token")],
         ["read", data.join("greenroom.db")],
         ["read", data.join("greenroom.db-wal")],
         ["read", data.join("host.json")],
@@ -49,6 +51,9 @@ fn secrets(stage: &Stage) -> Value {
         ["list", format!("/proc/{host}/fd")],
         ["list", format!("/proc/{host}/task")],
         ["signal", host.to_string()],
+        ["read", format!("/proc/{other}/environ")],
+        ["read", format!("/proc/{other}/mem")],
+        ["signal", other.to_string()],
     ])
 }
 
@@ -78,12 +83,12 @@ async fn nothing_but_its_own(stage: Stage) {
         assert_eq!(isolation, "unavailable");
         return;
     }
-    let (spied, _) = tried(&stage, &secrets(&stage)).await;
+    let (spied, _) = tried(&stage, &secrets(&stage).await).await;
     let leaked: Vec<_> = spied.iter().filter(|(_, told)| told != "refused").collect();
     assert!(leaked.is_empty(), "{leaked:?}");
     let hidden = json!([["variable", "CARGO_MANIFEST_DIR"], ["variable", "GREENROOM_DATA"]]);
     let (hidden, _) = tried(&stage, &hidden).await;
-    assert!(hidden.iter().all(|(_, told)| told == "absent"), "{hidden:?}");
+    assert!(hidden.iter().all(|(_, told)| told == "KeyError"), "{hidden:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

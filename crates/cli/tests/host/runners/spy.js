@@ -3,19 +3,26 @@ const fs = require("fs");
 const os = require("os");
 const { execFileSync } = require("child_process");
 
+function through(path) {
+  const link = `link-${fs.readdirSync(".").length}`;
+  fs.symlinkSync(path, link);
+  deeds.read(link);
+}
+
 const deeds = {
-  read: (path) => fs.closeSync(fs.openSync(path)) ?? fs.readSync(fs.openSync(path), Buffer.alloc(1)),
+  through, // by way of a link of one's own
+  read: (path) => fs.readSync(fs.openSync(path), Buffer.alloc(1)),
   list: (path) => fs.readdirSync(path),
   write: (path) => fs.writeFileSync(path, "x"),
   signal: (pid) => process.kill(Number(pid), 0),
   child: (code) => execFileSync(process.execPath, ["-e", code]),
   temp: (text) => fs.writeFileSync(os.tmpdir() + "/file", text),
   tls: () => require("tls").createSecureContext(),
-  variable: (name) => { if (!(name in process.env)) throw "absent"; },
+  variable: (name) => { if (!(name in process.env)) throw { code: "KeyError" }; },
 };
 
 function tried([deed, target]) {
-  try { deeds[deed](target); return "done"; } catch (error) { return error === "absent" ? error : "refused"; }
+  try { deeds[deed](target); return "done"; } catch ({ code }) { return ["EACCES", "EPERM"].includes(code) ? "refused" : code; }
 }
 
 const send = (message) => process.stdout.write(JSON.stringify({ jsonrpc: "2.0", ...message }) + "\n");
