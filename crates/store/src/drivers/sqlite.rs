@@ -6,6 +6,7 @@ use super::Driver;
 use crate::StoreError;
 use crate::sql::{Cell, Row, Tx, Value, refuse_nul};
 use crate::store::Sync;
+use rusqlite::config::DbConfig;
 use rusqlite::types::ValueRef;
 use rusqlite::{CachedStatement, Connection, ErrorCode, OpenFlags};
 use std::path::{Path, PathBuf};
@@ -34,19 +35,21 @@ impl SqliteDriver {
                  PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16000;"
             ))
             .map_err(refused)?;
-        Ok(Self::with(connection))
+        Self::with(connection)
     }
 
     pub(crate) fn reader(path: &Path) -> Result<Self, StoreError> {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(path, flags).map_err(refused)?;
         connection.execute_batch("PRAGMA cache_size = -8000;").map_err(refused)?;
-        Ok(Self::with(connection))
+        Self::with(connection)
     }
 
-    fn with(connection: Connection) -> Self {
+    fn with(connection: Connection) -> Result<Self, StoreError> {
         connection.set_prepared_statement_cache_capacity(64);
-        Self { connection }
+        // Else a statement that a partial index may serve is compiled anew for every value bound to it.
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map_err(refused)?;
+        Ok(Self { connection })
     }
 
     fn prepare(
