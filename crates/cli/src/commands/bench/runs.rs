@@ -22,11 +22,19 @@ const WARM_RUNS: usize = 200;
 const AT_ONCE: usize = 64;
 const SYNCS: [&str; 2] = ["normal", "full"];
 
-/// The same frames without a host, and a sync of this disk.
+/// The same frames without a host.
 struct Bare {
     pipe: Sample,
     pipe_cpu_ms: f64,
+}
+
+/// What one host showed.
+struct Round {
+    sync: &'static str,
+    /// `fdatasync` of this disk, just before and just after the runs one at a time.
     sync_ms: f64,
+    one: Load,
+    many: Load,
 }
 
 /// One way of sending many runs.
@@ -38,26 +46,30 @@ struct Load {
 }
 
 pub(super) async fn measure(plan: &Plan) -> anyhow::Result<Vec<Measure>> {
-    output::note("rows 1 to 3: the baselines");
+    output::note("rows 1 to 3: the bare pipe");
     let bare = Bare::measure(plan)?;
     let mut measures = Vec::new();
     for sync in SYNCS {
         output::note(&format!("rows 1 to 3: runs with sync = {sync}"));
         let host = BenchHost::start(&plan.dir, Setup::Agent { sync }).await?;
         host.warm(WARM_RUNS).await?;
+        let mut syncs = sync_times(&plan.dir, plan.size(250, 50))?;
         let one = load(&host, 1, plan.size(4_000, 500)).await?;
+        syncs.extend(sync_times(&plan.dir, plan.size(250, 50))?);
         let many = load(&host, AT_ONCE, plan.size(20_000, 3_000)).await?;
         check_all_completed(&host, WARM_RUNS + one.runs + many.runs).await?;
         host.stop().await?;
-        measures.extend(told(&bare, sync, &one, &many));
+        let sync_ms = syncs.into_iter().collect::<Sample>().percentile_ms(50);
+        measures.extend(told(&bare, &Round { sync, sync_ms, one, many }));
     }
     measures.sort_by_key(|measure| measure.row);
     measures.retain(|measure| plan.wants(measure.row));
     Ok(measures)
 }
 
-fn told(bare: &Bare, sync: &str, one: &Load, many: &Load) -> Vec<Measure> {
-    let budget_ms = if sync == "normal" { 2.0 } else { 1.5 + 2.0 * bare.sync_ms };
+fn told(bare: &Bare, round: &Round) -> Vec<Measure> {
+    let Round { sync, sync_ms, one, many } = round;
+    let budget_ms = if *sync == "normal" { 2.0 } else { 1.5 + 2.0 * sync_ms };
     let pipe = |value| Some(Baseline { what: "bare pipe", value });
     let cpu = |load: &Load, what: &str| Measure {
         row: 3,
@@ -77,10 +89,9 @@ fn told(bare: &Bare, sync: &str, one: &Load, many: &Load) -> Vec<Measure> {
             measured: one.times.percentile_ms(50),
             baseline: pipe(bare.pipe.percentile_ms(50)),
             detail: format!(
-                "p99 {:.3} ms; bare pipe p99 {:.3} ms; fdatasync p50 {:.3} ms; {} runs",
+                "p99 {:.3} ms; bare pipe p99 {:.3} ms; fdatasync p50 {sync_ms:.3} ms; {} runs",
                 one.times.percentile_ms(99),
                 bare.pipe.percentile_ms(99),
-                bare.sync_ms,
                 one.runs
             ),
         },
@@ -114,16 +125,12 @@ impl Bare {
         let times = (0..runs).map(|_| Ok(pipe.run("hi")?.took));
         let times: Sample = times.collect::<anyhow::Result<Vec<_>>>()?.into_iter().collect();
         let cpu = process::cpu(std::process::id())?.saturating_sub(before);
-        Ok(Self {
-            pipe: times,
-            pipe_cpu_ms: cpu.as_secs_f64() * 1e3 / runs as f64,
-            sync_ms: sync(&plan.dir, plan.size(500, 100))?.percentile_ms(50),
-        })
+        Ok(Self { pipe: times, pipe_cpu_ms: cpu.as_secs_f64() * 1e3 / runs as f64 })
     }
 }
 
 /// `fdatasync` after 4 KiB more, as a log does it.
-fn sync(dir: &Path, times: usize) -> anyhow::Result<Sample> {
+fn sync_times(dir: &Path, times: usize) -> anyhow::Result<Vec<Duration>> {
     let path = dir.join(format!("greenroom-bench-sync-{}", std::process::id()));
     let mut file = OpenOptions::new().create(true).append(true).open(&path)?;
     let block = [7_u8; 4096];
@@ -133,9 +140,9 @@ fn sync(dir: &Path, times: usize) -> anyhow::Result<Sample> {
         file.sync_data()?;
         Ok::<Duration, std::io::Error>(begin.elapsed())
     };
-    let sample: Result<Vec<_>, _> = (0..times).map(|_| append()).collect();
+    let found: Result<Vec<_>, _> = (0..times).map(|_| append()).collect();
     std::fs::remove_file(&path)?;
-    Ok(sample?.into_iter().collect())
+    Ok(found?)
 }
 
 /// So many runs over so many connections, each with a conversation of its own.
