@@ -94,11 +94,28 @@ pub struct Feed {
 
 #[derive(Debug, Default)]
 struct Inner {
+    /// The workspace of a run of which nothing is stored yet.
+    fresh: Option<String>,
     unstored: Vec<Arc<Batch>>,
     readers: Vec<mpsc::Sender<Arc<Batch>>>,
 }
 
+/// A new reader's place.
+#[derive(Debug)]
+pub struct Joined {
+    /// Shown already, but not stored yet.
+    pub unstored: Vec<Arc<Batch>>,
+    pub live: mpsc::Receiver<Arc<Batch>>,
+    /// Whether nothing was stored before: the store need not be asked.
+    pub from_start: bool,
+}
+
 impl Feed {
+    /// The run starts, with nothing stored: whoever joins before that changes misses nothing.
+    pub fn begin(&self, workspace: &str) {
+        self.lock().fresh = Some(workspace.to_owned());
+    }
+
     /// Shows deltas that will be stored a little later.
     pub fn publish_unstored(&self, batch: Batch) {
         let batch = Arc::new(batch);
@@ -110,6 +127,7 @@ impl Feed {
     /// Everything published so far is stored; shows what came with it.
     pub fn publish_stored(&self, batch: Option<Batch>) {
         let mut inner = self.lock();
+        inner.fresh = None;
         inner.unstored.clear();
         if let Some(batch) = batch {
             send(&mut inner.readers, &Arc::new(batch));
@@ -117,11 +135,12 @@ impl Feed {
     }
 
     /// What is not stored yet, and a channel for what comes.
-    pub fn subscribe(&self, buffer: usize) -> (Vec<Arc<Batch>>, mpsc::Receiver<Arc<Batch>>) {
-        let (sender, receiver) = mpsc::channel(buffer);
+    pub fn subscribe(&self, workspace: &str, buffer: usize) -> Joined {
+        let (sender, live) = mpsc::channel(buffer);
         let mut inner = self.lock();
         inner.readers.push(sender);
-        (inner.unstored.clone(), receiver)
+        let from_start = inner.fresh.as_deref() == Some(workspace);
+        Joined { unstored: inner.unstored.clone(), live, from_start }
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
@@ -194,17 +213,29 @@ mod tests {
     #[test]
     fn a_reader_that_lags_is_cut_off_and_the_others_go_on() {
         let feed = Feed::default();
-        let (_, mut slow) = feed.subscribe(1);
-        let (_, mut quick) = feed.subscribe(8);
+        let mut slow = feed.subscribe("w", 1).live;
+        let mut quick = feed.subscribe("w", 8).live;
         for sequence in 1..=3 {
             feed.publish_unstored(Batch::new("r", vec![record(sequence, "a", "{}")]));
         }
         assert_eq!(slow.try_recv().unwrap().last_sequence(), 1);
         assert_eq!(slow.try_recv().unwrap_err(), mpsc::error::TryRecvError::Disconnected);
         assert_eq!(quick.try_recv().unwrap().last_sequence(), 1);
-        let (unstored, _) = feed.subscribe(1);
-        assert_eq!(unstored.len(), 3);
+        assert_eq!(feed.subscribe("w", 1).unstored.len(), 3);
         feed.publish_stored(None);
-        assert!(feed.subscribe(1).0.is_empty());
+        assert!(feed.subscribe("w", 1).unstored.is_empty());
+    }
+
+    #[test]
+    fn the_store_is_asked_unless_the_reader_was_there_before_the_first_commit() {
+        let feed = Feed::default();
+        assert!(!feed.subscribe("w", 1).from_start);
+        feed.begin("w");
+        assert!(feed.subscribe("w", 1).from_start);
+        assert!(!feed.subscribe("another", 1).from_start);
+        feed.publish_unstored(Batch::new("r", vec![record(1, "a", "{}")]));
+        assert!(feed.subscribe("w", 1).from_start);
+        feed.publish_stored(None);
+        assert!(!feed.subscribe("w", 1).from_start);
     }
 }

@@ -186,6 +186,10 @@ fn check(settings: &Settings) -> Result<(), HostError> {
 impl Shared {
     /// Carries a run out in a task of its own. Without its event at hand it is read first.
     pub(crate) fn start(shared: &Arc<Shared>, run: RunRow, envelope: Option<Arc<Envelope>>) {
+        if run.last_seq == 0 {
+            // Before anyone can ask for it: a reader that comes with the event is spared the store.
+            shared.feeds.open(&run.run_id).begin(&run.workspace_id);
+        }
         let tasks = shared.tasks.clone();
         let shared = Arc::clone(shared);
         tasks.spawn("run", async move {
@@ -195,7 +199,10 @@ impl Shared {
             };
             match envelope {
                 Some(envelope) => RunTask::carry_out(shared, run, envelope).await,
-                None => tracing::error!(run.id = %run.run_id, "the event of a run cannot be read"),
+                None => {
+                    shared.feeds.close(&run.run_id);
+                    tracing::error!(run.id = %run.run_id, "the event of a run cannot be read");
+                }
             }
         });
     }

@@ -1,6 +1,6 @@
 //! Following a run: from any number on, to its end.
 
-use crate::feed::{Batch, is_terminal};
+use crate::feed::{Batch, Joined, is_terminal};
 use crate::host::Host;
 use bytes::Bytes;
 use greenroom_store::types::ResultRecord;
@@ -44,21 +44,25 @@ impl Host {
         // First listen, then look: what is committed after the look is heard.
         let buffer = self.settings().limits.subscriber_buffer;
         let feed = self.shared.feeds.open(run_id);
-        let (unstored, live) = feed.subscribe(buffer);
+        let Joined { unstored, live, from_start } = feed.subscribe(workspace, buffer);
+        let subscription = Subscription {
+            host: self.clone(),
+            run_id: run_id.to_owned(),
+            after,
+            stored: !from_start,
+            ready: unstored.into(),
+            live,
+            over: false,
+        };
+        if from_start {
+            return Ok(Some(subscription));
+        }
         let (workspace, id) = (workspace.to_owned(), run_id.to_owned());
         let run = self.shared.store.read(move |tx| reads::runs::get(tx, &workspace, &id)).await?;
         if run.as_ref().is_none_or(|run| !run.status.is_open()) {
             self.shared.feeds.close(run_id);
         }
-        Ok(run.map(|_| Subscription {
-            host: self.clone(),
-            run_id: run_id.to_owned(),
-            after,
-            stored: true,
-            ready: unstored.into(),
-            live,
-            over: false,
-        }))
+        Ok(run.map(|_| subscription))
     }
 }
 
