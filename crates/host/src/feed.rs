@@ -8,7 +8,6 @@ use bytes::{BufMut, Bytes, BytesMut};
 use greenroom_protocol::result::kind;
 use greenroom_store::types::ResultRecord;
 use std::collections::HashMap;
-use std::io::Write;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::mpsc;
 
@@ -57,7 +56,9 @@ fn write_sse(out: &mut BytesMut, run_id: &str, record: &ResultRecord) {
     out.put_slice(b"event: ");
     // A type is the runner's own text: keep it from breaking the frame.
     out.extend(record.kind.bytes().filter(|byte| !matches!(byte, b'\n' | b'\r')));
-    let _ = write!(out.writer(), "\nid: {}\ndata: ", record.sequence);
+    out.put_slice(b"\nid: ");
+    write_number(out, record.sequence);
+    out.put_slice(b"\ndata: ");
     write_json(out, run_id, record);
     out.put_slice(b"\n\n");
 }
@@ -70,20 +71,24 @@ pub fn write_json(out: &mut BytesMut, run_id: &str, record: &ResultRecord) {
     let _ = serde_json::to_writer((&mut *out).writer(), &record.kind);
     out.put_slice(b",\"data\":");
     out.put_slice(record.data.get().as_bytes());
-    let _ = write!(
-        (&mut *out).writer(),
-        ",\"sequence\":{},\"timestamp\":{}",
-        record.sequence,
-        record.timestamp
-    );
+    out.put_slice(b",\"sequence\":");
+    write_number(out, record.sequence);
+    out.put_slice(b",\"timestamp\":");
+    write_number(out, record.timestamp);
     if let Some(number) = record.runner_sequence {
-        let _ = write!((&mut *out).writer(), ",\"runner_sequence\":{number}");
+        out.put_slice(b",\"runner_sequence\":");
+        write_number(out, number);
     }
     if let Some(usage) = &record.usage {
         out.put_slice(b",\"usage\":");
         out.put_slice(usage.get().as_bytes());
     }
     out.put_slice(b"}");
+}
+
+/// Four numbers per delta: the JSON writer is quicker at them than formatting is.
+fn write_number(out: &mut BytesMut, number: i64) {
+    let _ = serde_json::to_writer(out.writer(), &number);
 }
 
 /// One run's live readers, and what they were shown that is not stored yet.

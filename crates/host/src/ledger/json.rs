@@ -13,7 +13,8 @@ pub(super) fn is_object(json: &RawValue) -> bool {
 
 /// JSON text without line breaks between its tokens, so that it fits one line of a stream.
 pub(super) fn one_line(json: Box<RawValue>) -> Box<RawValue> {
-    if !json.get().contains(['\n', '\r']) {
+    let bytes = json.get().as_bytes();
+    if !bytes.contains(&b'\n') && !bytes.contains(&b'\r') {
         return json;
     }
     let value: Result<serde_json::Value, _> = serde_json::from_str(json.get());
