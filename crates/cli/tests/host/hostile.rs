@@ -150,6 +150,26 @@ async fn lines_that_are_not_the_protocol_fail_the_run_they_name_and_no_other() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn well_formed_messages_that_make_no_sense_are_no_reason_to_fail() {
+    let stage = Stage::open("").await;
+    let lines = [
+        r#"{"jsonrpc":"2.0","id":99999,"result":{}}"#,
+        r#"{"jsonrpc":"2.0","id":"who","error":{"code":1,"message":"x"}}"#,
+        r#"{"jsonrpc":"2.0","method":"no.such.notification","params":{}}"#,
+        r#"{"jsonrpc":"2.0","method":"request.cancel","params":{"request_id":"none"}}"#,
+        r#"{"jsonrpc":"2.0","id":"c1","method":"no.such.method","params":{"run_id":"RUN"}}"#,
+        "",
+    ];
+    for line in lines {
+        let run = stage.play(json!([["line", line], ["message", "good"], ["end"]])).await;
+        assert_eq!(outcome(&run), (Completed, ""), "{line}");
+        assert_eq!(stage.answers_of(&run).await, ["good"], "{line}");
+    }
+    let starts = stage.wire_log().iter().filter(|line| *line == "start").count();
+    assert_eq!(starts, 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn garbage_that_names_no_run_fails_the_runs_of_its_process_only() {
     let more = "[agents.hanging]\nrunner = \"plugin:greenroom/echo/default\"\nevents = []\nconfig = { mode = \"hang\" }";
     let stage = Stage::open(more).await;

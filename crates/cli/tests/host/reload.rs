@@ -74,6 +74,22 @@ async fn a_broken_file_changes_nothing_and_says_where_it_is_broken() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn two_agents_that_tie_are_refused_together() {
+    let stage = Stage::open("").await;
+    let agent = |name: &str| {
+        format!("[agents.{name}]\nrunner = \"plugin:greenroom/echo/default\"\nevents = [\"a.b\"]\n")
+    };
+    stage.host.configure(&config(LIMITS, &(agent("one") + &agent("two"))));
+    hang_up(&stage);
+    let log = wait_for("a complaint", PATIENCE, async || {
+        Some(stage.host.log()).filter(|log| log.contains("unchanged"))
+    })
+    .await;
+    assert!(log.contains("agents `one` and `two` take the same events"), "{log}");
+    assert!(!agents(&stage).await.contains(&"one".to_owned()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn runs_that_were_accepted_keep_their_config_and_their_grant() {
     let update =
         json!(["result", "state.updated", {"scope": "conversation", "key": "k", "value": 1}]);

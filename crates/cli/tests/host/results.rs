@@ -250,3 +250,45 @@ async fn a_message_that_only_the_terminal_carries_is_in_the_transcript() {
     assert_eq!(outcome(&run), (Completed, ""));
     assert_eq!(stage.answers_of(&run).await, ["the answer"]);
 }
+
+/// A line of the wire that carries a result of the run.
+fn line(kind: &str, data: &str) -> String {
+    format!(
+        r#"{{"jsonrpc":"2.0","method":"run.result","params":{{"run_id":"RUN","type":"{kind}","data":{data}}}}}"#
+    )
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn data_that_later_readers_could_not_read_is_dropped_and_recorded() {
+    let stage = Stage::open("").await;
+    let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
+    let lines = [
+        line("state.updated", &format!(r#"{{"scope":"conversation","key":"k","value":{deep}}}"#)),
+        line("acme.thought", &format!(r#"{{"deep":{deep}}}"#)),
+        line("message.delta", r#"{"chunk":{"content":"\ud800"}}"#),
+        line("message.completed", r#"{"message":{"role":"assistant","content":"\ud800"}}"#),
+        line("acme.thought", r#"{"half":"\ud800"}"#),
+        line("acme.thought", r#"{"number":1e999}"#),
+        line("acme.thought", "[1]"),
+    ];
+    for line in lines {
+        let run = stage.play(json!([["line", line], ["message", "good"], ["end"]])).await;
+        assert_eq!(outcome(&run), (Completed, ""), "{line:.200}");
+        assert_eq!(kinds(&stage, &run.run_id).await, ["message.completed", "run.completed"]);
+        assert_eq!(diagnostic_kinds(&stage, &run.run_id).await, ["invalid_result"], "{line:.200}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn odd_texts_are_kept_as_they_can_be() {
+    let stage = Stage::open("").await;
+    let run = stage
+        .play(json!([["say", "a\u{0}b "], ["say", ""], ["say", "𝄞\r\n\u{2028}"], ["end"]]))
+        .await;
+    assert_eq!(outcome(&run), (Completed, ""));
+    assert_eq!(stage.answers_of(&run).await, ["a\u{fffd}b 𝄞\r\n\u{2028}"]);
+    let results = stage.api.results(&run.run_id).await;
+    let pieces =
+        results[..3].iter().map(|result| result.data["chunk"]["content"].as_str().unwrap());
+    assert_eq!(pieces.collect::<Vec<_>>(), ["a\u{0}b ", "", "𝄞\r\n\u{2028}"]);
+}
