@@ -10,39 +10,41 @@ use crate::metrics::Metrics;
 use crate::settings::Webhook;
 use crate::webhook::Sent;
 use greenroom_store::commands::{ClaimDelivery, DeliveryOutcome, FinishDelivery};
+use greenroom_store::reads::deliveries::Lane;
 use greenroom_store::types::{DeliveryRow, DeliveryStatus, HostEvent};
 use greenroom_store::{StoreError, fault, reads};
 use serde_json::json;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
 
-/// Deliveries looked at in one round.
-const ROUND: i64 = 1000;
-/// Targets that are served at the same time.
-const TARGETS_AT_ONCE: usize = 64;
+/// Targets looked at in one round.
+const ROUND: i64 = 10_000;
+/// Targets of one surface that are served at the same time; a surface that is down keeps no other waiting.
+const LANES_PER_SURFACE: usize = 64;
 /// When the store cannot be read, and as a safety net.
 const LOOK_AGAIN: Duration = Duration::from_secs(5);
+/// When the store cannot be written to.
+const STORE_AGAIN: Duration = Duration::from_millis(500);
 
 /// Serves the outbox until the host stops.
 pub(crate) async fn deliver(shared: Arc<Shared>) {
-    let (done_sender, mut done) = mpsc::channel::<String>(TARGETS_AT_ONCE);
-    let mut busy: HashMap<String, ()> = HashMap::new();
+    let (done_sender, mut done) = mpsc::channel::<Lane>(LANES_PER_SURFACE);
+    let mut busy = Busy::default();
     loop {
-        while let Ok(target) = done.try_recv() {
-            busy.remove(&target);
+        while let Ok(lane) = done.try_recv() {
+            busy.leave(&lane);
         }
-        match waiting(&shared).await {
+        match shared.store.read(|tx| reads::deliveries::lanes(tx, ROUND)).await {
             Ok(lanes) => {
-                for (target, lane) in lanes {
-                    if busy.len() < TARGETS_AT_ONCE && !busy.contains_key(&target) {
-                        busy.insert(target.clone(), ());
+                for lane in lanes {
+                    if busy.enter(&lane) {
                         let (shared, done) = (Arc::clone(&shared), done_sender.clone());
                         let tasks = shared.tasks.clone();
                         tasks.spawn("delivery lane", async move {
-                            serve_lane(&shared, lane).await;
-                            let _ = done.send(target).await;
+                            serve_lane(&shared, &lane).await;
+                            let _ = done.send(lane).await;
                         });
                     }
                 }
@@ -51,37 +53,59 @@ pub(crate) async fn deliver(shared: Arc<Shared>) {
         }
         tokio::select! {
             () = shared.wake_delivery.notified() => {}
-            target = done.recv() => { busy.remove(&target.unwrap_or_default()); }
+            lane = done.recv() => { lane.iter().for_each(|lane| busy.leave(lane)); }
             () = tokio::time::sleep(LOOK_AGAIN) => {}
             () = shared.tasks.stopping().cancelled() => return,
         }
     }
 }
 
-/// What is not settled, by target, in order.
-async fn waiting(shared: &Shared) -> Result<HashMap<String, VecDeque<DeliveryRow>>, StoreError> {
-    let rows = shared.store.read(|tx| reads::deliveries::open(tx, 0, ROUND)).await?;
-    let mut lanes: HashMap<String, VecDeque<DeliveryRow>> = HashMap::new();
-    for row in rows {
-        lanes.entry(row.target.clone()).or_default().push_back(row);
-    }
-    Ok(lanes)
+/// The lanes that are being served.
+#[derive(Default)]
+struct Busy {
+    targets: HashSet<String>,
+    by_surface: HashMap<String, usize>,
 }
 
-async fn serve_lane(shared: &Shared, mut lane: VecDeque<DeliveryRow>) {
-    while let Some(row) = lane.pop_front() {
-        let settled = tokio::select! {
-            settled = settle(shared, &row) => settled,
-            () = shared.tasks.stopping().cancelled() => return,
+impl Busy {
+    /// False when the lane is served already or its surface has enough to do.
+    fn enter(&mut self, lane: &Lane) -> bool {
+        let of_surface = self.by_surface.entry(lane.surface.clone()).or_default();
+        let enters = *of_surface < LANES_PER_SURFACE && self.targets.insert(lane.target.clone());
+        if enters {
+            *of_surface += 1;
+        }
+        enters
+    }
+
+    fn leave(&mut self, lane: &Lane) {
+        if self.targets.remove(&lane.target)
+            && let Some(of_surface) = self.by_surface.get_mut(&lane.surface)
+        {
+            *of_surface -= 1;
+        }
+    }
+}
+
+/// Settles what waits for one target, one after the other. What is under way when the host stops gets the
+/// time the host gives its tasks, so that its outcome is known.
+async fn serve_lane(shared: &Shared, lane: &Lane) {
+    while !shared.tasks.stopping().is_cancelled() {
+        let target = lane.target.clone();
+        let settled = match shared.store.read(move |tx| reads::deliveries::next(tx, &target)).await
+        {
+            Ok(Some(row)) => settle(shared, &row).await,
+            Ok(None) => return,
+            Err(error) => Err(error),
         };
         if let Err(error) = settled {
-            tracing::warn!(%error, delivery = row.delivery_id, "a delivery could not be settled");
+            tracing::warn!(%error, target = lane.target, "a delivery could not be settled");
             return;
         }
     }
 }
 
-/// Tries one delivery until it is settled.
+/// Tries one delivery until it is settled or the host stops.
 async fn settle(shared: &Shared, row: &DeliveryRow) -> Result<(), StoreError> {
     let mut attempts = row.attempts;
     let mut interrupted = row.status == DeliveryStatus::Claimed;
@@ -102,7 +126,10 @@ async fn settle(shared: &Shared, row: &DeliveryRow) -> Result<(), StoreError> {
         if !again {
             return Ok(());
         }
-        tokio::time::sleep(pause(attempts)).await;
+        tokio::select! {
+            () = tokio::time::sleep(pause(attempts)) => {}
+            () = shared.tasks.stopping().cancelled() => return Ok(()),
+        }
     }
 }
 
@@ -170,11 +197,49 @@ async fn finish(
         log,
         now_ms: now_ms(),
     };
-    shared.store.finish_delivery(command).await.map(drop)
+    // The outcome is known: a store that is away for a moment must not turn it into `unknown`.
+    loop {
+        match shared.store.finish_delivery(command.clone()).await {
+            Err(error @ (StoreError::Unavailable(_) | StoreError::Full)) => {
+                tracing::warn!(%error, delivery = row.delivery_id, "an outcome is not stored yet");
+                tokio::select! {
+                    () = tokio::time::sleep(STORE_AGAIN) => {}
+                    () = shared.tasks.stopping().cancelled() => return Err(error),
+                }
+            }
+            finished => return finished.map(drop),
+        }
+    }
 }
 
 /// Doubles from half a second up to a minute.
 fn pause(attempts: i64) -> Duration {
     let doubled = 500_u64.saturating_mul(1 << attempts.clamp(0, 20).saturating_sub(1).max(0));
     Duration::from_millis(doubled.min(60_000))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_surface_with_many_targets_keeps_no_other_waiting() {
+        let lane = |surface: &str, target: usize| Lane {
+            surface: surface.to_owned(),
+            target: format!("{surface} {target}"),
+        };
+        let mut busy = Busy::default();
+        let entered = (0..1000).filter(|target| busy.enter(&lane("down", *target))).count();
+        assert_eq!(entered, LANES_PER_SURFACE);
+        assert!(busy.enter(&lane("up", 0)));
+        assert!(!busy.enter(&lane("up", 0)), "one at a time per target");
+        busy.leave(&lane("down", 0));
+        assert!(busy.enter(&lane("down", 999)));
+    }
+
+    #[test]
+    fn pauses_double_up_to_a_minute() {
+        let pauses: Vec<u128> = [1, 2, 3, 7, 8, 100].map(|n| pause(n).as_millis()).to_vec();
+        assert_eq!(pauses, [500, 1000, 2000, 32_000, 60_000, 60_000]);
+    }
 }

@@ -18,6 +18,9 @@ use serde_json::json;
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
 
+/// The source of the events that the host itself adds to the log.
+const HOST_SOURCE: &str = "host";
+
 /// Who hands the event in, and through which door.
 #[derive(Debug, Clone)]
 pub struct Sender {
@@ -74,6 +77,10 @@ impl Shared {
         mut event: NewEvent,
     ) -> Result<(AcceptEvent, Arc<Envelope>), Refusal> {
         event.check().map_err(|error| Refusal::Invalid(error.to_string()))?;
+        if event.source == HOST_SOURCE {
+            let message = format!("`source` `{HOST_SOURCE}` is kept for the host's own facts");
+            return Err(Refusal::Invalid(message));
+        }
         let body_hash = hash(&event);
         let settings = self.settings.load();
         let workspace = workspace_of(&event).to_owned();

@@ -75,7 +75,10 @@ impl Host {
         cursor: Option<&str>,
         limit: usize,
     ) -> Result<Option<Page<RunView>>, StoreError> {
-        let domain = ["runs", workspace];
+        let status = filter.status.map_or("", |status| status.as_str());
+        let conversation = filter.conversation_id.clone().unwrap_or_default();
+        let agent = filter.agent.clone().unwrap_or_default();
+        let domain = ["runs", workspace, &conversation, &agent, status];
         let Ok(before) = self.position(&domain, cursor) else { return Ok(None) };
         let owner = workspace.to_owned();
         let wanted = limit as i64 + 1;

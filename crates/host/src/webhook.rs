@@ -13,8 +13,10 @@ use hmac::{Hmac, Mac};
 use reqwest::StatusCode;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use sha2::Sha256;
+use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 /// What is known after a try.
 #[derive(Debug, PartialEq, Eq)]
@@ -28,24 +30,36 @@ pub(crate) enum Sent {
     Unknown(String),
 }
 
+/// One HTTP client per kind of surface: whether private addresses are allowed, and its time limit.
+#[derive(Default)]
 pub(crate) struct WebhookClient {
-    public: reqwest::Client,
-    any: reqwest::Client,
+    clients: Mutex<HashMap<(bool, Duration), reqwest::Client>>,
 }
 
 impl WebhookClient {
-    pub(crate) fn new() -> Result<Self, String> {
-        let builder = || {
-            reqwest::Client::builder()
-                .redirect(reqwest::redirect::Policy::none())
-                .no_proxy()
-                .user_agent(concat!("greenroom/", env!("CARGO_PKG_VERSION")))
+    fn client(&self, surface: &Webhook) -> Result<reqwest::Client, reqwest::Error> {
+        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        let kind = (surface.allow_private, surface.timeout);
+        if let Some(client) = clients.get(&kind) {
+            return Ok(client.clone());
+        }
+        let builder = reqwest::Client::builder()
+            .redirect(reqwest::redirect::Policy::none())
+            .no_proxy()
+            .user_agent(concat!("greenroom/", env!("CARGO_PKG_VERSION")))
+            .timeout(surface.timeout)
+            // Shorter than the whole, so that a receiver that was never reached is known as such.
+            .connect_timeout(surface.timeout.mul_f32(0.8))
+            // A kept connection may be closed by the receiver just as a request goes out: its outcome would
+            // then be unknown without need.
+            .pool_max_idle_per_host(0);
+        let builder = match surface.allow_private {
+            true => builder,
+            false => builder.dns_resolver(Arc::new(PublicOnly)),
         };
-        let public = builder().dns_resolver(Arc::new(PublicOnly)).build();
-        Ok(Self {
-            public: public.map_err(|error| error.to_string())?,
-            any: builder().build().map_err(|error| error.to_string())?,
-        })
+        let client = builder.build()?;
+        clients.insert(kind, client.clone());
+        Ok(client)
     }
 
     pub(crate) async fn send(&self, surface: &Webhook, delivery: &DeliveryRow) -> Sent {
@@ -59,11 +73,13 @@ impl WebhookClient {
         if !surface.allow_private && literal.is_some_and(is_private) {
             return Sent::Refused("the surface's address is private".to_owned());
         }
-        let client = if surface.allow_private { &self.any } else { &self.public };
+        let client = match self.client(surface) {
+            Ok(client) => client,
+            Err(error) => return Sent::NotTaken(cause(&error)),
+        };
         let timestamp = now_ms().div_euclid(1000);
         let mut request = client
             .post(url)
-            .timeout(surface.timeout)
             .header("content-type", "application/json")
             .header("webhook-id", &delivery.delivery_id)
             .header("webhook-timestamp", timestamp);
@@ -128,32 +144,27 @@ impl Resolve for PublicOnly {
     }
 }
 
-/// Loopback, link-local, private, shared, documentation and other addresses no webhook should go to.
+/// Everything but global unicast: no webhook should go there.
 fn is_private(address: IpAddr) -> bool {
     match address.to_canonical() {
         IpAddr::V4(v4) => {
-            let [first, second, ..] = v4.octets();
+            let [first, second, third, _] = v4.octets();
             v4.is_private()
                 || v4.is_loopback()
                 || v4.is_link_local()
-                || v4.is_unspecified()
-                || v4.is_broadcast()
-                || v4.is_multicast()
                 || v4.is_documentation()
                 || first == 0
                 || (first == 100 && (64..128).contains(&second))
+                || (first == 192 && second == 0 && third == 0)
                 || (first == 198 && (18..20).contains(&second))
-                || first >= 240
+                || first >= 224
         }
         IpAddr::V6(v6) => {
-            let first = v6.segments()[0];
-            v6.is_loopback()
-                || v6.is_unspecified()
-                || v6.is_multicast()
-                || (first & 0xfe00) == 0xfc00
-                || (first & 0xffc0) == 0xfe80
-                || (first == 0x2001 && v6.segments()[1] == 0xdb8)
-                || first == 0x64
+            let [first, second, ..] = v6.segments();
+            // 2000::/3 without documentation, 6to4 (which holds an IPv4 address) and 2001::/23.
+            (first & 0xe000) != 0x2000
+                || first == 0x2002
+                || (first == 0x2001 && (second == 0xdb8 || second < 0x200))
         }
     }
 }
@@ -181,11 +192,21 @@ mod tests {
             "::1",
             "fd00::1",
             "::ffff:10.0.0.1",
+            "::10.0.0.1",
+            "64:ff9b::a00:1",
+            "2002:a00:1::",
+            "fe80::1",
+            "2001:db8::1",
             "0.0.0.0",
+            "192.0.0.8",
+            "224.0.0.1",
+            "255.255.255.255",
         ] {
             assert!(is_private(text.parse().unwrap()), "{text}");
         }
-        for text in ["1.1.1.1", "2606:4700::1111"] {
+        for text in
+            ["1.1.1.1", "192.0.1.1", "223.255.255.1", "2606:4700::1111", "2001:4860:4860::8888"]
+        {
             assert!(!is_private(text.parse().unwrap()), "{text}");
         }
     }

@@ -78,10 +78,13 @@ impl Changes {
             text: Some(text.replace('\0', "\u{fffd}")),
             body: body.to_string(),
         });
-        self.deliver(identity, sequence, &text, &|part, parts| {
+        // What is not text goes with the first part alone.
+        let none = json!([]);
+        self.deliver(identity, sequence, &text, &|text, part, parts| {
+            let segments = if part == 1 { &segments } else { &none };
             json!({"type": "message.completed", "message": {
-                "role": message.role, "content": part, "segments": segments,
-                "metadata": message.metadata}, "parts": parts})
+                "role": message.role, "content": text, "segments": segments,
+                "metadata": message.metadata}, "part": part, "parts": parts})
         });
     }
 
@@ -93,7 +96,7 @@ impl Changes {
             identity,
             record.sequence,
             "",
-            &|_, _| json!({"type": "run.failed", "error": error}),
+            &|_, _, _| json!({"type": "run.failed", "error": error}),
         );
     }
 
@@ -144,13 +147,13 @@ impl Changes {
         identity: &Identity,
         sequence: i64,
         text: &str,
-        payload: &dyn Fn(&str, usize) -> serde_json::Value,
+        payload: &dyn Fn(&str, usize, usize) -> serde_json::Value,
     ) {
         let Some(surface) = &identity.surface else { return };
         self.effects = true;
         let parts = split(text, identity.max_message_size);
-        for part in &parts {
-            let mut payload = payload(part, parts.len());
+        for (index, part) in parts.iter().enumerate() {
+            let mut payload = payload(part, index + 1, parts.len());
             payload["run_id"] = identity.run_id.as_str().into();
             payload["event_id"] = identity.event_id.as_str().into();
             payload["agent"] = identity.agent.as_str().into();
