@@ -96,10 +96,14 @@ impl Reading {
         }
         self.connections += 1;
         let mut frames = Frames::new(answer);
-        while let Some(frame) = frames.next().await.map_err(Failure::Lost)? {
-            self.take(&frame, meanings);
+        loop {
+            let frame = tokio::time::timeout(PATIENCE, frames.next()).await;
+            let frame = frame.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
+            match frame.map_err(Failure::Lost)? {
+                Some(frame) => self.take(&frame, meanings),
+                None => return Ok(()),
+            }
         }
-        Ok(())
     }
 
     fn take(&mut self, frame: &Frame, meanings: &Meanings) {
