@@ -21,5 +21,5 @@ mod stream;
 mod system;
 
 pub use access::{Access, Role, Token, hash_token};
-pub use listen::serve;
+pub use listen::{bind, serve};
 pub use router::{Server, ServerOptions};

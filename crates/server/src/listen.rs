@@ -4,16 +4,18 @@
 //! request may take, so that idle ones cannot keep others out; descriptors are left for the host's own work.
 
 use crate::router::Server;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use hyper_util::server::conn::auto;
-use hyper_util::server::graceful::GracefulShutdown;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use rustix::net::sockopt::set_tcp_user_timeout;
 use rustix::process::{Resource, getrlimit};
+use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio_util::task::TaskTracker;
 
 /// How long open requests may take to end when the host stops.
 const DRAIN: Duration = Duration::from_secs(3);
@@ -22,19 +24,26 @@ const DESCRIPTORS_KEPT: u64 = 256;
 /// Longest head of a request, request line and headers together.
 const HEAD_BYTES_MAX: usize = 64 * 1024;
 
+/// Connections that the system keeps until they are accepted: a burst beyond it is slowed down by seconds.
+const BACKLOG: u32 = 4096;
+
+/// Opens a socket to serve on.
+pub fn bind(address: SocketAddr) -> std::io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    // Connections of an earlier host that linger must not keep this one from starting.
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
+}
+
 /// Serves until the server is told to stop. The caller owns the socket.
 pub async fn serve(listener: TcpListener, server: Server) {
     let service = TowerToHyperService::new(server.router());
     let timeout = server.options().request_timeout;
     let slots = Arc::new(Semaphore::new(connections_max(server.options().connections_max)));
-    let graceful = GracefulShutdown::new();
-    let tasks = tokio_util::task::TaskTracker::new();
-    let mut builder = auto::Builder::new(TokioExecutor::new()).http1_only();
-    builder
-        .http1()
-        .timer(TokioTimer::new())
-        .header_read_timeout(timeout)
-        .max_buf_size(HEAD_BYTES_MAX);
+    let tasks = TaskTracker::new();
+    let mut builder = http1::Builder::new();
+    builder.timer(TokioTimer::new()).header_read_timeout(timeout).max_buf_size(HEAD_BYTES_MAX);
     loop {
         let accepted = tokio::select! {
             accepted = accept(&listener, &slots) => accepted,
@@ -42,18 +51,26 @@ pub async fn serve(listener: TcpListener, server: Server) {
         };
         let Some((stream, slot)) = accepted else { continue };
         tune(&stream, timeout);
-        let connection =
-            builder.serve_connection_with_upgrades(TokioIo::new(stream), service.clone());
-        let connection = graceful.watch(connection.into_owned());
+        let connection = builder.serve_connection(TokioIo::new(stream), service.clone());
+        let stop = server.stop().clone();
         tasks.spawn(async move {
-            if let Err(error) = connection.await {
+            let mut connection = pin!(connection.with_upgrades());
+            let ended = tokio::select! {
+                ended = connection.as_mut() => ended,
+                () = stop.cancelled() => {
+                    connection.as_mut().graceful_shutdown();
+                    connection.await
+                }
+            };
+            if let Err(error) = ended {
                 tracing::debug!(%error, "a connection ended badly");
             }
             drop(slot);
         });
     }
     drop(listener);
-    if tokio::time::timeout(DRAIN, graceful.shutdown()).await.is_err() {
+    tasks.close();
+    if tokio::time::timeout(DRAIN, tasks.wait()).await.is_err() {
         tracing::debug!("some requests did not end in time");
     }
 }

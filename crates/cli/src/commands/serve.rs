@@ -12,7 +12,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 use tokio::net::TcpListener;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 /// Start the host; no configuration needed
@@ -50,9 +50,27 @@ pub async fn run(args: Args) -> Outcome {
     let (config, loaded) = wiring::load(args.config.as_deref())?;
     let named = args.data.or_else(|| env::get(env::DATA).map(PathBuf::from));
     let folder = DataFolder::take(&named.unwrap_or_else(|| DEFAULT_DATA.into()))?;
+    let signals = Signals::listen()?;
     let running = Running::start(&config, folder, args.listen).await?;
     let file = loaded.map(|loaded| loaded.path().to_owned());
-    running.serve(file).await
+    running.serve(file, signals).await
+}
+
+/// Listened to before anyone can know that the host is there: unheard, each of them would end it at once.
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+    reload: Signal,
+}
+
+impl Signals {
+    fn listen() -> std::io::Result<Self> {
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+            reload: signal(SignalKind::hangup())?,
+        })
+    }
 }
 
 /// Everything that runs, in the order in which it ends.
@@ -76,7 +94,7 @@ impl Running {
         let data = folder.path().to_owned();
         let admin_token = folder.admin_token()?;
         let address = listen.unwrap_or(config.server.listen);
-        let listener = TcpListener::bind(address).await.map_err(|error| {
+        let listener = greenroom_server::bind(address).map_err(|error| {
             Failure::from(
                 anyhow::Error::new(error).context(format!("cannot listen on `{address}`")),
             )
@@ -123,12 +141,10 @@ impl Running {
         })
     }
 
-    async fn serve(mut self, file: Option<PathBuf>) -> Outcome {
+    async fn serve(mut self, file: Option<PathBuf>, signals: Signals) -> Outcome {
         let Some(listener) = self.listener.take() else { return Ok(Exit::Failure) };
         let serving = self.host.tasks().spawn("server", serve(listener, self.server.clone()));
-        let mut interrupt = signal(SignalKind::interrupt())?;
-        let mut terminate = signal(SignalKind::terminate())?;
-        let mut reload = signal(SignalKind::hangup())?;
+        let Signals { mut interrupt, mut terminate, mut reload } = signals;
         let mut seen = changed_at(file.as_deref());
         loop {
             tokio::select! {

@@ -100,6 +100,10 @@ fn events() -> Vec<Operation> {
 /// The answer to an event, as JSON or as the first frame of a stream.
 fn accepted(about: &str) -> Value {
     let mut response = json_body(about, by_ref("schemas", "EventAnswer"));
+    let link = |operation: &str, id: &str| json!({"operationId": operation, "parameters": {"id": format!("$response.body#/{id}")}});
+    response["links"] = json!({"event": link("get_event", "event_id"),
+        "run": link("get_run", "run_id"), "results": link("list_results", "run_id"),
+        "cancel": link("cancel_run", "run_id")});
     response["content"]["text/event-stream"] = event_stream(
         "With `Accept: text/event-stream`, status 200: first `event: accepted` with the same object, then \
          the results of the run, to its end.",
