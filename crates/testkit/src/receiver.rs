@@ -1,4 +1,4 @@
-//! A tiny receiver of webhooks.
+//! A tiny receiver of webhooks that answers as it is told.
 //!
 //! Invariant: a request is noted before it is answered, in the order of arrival.
 
@@ -7,6 +7,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 /// One request as it came.
@@ -17,6 +18,24 @@ pub struct Received {
     pub payload: Value,
 }
 
+const NO_CONTENT: &str = "HTTP/1.1 204 No Content\r\n\r\n";
+
+/// What the receiver does about a request that it has noted.
+#[derive(Debug, Clone)]
+pub enum Reaction {
+    Answer(u16),
+    /// Answers 204 once there is a permit.
+    Held(Arc<Semaphore>),
+    Redirect(String),
+    /// Closes the connection without an answer.
+    Drop,
+    /// Keeps the connection open without an answer.
+    Hang,
+}
+
+/// Decides by the number of the request, from 0 on, and by what is in it.
+type React = dyn Fn(usize, &Received) -> Reaction + Send + Sync;
+
 pub struct Receiver {
     address: SocketAddr,
     received: Arc<Mutex<Vec<Received>>>,
@@ -25,12 +44,27 @@ pub struct Receiver {
 }
 
 impl Receiver {
+    /// Takes everything.
     pub async fn start() -> Self {
+        Self::reacting(|_, _| Reaction::Answer(204)).await
+    }
+
+    pub async fn reacting(
+        react: impl Fn(usize, &Received) -> Reaction + Send + Sync + 'static,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port can be bound");
+        Self::serving(listener, react)
+    }
+
+    /// Receives at a socket of the caller's.
+    pub fn serving(
+        listener: TcpListener,
+        react: impl Fn(usize, &Received) -> Reaction + Send + Sync + 'static,
+    ) -> Self {
         let address = listener.local_addr().expect("a bound port has an address");
         let received = Arc::new(Mutex::new(Vec::new()));
         let mut serving = JoinSet::new();
-        serving.spawn(serve(listener, Arc::clone(&received)));
+        serving.spawn(serve(listener, Arc::clone(&received), Arc::new(react)));
         Self { address, received, _serving: serving }
     }
 
@@ -44,20 +78,39 @@ impl Receiver {
     }
 }
 
-async fn serve(listener: TcpListener, received: Arc<Mutex<Vec<Received>>>) {
+async fn serve(listener: TcpListener, received: Arc<Mutex<Vec<Received>>>, react: Arc<React>) {
     let mut connections = JoinSet::new();
     while let Ok((stream, _)) = listener.accept().await {
-        connections.spawn(answer(stream, Arc::clone(&received)));
+        connections.spawn(answer(stream, Arc::clone(&received), Arc::clone(&react)));
     }
 }
 
 /// Answers requests until the connection ends or makes no sense.
-async fn answer(stream: TcpStream, received: Arc<Mutex<Vec<Received>>>) {
+async fn answer(stream: TcpStream, received: Arc<Mutex<Vec<Received>>>, react: Arc<React>) {
     let mut stream = BufReader::new(stream);
     while let Some(request) = read(&mut stream).await {
-        received.lock().unwrap_or_else(PoisonError::into_inner).push(request);
-        let answer = b"HTTP/1.1 204 No Content\r\n\r\n";
-        if stream.get_mut().write_all(answer).await.is_err() {
+        let reaction = {
+            let mut received = received.lock().unwrap_or_else(PoisonError::into_inner);
+            let reaction = react(received.len(), &request);
+            received.push(request);
+            reaction
+        };
+        let answer = match reaction {
+            Reaction::Answer(204) => NO_CONTENT.to_owned(),
+            Reaction::Held(gate) => {
+                gate.acquire().await.expect("the gate is not closed").forget();
+                NO_CONTENT.to_owned()
+            }
+            Reaction::Answer(status) => {
+                format!("HTTP/1.1 {status} Said\r\ncontent-length: 0\r\n\r\n")
+            }
+            Reaction::Redirect(to) => {
+                format!("HTTP/1.1 307 Elsewhere\r\nlocation: {to}\r\ncontent-length: 0\r\n\r\n")
+            }
+            Reaction::Drop => return,
+            Reaction::Hang => std::future::pending().await,
+        };
+        if stream.get_mut().write_all(answer.as_bytes()).await.is_err() {
             return;
         }
     }

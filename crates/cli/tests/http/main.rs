@@ -1,0 +1,13 @@
+//! The host as programs outside see it: HTTP, server-sent events, webhooks.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking, its helpers too")]
+
+mod access;
+mod bad_input;
+mod connections;
+mod openapi;
+mod origins;
+mod pages;
+mod sse;
+mod stage;
+mod webhook;
