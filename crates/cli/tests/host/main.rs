@@ -8,6 +8,7 @@ mod facts;
 #[cfg(feature = "faults")]
 mod faults;
 mod hostile;
+mod interrupted;
 mod lanes;
 mod lifecycle;
 mod reload;
