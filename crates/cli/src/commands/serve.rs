@@ -50,10 +50,11 @@ pub async fn run(args: Args) -> Outcome {
     let (config, loaded) = wiring::load(args.config.as_deref())?;
     let named = args.data.or_else(|| env::get(env::DATA).map(PathBuf::from));
     let folder = DataFolder::take(&named.unwrap_or_else(|| DEFAULT_DATA.into()))?;
+    let file = loaded.map(|loaded| loaded.path().to_owned());
+    let seen = changed_at(file.as_deref());
     let signals = Signals::listen()?;
     let running = Running::start(&config, folder, args.listen).await?;
-    let file = loaded.map(|loaded| loaded.path().to_owned());
-    running.serve(file, signals).await
+    running.serve(file, seen, signals).await
 }
 
 /// Listened to before anyone can know that the host is there: unheard, each of them would end it at once.
@@ -141,11 +142,15 @@ impl Running {
         })
     }
 
-    async fn serve(mut self, file: Option<PathBuf>, signals: Signals) -> Outcome {
+    async fn serve(
+        mut self,
+        file: Option<PathBuf>,
+        mut seen: Option<SystemTime>,
+        signals: Signals,
+    ) -> Outcome {
         let Some(listener) = self.listener.take() else { return Ok(Exit::Failure) };
         let serving = self.host.tasks().spawn("server", serve(listener, self.server.clone()));
         let Signals { mut interrupt, mut terminate, mut reload } = signals;
-        let mut seen = changed_at(file.as_deref());
         loop {
             tokio::select! {
                 _ = interrupt.recv() => break,
