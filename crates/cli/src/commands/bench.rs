@@ -15,12 +15,13 @@ mod report;
 mod runs;
 mod sample;
 
-use crate::failure::{Exit, Outcome};
+use crate::failure::{Exit, Failure, Outcome};
 use crate::output;
 use anyhow::Context;
 use machine::Machine;
 use report::Report;
 use std::path::PathBuf;
+use tokio::signal::unix::{SignalKind, signal};
 
 /// Measure this machine: latency, throughput, memory, each beside its baseline
 #[derive(Debug, clap::Args)]
@@ -75,7 +76,13 @@ pub async fn run(args: Args) -> Outcome {
     if cfg!(debug_assertions) {
         output::note("note: this is a debug build, its numbers say nothing about the budgets");
     }
-    let report = measure(&plan).await?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    let report = tokio::select! {
+        report = measure(&plan) => report?,
+        // Leaving this way ends the hosts and removes their folders.
+        _ = tokio::signal::ctrl_c() => return Err(Failure::new("interrupted")),
+        _ = terminate.recv() => return Err(Failure::new("interrupted")),
+    };
     if let Some(path) = &args.write {
         std::fs::write(path, report.markdown())
             .with_context(|| format!("cannot write `{}`", path.display()))?;

@@ -43,7 +43,7 @@ impl Machine {
         let Self { processor, cores, memory, kernel, disk, version, commit, build, date } = self;
         format!(
             "- Machine: {processor}, {cores} cores, {memory}, Linux {kernel}, {disk}\n\
-             - Program: greenroom {version}, commit {commit}, {build} build\n\
+             - Program: greenroom {version}, {build} build; the folder it was measured in is at commit {commit}\n\
              - Date: {date}\n"
         )
     }
@@ -74,7 +74,7 @@ fn field(file: &str, name: &str) -> String {
 
 #[expect(clippy::disallowed_methods, reason = "git alone knows which commit this folder is at")]
 fn commit() -> Option<String> {
-    let output = Command::new("git").args(["rev-parse", "--short", "HEAD"]).output().ok()?;
+    let output = Command::new("git").args(["describe", "--always", "--dirty"]).output().ok()?;
     let text = String::from_utf8(output.stdout).ok()?;
     Some(text.trim().to_owned()).filter(|text| !text.is_empty())
 }
