@@ -87,3 +87,16 @@ async fn a_stopping_host_takes_no_new_events() {
     assert_eq!(outcome(&api.run(&run_id).await), (Completed, ""));
     assert_eq!(api.runs().await.len(), 1);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_signal_the_moment_the_host_is_ready_is_heard() {
+    let mut stage = Stage::open("").await;
+    for _ in 0..5 {
+        let pid = i32::try_from(stage.host.pid()).ok().and_then(Pid::from_raw).unwrap();
+        kill_process(pid, Signal::HUP).unwrap();
+        assert_eq!(stage.api.get("/readyz").await, json!({"status": "ready"}));
+        // Ends in order, whether it has dealt with the first signal or not.
+        assert!(stage.host.stop().await.success(), "{}", stage.host.log());
+        stage.host.start_again().await;
+    }
+}
