@@ -8,6 +8,7 @@ use crate::{env, output, wiring};
 use greenroom_host::{Host, HostOptions};
 use greenroom_server::{Server, serve};
 use greenroom_store::Store;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -207,6 +208,14 @@ impl Running {
             }
             Err(error) => output::note(&format!("error: {error}")),
         }
+    }
+}
+
+/// Every connection takes a descriptor, and systems give programs few unless they ask for more.
+fn raise_open_files() {
+    let limit = getrlimit(Resource::Nofile);
+    if let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }) {
+        tracing::warn!(%error, "the limit of open files stays at {:?}", limit.current);
     }
 }
 
