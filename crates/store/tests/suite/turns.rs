@@ -156,6 +156,13 @@ pub(crate) async fn deliveries_are_claimed_and_settled(ground: Ground) {
         assert!(store.finish_delivery(finish(*id, outcome)).await.unwrap());
     }
     assert_eq!(open(&store).await, [ids[3]], "only what is tried again is open");
+    let lanes = store.read(|tx| reads::deliveries::lanes(tx, 10)).await.unwrap();
+    assert_eq!(lanes.len(), 1, "one target waits");
+    let target = lanes[0].target.clone();
+    let next = store.read(move |tx| reads::deliveries::next(tx, &target)).await.unwrap();
+    assert_eq!(next.map(|delivery| delivery.id), Some(ids[3]));
+    let none = store.read(|tx| reads::deliveries::next(tx, "nobody")).await.unwrap();
+    assert!(none.is_none());
     let all = store.read(|tx| reads::deliveries::of_run(tx, W, "run-a")).await.unwrap();
     let all: Vec<_> = all.iter().map(|d| (d.status, d.error.as_deref(), d.attempts)).collect();
     let expected = [
