@@ -149,6 +149,7 @@ impl Running {
         mut seen: Option<SystemTime>,
         signals: Signals,
     ) -> Outcome {
+        raise_open_files();
         let Some(listener) = self.listener.take() else { return Ok(Exit::Failure) };
         let serving = self.host.tasks().spawn("server", serve(listener, self.server.clone()));
         let Signals { mut interrupt, mut terminate, mut reload } = signals;
