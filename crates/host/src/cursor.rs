@@ -72,5 +72,18 @@ mod tests {
         fn garbage_never_opens(text in ".{0,64}") {
             prop_assert_eq!(Cursors::new("key").open(&["x"], &text), None);
         }
+
+        #[test]
+        fn a_cursor_opens_as_it_was_made_and_not_when_altered(
+            position in ".{0,32}", at in any::<prop::sample::Index>(), other in "[A-Za-z0-9_-]",
+        ) {
+            let cursors = Cursors::new("key");
+            let cursor = cursors.seal(&["x"], &position);
+            prop_assert_eq!(cursors.open(&["x"], &cursor), Some(position));
+            let at = at.index(cursor.len());
+            let altered = format!("{}{other}{}", &cursor[..at], &cursor[at + 1..]);
+            prop_assume!(altered != cursor);
+            prop_assert_eq!(cursors.open(&["x"], &altered), None);
+        }
     }
 }

@@ -4,7 +4,7 @@ use crate::stage::Stage;
 use greenroom_testkit::http::{self, Request};
 use rustix::process::{Resource, getrlimit};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 use tokio::task::JoinSet;
 
 #[tokio::test]
@@ -121,4 +121,28 @@ async fn many_requests_at_once_are_all_answered() {
         });
     }
     assert!(requests.join_all().await.iter().all(|status| *status == 200));
+}
+
+#[tokio::test]
+async fn readers_that_take_nothing_are_given_up_and_keep_no_one_out() {
+    let stage = Stage::with("[limits]\nconnections_open = 8\nrequest_timeout_s = 1").await;
+    let run_id = stage.play("c", "/count n=50000").await;
+    stage.api().ended_run(&run_id).await;
+    let head = format!(
+        "GET /v1/runs/{run_id}/results HTTP/1.1\r\nhost: localhost\r\naccept: text/event-stream\r\n\
+         authorization: Bearer {}\r\n\r\n",
+        stage.admin
+    );
+    let mut readers = Vec::new();
+    for _ in 0..8 {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.set_recv_buffer_size(4096).unwrap();
+        let mut reader = socket.connect(stage.address).await.unwrap();
+        reader.write_all(head.as_bytes()).await.unwrap();
+        reader.readable().await.unwrap();
+        readers.push(reader);
+    }
+    let answer = http::send(stage.address, &Request::get("/healthz")).await.unwrap();
+    assert_eq!(answer.status, 200);
+    drop(readers);
 }

@@ -10,4 +10,5 @@ mod origins;
 mod pages;
 mod sse;
 mod stage;
+mod surfaces;
 mod webhook;
