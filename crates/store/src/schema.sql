@@ -19,9 +19,9 @@ CREATE TABLE events (
     run_id           TEXT,
     body             TEXT,
     created_at       BIGINT NOT NULL,
-    UNIQUE (workspace_id, source, event_id)
+    -- In this order it also finds an event by its id alone.
+    UNIQUE (workspace_id, event_id, source)
 );
-CREATE INDEX events_by_id ON events (workspace_id, event_id);
 CREATE INDEX events_by_conversation ON events (workspace_id, conversation_id, seq);
 
 -- Counters that give a conversation its order.

@@ -2,7 +2,7 @@
 //!
 //! Invariant: a refusal writes nothing, so that a retry is a first try.
 
-use super::transcript::{bump_conversation, insert_item};
+use super::transcript::{count_event, insert_item};
 use crate::sql::Tx;
 use crate::types::{GrantDoc, NewItem, OnInterrupt, Queue, RunRow};
 use crate::{StoreError, params, reads};
@@ -201,7 +201,7 @@ impl AcceptEvent {
         let Some(conversation) = &self.conversation_id else { return Ok((None, None)) };
         let items = i64::from(self.item.is_some());
         let (event_seq, transcript_seq) =
-            bump_conversation(tx, &self.workspace_id, conversation, (1, items), self.now_ms)?;
+            count_event(tx, &self.workspace_id, conversation, items, self.now_ms)?;
         if let Some(item) = &self.item {
             insert_item(tx, &self.workspace_id, conversation, transcript_seq, item, self.now_ms)?;
         }

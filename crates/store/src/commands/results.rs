@@ -4,7 +4,7 @@
 //! writer's own (same attempt, same epoch, still running). Late output changes nothing.
 
 use super::start::start_next;
-use super::transcript::{bump_conversation, insert_item};
+use super::transcript::{count_items, insert_item};
 use crate::sql::{Tx, prose};
 use crate::types::{Chunk, Diagnostic, HostEvent, NewDelivery, NewItem, RunRow, StateWrite};
 use crate::{StoreError, params, reads};
@@ -153,8 +153,7 @@ impl ApplyResults {
     fn append_items(&self, tx: &mut dyn Tx) -> Result<(), StoreError> {
         let Some(conversation) = &self.conversation_id else { return Ok(()) };
         let Ok(count @ 1..) = i64::try_from(self.items.len()) else { return Ok(()) };
-        let (_, last) =
-            bump_conversation(tx, &self.workspace_id, conversation, (0, count), self.now_ms)?;
+        let last = count_items(tx, &self.workspace_id, conversation, count)?;
         for (seq, item) in (last - count + 1..).zip(&self.items) {
             insert_item(tx, &self.workspace_id, conversation, seq, item, self.now_ms)?;
         }

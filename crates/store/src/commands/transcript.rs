@@ -7,27 +7,43 @@ use crate::{StoreError, params};
 /// Number of buckets that conversations are spread over, fixed for ever.
 const BUCKETS: u64 = 1024;
 
-/// Advances both counters and returns where they stand.
-pub(super) fn bump_conversation(
+/// Counts one more event, with its item if it has one, and returns where both counters stand.
+pub(super) fn count_event(
     tx: &mut dyn Tx,
     workspace: &str,
     conversation: &str,
-    (events, items): (i64, i64),
+    items: i64,
     now_ms: i64,
 ) -> Result<(i64, i64), StoreError> {
     let row = tx.query_opt(
         "INSERT INTO conversations (workspace_id, conversation_id, bucket, event_seq,
              transcript_seq, created_at, updated_at)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6)
+         VALUES (?1, ?2, ?3, 1, ?4, ?5, ?5)
          ON CONFLICT (workspace_id, conversation_id) DO UPDATE SET
-             event_seq = conversations.event_seq + excluded.event_seq,
+             event_seq = conversations.event_seq + 1,
              transcript_seq = conversations.transcript_seq + excluded.transcript_seq,
              updated_at = excluded.updated_at
          RETURNING event_seq, transcript_seq",
-        params![workspace, conversation, bucket(workspace, conversation), events, items, now_ms],
+        params![workspace, conversation, bucket(workspace, conversation), items, now_ms],
     )?;
     let mut row = row.ok_or_else(|| StoreError::Refused("no conversation counter".to_owned()))?;
     Ok((row.int()?, row.int()?))
+}
+
+/// Counts so many more items and returns the number of the last. A conversation is as recent as its last
+/// event: an answer does not move it in the list, which spares that index a write.
+pub(super) fn count_items(
+    tx: &mut dyn Tx,
+    workspace: &str,
+    conversation: &str,
+    items: i64,
+) -> Result<i64, StoreError> {
+    let row = tx.query_opt(
+        "UPDATE conversations SET transcript_seq = transcript_seq + ?3
+         WHERE workspace_id = ?1 AND conversation_id = ?2 RETURNING transcript_seq",
+        params![workspace, conversation, items],
+    )?;
+    row.ok_or_else(|| StoreError::Refused("no conversation counter".to_owned()))?.int()
 }
 
 pub(super) fn insert_item(
