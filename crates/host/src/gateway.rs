@@ -11,9 +11,9 @@ use crate::ledger::RESERVE_FIRST;
 use crate::metrics::Metrics;
 use crate::settings::{Agent, Settings};
 use greenroom_protocol::{EventAnswer, NewEvent, TriggerSource};
-use greenroom_store::StoreError;
 use greenroom_store::commands::{AcceptEvent, Accepted, NewRun};
 use greenroom_store::types::{NewItem, RunRow};
+use greenroom_store::{StoreError, reads};
 use serde_json::json;
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
@@ -60,7 +60,15 @@ impl Host {
         if self.shared.tasks.stopping().is_cancelled() {
             return Err(Refusal::Stopping);
         }
-        let (command, envelope) = self.shared.prepare(sender, event)?;
+        let body_hash = hash(&event);
+        let key = event
+            .event_id
+            .clone()
+            .map(|id| (workspace_of(&event).to_owned(), event.source.clone(), id));
+        let (command, envelope) = match self.shared.prepare(sender, event, body_hash) {
+            Ok(prepared) => prepared,
+            Err(refusal) => return self.shared.first_answer(key, body_hash, refusal).await,
+        };
         let shared = Arc::clone(&self.shared);
         // The commit and what follows from it belong to the host, not to the sender's connection.
         let work = async move { shared.commit_event(command, envelope).await };
@@ -75,13 +83,13 @@ impl Shared {
         &self,
         sender: &Sender,
         mut event: NewEvent,
+        body_hash: [u8; 32],
     ) -> Result<(AcceptEvent, Arc<Envelope>), Refusal> {
         event.check().map_err(|error| Refusal::Invalid(error.to_string()))?;
         if event.source == HOST_SOURCE {
             let message = format!("`source` `{HOST_SOURCE}` is kept for the host's own facts");
             return Err(Refusal::Invalid(message));
         }
-        let body_hash = hash(&event);
         let settings = self.settings.load();
         let workspace = workspace_of(&event).to_owned();
         let agent = bind(&settings, sender, &event, &workspace)?;
@@ -111,6 +119,37 @@ impl Shared {
             now_ms: now_ms(),
         };
         Ok((command, envelope))
+    }
+
+    /// An event that was taken before gets its first answer, also when it would be refused today: its agent
+    /// may be gone, or the host full.
+    async fn first_answer(
+        &self,
+        key: Option<(String, String, String)>,
+        body_hash: [u8; 32],
+        refusal: Refusal,
+    ) -> Result<(EventAnswer, bool), Refusal> {
+        let may_be_known =
+            matches!(refusal, Refusal::UnknownAgent(_) | Refusal::Tie(_) | Refusal::Busy);
+        let Some((workspace, source, event_id)) = key.filter(|_| may_be_known) else {
+            return Err(refusal);
+        };
+        let id = event_id.clone();
+        let read = self.store.read(move |tx| {
+            let Some((hash, run_id)) = reads::events::by_key(tx, &workspace, &source, &id)? else {
+                return Ok(None);
+            };
+            let run = match run_id {
+                Some(run_id) => reads::runs::get(tx, &workspace, &run_id)?,
+                None => None,
+            };
+            Ok(Some((hash, run)))
+        });
+        match read.await.map_err(Refusal::Store)? {
+            None => Err(refusal),
+            Some((hash, run)) if hash == body_hash => Ok((answer(event_id, run.as_ref()), false)),
+            Some(_) => Err(Refusal::Conflict),
+        }
     }
 
     fn new_run(&self, agent: &Agent, surface: Option<String>, lane_length_max: i64) -> NewRun {

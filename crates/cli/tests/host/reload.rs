@@ -162,3 +162,29 @@ async fn a_changed_runner_is_replaced_beside_its_old_runs() {
     assert_eq!(outcome(&stage.play(json!([["message", "x"], ["end"]])).await), (Completed, ""));
     stage.finish_waiting(&beside).await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_event_that_was_taken_gets_its_first_answer_also_when_its_agent_is_gone() {
+    let hello = agent("hello", &json!([["message", "hello"], ["end"]]));
+    let stage = Stage::open_with(LIMITS, &hello).await;
+    let mut taken = event("hello", "c", "x");
+    taken["event_id"] = "e-1".into();
+    let (status, first) = stage.api.post_event(&taken).await.unwrap();
+    assert_eq!(status, 202);
+    stage.api.ended_run(&first.run_id.clone().unwrap()).await;
+    let other = agent("other", &json!([["end"]]));
+    stage.host.configure(&config(LIMITS, &other));
+    until_there_is(&stage, "other").await;
+    let (status, again) = stage.api.post_event(&taken).await.unwrap();
+    assert_eq!((status, again.run_id, again.status.as_str()), (200, first.run_id, "completed"));
+    let status_of = async |event: &Value| match stage.api.post_event(event).await {
+        Err(greenroom_testkit::api::Failure::Refused { status, .. }) => status,
+        other => panic!("it was taken: {other:?}"),
+    };
+    let mut changed = taken.clone();
+    changed["input"]["text"] = "y".into();
+    assert_eq!(status_of(&changed).await, 409);
+    let mut unknown = taken.clone();
+    unknown["event_id"] = "e-2".into();
+    assert_eq!(status_of(&unknown).await, 404);
+}

@@ -113,13 +113,8 @@ impl AcceptEvent {
 
     /// What the key already stands for, if anything.
     fn earlier(&self, tx: &mut dyn Tx) -> Result<Option<Accepted>, StoreError> {
-        let found = tx.query_opt(
-            "SELECT body_hash, run_id FROM events
-             WHERE workspace_id = ?1 AND source = ?2 AND event_id = ?3",
-            params![&self.workspace_id, &self.source, &self.event_id],
-        )?;
-        let Some(mut row) = found else { return Ok(None) };
-        let (hash, run_id) = (row.blob()?, row.opt_text()?);
+        let found = reads::events::by_key(tx, &self.workspace_id, &self.source, &self.event_id)?;
+        let Some((hash, run_id)) = found else { return Ok(None) };
         if hash != self.body_hash {
             return Ok(Some(Accepted::Conflict));
         }

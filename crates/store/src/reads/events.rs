@@ -22,6 +22,24 @@ pub fn load(tx: &mut dyn Tx, workspace: &str, seq: i64) -> Result<Option<EventRo
     row.map(read).transpose()
 }
 
+/// What a key stands for: the hash of its body, and the run it led to.
+pub type Known = (Vec<u8>, Option<String>);
+
+/// What is known under a key.
+pub fn by_key(
+    tx: &mut dyn Tx,
+    workspace: &str,
+    source: &str,
+    event_id: &str,
+) -> Result<Option<Known>, StoreError> {
+    let row = tx.query_opt(
+        "SELECT body_hash, run_id FROM events
+         WHERE workspace_id = ?1 AND source = ?2 AND event_id = ?3",
+        params![workspace, source, event_id],
+    )?;
+    row.map(|mut row| Ok((row.blob()?, row.opt_text()?))).transpose()
+}
+
 /// All events with this id: ids are the sender's, so two sources may use the same one.
 pub fn by_id(
     tx: &mut dyn Tx,
