@@ -9,7 +9,7 @@ use greenroom_runtime::RunnerSpec;
 use greenroom_server::{Access, Role, ServerOptions, Token, hash_token};
 use greenroom_store::{Location, Options, Sync};
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 /// The runner process that the program carries itself.
 const ECHO_RUNNER: &str = "greenroom-echo";
@@ -32,7 +32,9 @@ fn check_ties(loaded: &Loaded) -> Result<(), Failure> {
     let ties = binding::ties(&agents);
     let Some((one, other)) = ties.first() else { return Ok(()) };
     let message = format!("agents `{one}` and `{other}` take the same events");
-    let hint = "give one of them a narrower `scope`, `filters` or `events`".to_owned();
+    let hint = "give one of them other `events` (`events = []`: only when it is named), a narrower `scope` or \
+                `filters`"
+        .to_owned();
     let invalid = loaded.invalid_at(&["agents", other], message, Some(hint));
     Err(Failure::from(anyhow::Error::new(invalid)).exit(Exit::Usage))
 }
@@ -48,6 +50,7 @@ pub(crate) fn settings(config: &Config) -> Settings {
             .collect(),
         limits: Limits {
             result_bytes: size(limits.result_bytes),
+            state_value_bytes: size(limits.state_value_bytes),
             lane_length: i64::try_from(limits.lane_length).unwrap_or(i64::MAX),
             runs_open: size(limits.runs_open),
             page_size: size(limits.page_size),
@@ -139,8 +142,16 @@ fn runner_spec(name: &str, runner: &config::Runner) -> RunnerSpec {
         paths: process.paths.clone(),
         processes: u32::try_from(process.processes).unwrap_or(u32::MAX),
         memory_mb: process.memory_mb,
+        changed_at: changed_at(process),
         ..plain
     }
+}
+
+/// When the newest of the files that a command names was changed, so that new code is started.
+fn changed_at(process: &config::Process) -> Option<SystemTime> {
+    let names = std::iter::once(&process.program).chain(&process.args);
+    let files = names.filter_map(|name| std::fs::metadata(process.dir.join(name)).ok());
+    files.filter(|file| file.is_file()).filter_map(|file| file.modified().ok()).max()
 }
 
 pub(crate) fn runtime(config: &Config, program: &str, data: &Path) -> greenroom_runtime::Settings {

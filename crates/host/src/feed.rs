@@ -4,6 +4,7 @@
 //! not stored yet, then what comes. A reader that lags behind is cut off with a position to resume from; the
 //! run never waits for it.
 
+use crate::ids::Moment;
 use bytes::{BufMut, Bytes, BytesMut};
 use greenroom_protocol::result::kind;
 use greenroom_store::types::ResultRecord;
@@ -24,8 +25,9 @@ impl Batch {
     pub fn new(run_id: &str, records: Vec<ResultRecord>) -> Self {
         let mut sse = BytesMut::with_capacity(records.len() * 192);
         let mut ends = Vec::with_capacity(records.len());
+        let mut moment = Moment::default();
         for record in &records {
-            write_sse(&mut sse, run_id, record);
+            write_sse(&mut sse, run_id, record, &mut moment);
             ends.push(sse.len());
         }
         Self { records, sse: sse.freeze(), ends }
@@ -52,19 +54,19 @@ pub fn is_terminal(record: &ResultRecord) -> bool {
     matches!(&*record.kind, kind::RUN_COMPLETED | kind::RUN_FAILED)
 }
 
-fn write_sse(out: &mut BytesMut, run_id: &str, record: &ResultRecord) {
+fn write_sse(out: &mut BytesMut, run_id: &str, record: &ResultRecord, moment: &mut Moment) {
     out.put_slice(b"event: ");
     // A type is the runner's own text: keep it from breaking the frame.
     out.extend(record.kind.bytes().filter(|byte| !matches!(byte, b'\n' | b'\r')));
     out.put_slice(b"\nid: ");
     write_number(out, record.sequence);
     out.put_slice(b"\ndata: ");
-    write_json(out, run_id, record);
+    write_json(out, run_id, record, moment);
     out.put_slice(b"\n\n");
 }
 
 /// A result as readers see it, on one line.
-pub fn write_json(out: &mut BytesMut, run_id: &str, record: &ResultRecord) {
+pub fn write_json(out: &mut BytesMut, run_id: &str, record: &ResultRecord, moment: &mut Moment) {
     out.put_slice(b"{\"run_id\":");
     let _ = serde_json::to_writer((&mut *out).writer(), run_id);
     out.put_slice(b",\"type\":");
@@ -74,7 +76,10 @@ pub fn write_json(out: &mut BytesMut, run_id: &str, record: &ResultRecord) {
     out.put_slice(b",\"sequence\":");
     write_number(out, record.sequence);
     out.put_slice(b",\"timestamp\":");
-    write_number(out, record.timestamp);
+    write_number(out, record.at_ms.div_euclid(1000));
+    out.put_slice(b",\"created_at\":\"");
+    out.put_slice(moment.text(record.at_ms).as_bytes());
+    out.put_slice(b"\"");
     if let Some(number) = record.runner_sequence {
         out.put_slice(b",\"runner_sequence\":");
         write_number(out, number);
@@ -196,7 +201,7 @@ mod tests {
             sequence,
             kind: kind.to_owned().into(),
             data: RawValue::from_string(data.to_owned()).unwrap(),
-            timestamp: 7,
+            at_ms: 7_250,
             runner_sequence: None,
             usage: None,
         }
@@ -206,9 +211,9 @@ mod tests {
     fn a_batch_can_be_entered_at_any_number() {
         let batch = Batch::new("r1", vec![record(3, "a", "{}"), record(5, "b\nc", "{}")]);
         let both = "event: a\nid: 3\ndata: {\"run_id\":\"r1\",\"type\":\"a\",\"data\":{},\
-                    \"sequence\":3,\"timestamp\":7}\n\n\
+                    \"sequence\":3,\"timestamp\":7,\"created_at\":\"1970-01-01T00:00:07.250Z\"}\n\n\
                     event: bc\nid: 5\ndata: {\"run_id\":\"r1\",\"type\":\"b\\nc\",\"data\":{},\
-                    \"sequence\":5,\"timestamp\":7}\n\n";
+                    \"sequence\":5,\"timestamp\":7,\"created_at\":\"1970-01-01T00:00:07.250Z\"}\n\n";
         assert_eq!(batch.sse_after(0), both);
         assert_eq!(batch.sse_after(3), both[both.find("event: bc").unwrap()..]);
         assert_eq!(batch.sse_after(4), both[both.find("event: bc").unwrap()..]);

@@ -31,6 +31,23 @@ pub fn rfc3339(unix_ms: i64) -> String {
         .unwrap_or_default()
 }
 
+/// A time as text, written anew only when it has changed: thousands of deltas share a millisecond.
+#[derive(Debug, Default)]
+pub struct Moment {
+    at_ms: i64,
+    text: String,
+}
+
+impl Moment {
+    pub fn text(&mut self, at_ms: i64) -> &str {
+        if self.text.is_empty() || self.at_ms != at_ms {
+            self.at_ms = at_ms;
+            self.text = rfc3339(at_ms);
+        }
+        &self.text
+    }
+}
+
 pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -6,10 +6,12 @@
 mod effect;
 mod json;
 
+pub(crate) use effect::StateRights;
+
 use crate::context::Identity;
 use effect::Changes;
 use greenroom_protocol::error::run_code;
-use greenroom_protocol::payload::{DeltaRef, Message, MessageCompleted, Payload, StateScope};
+use greenroom_protocol::payload::{DeltaRef, Message, MessageCompleted, Payload};
 use greenroom_protocol::result::kind;
 use greenroom_protocol::{RawResult, RunError, RunStatus};
 use greenroom_store::chunk::{ChunkBuilder, Delta};
@@ -18,7 +20,6 @@ use greenroom_store::types::{Chunk, Diagnostic, ResultRecord, RunRow};
 use json::{complete_failure, empty_object, is_object, one_line};
 use serde_json::value::{RawValue, to_raw_value};
 use std::borrow::Cow;
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// Numbers reserved ahead with each commit.
@@ -32,7 +33,7 @@ const DIAGNOSTICS_MAX: usize = 100;
 
 pub(crate) struct Ledger {
     identity: Arc<Identity>,
-    granted_state: BTreeSet<StateScope>,
+    state: StateRights,
     result_bytes_max: usize,
     next_seq: i64,
     reserved_seq: i64,
@@ -44,6 +45,7 @@ pub(crate) struct Ledger {
     /// Text of deltas that no `message.completed` has taken in yet.
     unfinished: String,
     saw_message: bool,
+    ended_by_host: bool,
     terminal: Option<Terminal>,
 }
 
@@ -99,13 +101,13 @@ impl Pending {
 impl Ledger {
     pub(crate) fn new(
         identity: Arc<Identity>,
-        granted_state: BTreeSet<StateScope>,
+        state: StateRights,
         result_bytes_max: usize,
         (last_seq, reserved_seq): (i64, i64),
     ) -> Self {
         Self {
             identity,
-            granted_state,
+            state,
             result_bytes_max,
             next_seq: last_seq + 1,
             reserved_seq,
@@ -116,6 +118,7 @@ impl Ledger {
             diagnostics_count: 0,
             unfinished: String::new(),
             saw_message: false,
+            ended_by_host: false,
             terminal: None,
         }
     }
@@ -139,11 +142,11 @@ impl Ledger {
         let mut intake = Intake::default();
         for result in results {
             if self.is_over() {
-                self.note(
-                    "after_terminal",
-                    &format!("`{}` came after the end", result.kind),
-                    now_ms,
-                );
+                // A runner that winds up after a cancel does as it should.
+                if !self.ended_by_host {
+                    let text = format!("`{}` came after the end", result.kind);
+                    self.note("after_terminal", &text, now_ms);
+                }
             } else if self.is_repeated(&result) {
                 let text = format!("`{}` repeats sequence {:?}", result.kind, result.sequence);
                 self.note("duplicate", &text, now_ms);
@@ -166,7 +169,7 @@ impl Ledger {
             Ok(payload) => payload,
             Err(error) => return self.note("invalid_result", &error.to_string(), now_ms),
         };
-        if let Err(reason) = effect::check(&payload, &self.identity, &self.granted_state) {
+        if let Err(reason) = effect::check(&payload, &self.identity, &self.state) {
             return self.note("refused_result", &reason, now_ms);
         }
         let mut record = self.number(result, now_ms);
@@ -224,7 +227,7 @@ impl Ledger {
                 role: delta.role,
                 message_id: delta.message_id.as_deref(),
                 text: &delta.content,
-                timestamp: record.timestamp,
+                at_ms: record.at_ms,
                 runner_sequence,
             });
         }
@@ -246,6 +249,7 @@ impl Ledger {
         let record = self.host_record(kind::RUN_FAILED, data, now_ms);
         self.finish_messages(None, record.sequence);
         self.fail(status, error, &record);
+        self.ended_by_host = true;
         self.pending.push(&record);
         vec![record]
     }
@@ -351,7 +355,7 @@ impl Ledger {
             sequence,
             kind: Cow::Borrowed(result_kind),
             data,
-            timestamp: now_ms.div_euclid(1000),
+            at_ms: now_ms,
             runner_sequence: None,
             usage: None,
         }

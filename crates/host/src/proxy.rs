@@ -7,7 +7,7 @@ use crate::host::Shared;
 use crate::ids::now_ms;
 use crate::live::Rights;
 use crate::metrics::Metrics;
-use greenroom_protocol::payload::{STATE_VALUE_BYTES_MAX, StateScope, check_state_key};
+use greenroom_protocol::payload::{StateScope, check_state_key};
 use greenroom_protocol::{AgentAPIError, ErrorCode};
 use greenroom_runtime::{Proxy, ProxyCall};
 use greenroom_store::commands::{StateWritten, WriteState};
@@ -121,9 +121,9 @@ impl Shared {
             "list" => self.state_list(rights, owner, params.prefix).await,
             "set" => {
                 let value = params.value.as_ref().map_or("null", |value| value.get()).to_owned();
-                if value.len() > STATE_VALUE_BYTES_MAX {
-                    let message =
-                        format!("a state value has at most {STATE_VALUE_BYTES_MAX} bytes");
+                let bytes_max = self.settings.load().limits.state_value_bytes;
+                if value.len() > bytes_max {
+                    let message = format!("a state value has at most {bytes_max} bytes");
                     return Err(refuse(ErrorCode::PayloadTooLarge, &message));
                 }
                 self.state_write(rights, owner, &params, Some(value)).await

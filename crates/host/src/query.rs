@@ -4,7 +4,7 @@
 
 use crate::feed::write_json;
 use crate::host::Host;
-use crate::ids::rfc3339;
+use crate::ids::{Moment, rfc3339};
 use bytes::BytesMut;
 use greenroom_protocol::{Object, RunView};
 use greenroom_store::reads::Direction;
@@ -109,10 +109,10 @@ impl Host {
         let Some(records) = read.await? else { return Ok(None) };
         let (records, has_more) = cut(records, limit);
         let next_cursor = records.last().map(|record| record.sequence);
-        let mut buffer = BytesMut::new();
+        let (mut buffer, mut moment) = (BytesMut::new(), Moment::default());
         let items = records.iter().map(|record| {
             buffer.clear();
-            write_json(&mut buffer, run_id, record);
+            write_json(&mut buffer, run_id, record, &mut moment);
             let text = String::from_utf8_lossy(&buffer).into_owned();
             RawValue::from_string(text).map_err(|error| StoreError::Refused(error.to_string()))
         });

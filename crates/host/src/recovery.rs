@@ -5,7 +5,7 @@
 
 use crate::host::Shared;
 use crate::ids::now_ms;
-use crate::ledger::Ledger;
+use crate::ledger::{Ledger, StateRights};
 use crate::run::failure;
 use greenroom_protocol::error::run_code;
 use greenroom_protocol::result::kind;
@@ -17,7 +17,6 @@ use greenroom_store::reads;
 use greenroom_store::types::{OnInterrupt, ResultRecord, RunRow};
 use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// Attempts a run gets at most.
@@ -84,7 +83,7 @@ async fn restart(shared: &Shared, run: RunRow) -> Result<Option<RunRow>, StoreEr
         sequence,
         kind: kind::RUN_RESTARTED.into(),
         data: data.unwrap_or_else(|_| RawValue::NULL.to_owned()),
-        timestamp: now_ms.div_euclid(1000),
+        at_ms: now_ms,
         runner_sequence: None,
         usage: None,
     });
@@ -124,7 +123,7 @@ async fn end(
     let now_ms = now_ms();
     // Numbers that were reserved may have been seen: the end stands above them.
     let numbers = (run.reserved_seq.max(run.last_seq), run.reserved_seq);
-    let mut ledger = Ledger::new(identity, BTreeSet::new(), 0, numbers);
+    let mut ledger = Ledger::new(identity, StateRights::default(), 0, numbers);
     ledger.end_interrupted(text, (status, error), now_ms);
     let command = ledger.commit().into_command(run, shared.store.epoch(), None, now_ms);
     match shared.store.apply(command).await? {

@@ -10,7 +10,7 @@ use crate::feed::{Batch, Feed};
 use crate::grant::Grant;
 use crate::host::Shared;
 use crate::ids::now_ms;
-use crate::ledger::Ledger;
+use crate::ledger::{Ledger, StateRights};
 use crate::live::{LiveRun, Rights};
 use greenroom_protocol::error::run_code;
 use greenroom_protocol::{AgentRunRequest, RunError, RunStatus, RunnerId};
@@ -19,7 +19,6 @@ use greenroom_store::StoreError;
 use greenroom_store::commands::{Applied, ApplyResults, FreezeGrant};
 use greenroom_store::fault;
 use greenroom_store::types::{ResultRecord, RunRow};
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -111,9 +110,13 @@ impl RunTask {
 
     fn ledger(&self, grant: &Grant) -> Ledger {
         let identity = self.shared.identity(&self.run, &self.envelope);
-        let bytes_max = self.shared.settings.load().limits.result_bytes;
+        let settings = self.shared.settings.load();
+        let state = StateRights {
+            scopes: grant.state.clone(),
+            value_bytes_max: settings.limits.state_value_bytes,
+        };
         let numbers = (self.run.last_seq, self.run.reserved_seq);
-        Ledger::new(Arc::new(identity), grant.state.clone(), bytes_max, numbers)
+        Ledger::new(Arc::new(identity), state, settings.limits.result_bytes, numbers)
     }
 
     /// Waits for the runner, freezes the grant, tells the runner to start. A process that goes away before it
@@ -319,7 +322,7 @@ impl RunTask {
     async fn end_unstarted(&mut self, status: RunStatus, error: RunError) {
         let identity = Arc::new(Identity::new(&self.run, &self.envelope));
         let numbers = (self.run.last_seq, self.run.reserved_seq);
-        let mut ledger = Ledger::new(identity, BTreeSet::new(), 0, numbers);
+        let mut ledger = Ledger::new(identity, StateRights::default(), 0, numbers);
         let held = ledger.end(status, error, now_ms());
         if self.store(&mut ledger, held).await.is_ok() {
             self.live.end();

@@ -127,6 +127,7 @@ impl std::fmt::Debug for Webhook {
 #[derive(Debug, Clone)]
 pub struct Limits {
     pub result_bytes: usize,
+    pub state_value_bytes: usize,
     pub lane_length: i64,
     pub runs_open: usize,
     pub page_size: usize,
@@ -141,6 +142,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             result_bytes: 1 << 20,
+            state_value_bytes: 256 << 10,
             lane_length: 100,
             runs_open: 20_000,
             page_size: 200,

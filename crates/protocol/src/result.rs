@@ -24,6 +24,9 @@ pub struct AgentRunResult {
     /// Unix seconds.
     #[serde(default, deserialize_with = "crate::number::whole")]
     pub timestamp: Option<i64>,
+    /// Our addition, to readers only: when the host took the result in, RFC 3339 with milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub created_at: Option<String>,
     /// Beside `run.completed`: tokens and cost, as far as known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Object>,

@@ -137,6 +137,11 @@ impl Entry {
         }
     }
 
+    /// Whether it is settled which plugin this entry is.
+    fn is_known(&self) -> bool {
+        self.spec.plugin.is_some() || self.plugin.is_some()
+    }
+
     fn outlook(&self, name: &str, id: &RunnerId, left: Duration) -> Outlook {
         let told =
             self.last_error.clone().unwrap_or_else(|| format!("runner `{name}` is not ready yet"));
@@ -279,21 +284,36 @@ impl Entries {
         self.offered = all.map(|found| (found.manifest.id.clone(), found.clone())).collect();
     }
 
+    /// The runner that offers it, or did; else those that turn out to be its plugin's; else those of which
+    /// nothing is known yet.
     fn outlook(&self, id: &RunnerId, left: Duration) -> Outlook {
         if let Some(found) = self.offered.get(id)
-            && self.by_name.get(&*found.runner).is_some_and(|entry| entry.serving().is_some())
+            && let Some(entry) = self.by_name.get(&*found.runner)
         {
-            return Outlook::Ready(found.clone());
+            return match entry.serving() {
+                Some(_) => Outlook::Ready(found.clone()),
+                None => entry.outlook(&found.runner, id, left),
+            };
         }
         let mut none = Outlook::None(format!("no configured runner offers `{id}`"));
+        let mut unknown = Vec::new();
         for (name, entry) in &self.by_name {
-            if entry.may_offer(id.plugin()) {
-                match entry.outlook(name, id, left) {
-                    hope @ Outlook::Hope(_) => return hope,
-                    other => none = other,
-                }
+            if !entry.may_offer(id.plugin()) {
+                continue;
+            }
+            match entry.outlook(name, id, left) {
+                hope @ Outlook::Hope(_) if entry.is_known() => return hope,
+                Outlook::Hope(reason) => unknown.push(reason),
+                other if entry.is_known() => none = other,
+                _ => {}
             }
         }
-        none
+        match unknown.is_empty() {
+            true => none,
+            false => Outlook::Hope(format!(
+                "no runner offers `{id}` so far, and some are not ready yet: {}",
+                unknown.join("; ")
+            )),
+        }
     }
 }

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 /// One `[runners.NAME]`. Two equal specs need no restart.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,6 +23,8 @@ pub struct RunnerSpec {
     pub processes: u32,
     /// Cap on the resident memory of the tree.
     pub memory_mb: u64,
+    /// When the files of the command last changed: a newer one is started beside the old.
+    pub changed_at: Option<SystemTime>,
 }
 
 impl Default for RunnerSpec {
@@ -37,6 +39,7 @@ impl Default for RunnerSpec {
             paths: Vec::new(),
             processes: 64,
             memory_mb: 2048,
+            changed_at: None,
         }
     }
 }

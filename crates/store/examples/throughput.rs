@@ -92,7 +92,7 @@ fn end(run: &RunRow) -> ApplyResults {
             sequence,
             kind: kind.into(),
             data: serde_json::value::RawValue::NULL.to_owned(),
-            timestamp: 1,
+            at_ms: 1,
             runner_sequence: None,
             usage: None,
         });

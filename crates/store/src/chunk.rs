@@ -18,7 +18,7 @@ pub struct Delta<'a> {
     pub role: Role,
     pub message_id: Option<&'a str>,
     pub text: &'a str,
-    pub timestamp: i64,
+    pub at_ms: i64,
     pub runner_sequence: Option<i64>,
 }
 
@@ -37,7 +37,7 @@ struct Entry {
     #[serde(rename = "s")]
     sequence: i64,
     #[serde(rename = "t")]
-    timestamp: i64,
+    at_ms: i64,
     #[serde(rename = "q", default, skip_serializing_if = "Option::is_none")]
     runner_sequence: Option<i64>,
     #[serde(rename = "k", default, skip_serializing_if = "Option::is_none")]
@@ -76,7 +76,7 @@ impl ChunkBuilder {
         }
         self.entries.push(Entry {
             sequence: delta.sequence,
-            timestamp: delta.timestamp,
+            at_ms: delta.at_ms,
             runner_sequence: delta.runner_sequence,
             kind: None,
             data: None,
@@ -92,7 +92,7 @@ impl ChunkBuilder {
         self.advance(record.sequence, record.data.get().len() + 64);
         self.entries.push(Entry {
             sequence: record.sequence,
-            timestamp: record.timestamp,
+            at_ms: record.at_ms,
             runner_sequence: record.runner_sequence,
             kind: Some(record.kind.clone().into_owned()),
             data: Some(record.data.clone()),
@@ -115,13 +115,13 @@ impl ChunkBuilder {
     }
 
     /// A chunk that holds `run.failed` alone, for runs that never started.
-    pub fn terminal_failed(sequence: i64, error: &RunError, timestamp: i64) -> Chunk {
+    pub fn terminal_failed(sequence: i64, error: &RunError, at_ms: i64) -> Chunk {
         let mut builder = ChunkBuilder::default();
         builder.push(&ResultRecord {
             sequence,
             kind: Cow::Borrowed(kind::RUN_FAILED),
             data: to_raw_value(error).unwrap_or_else(|_| RawValue::NULL.to_owned()),
-            timestamp,
+            at_ms,
             runner_sequence: None,
             usage: None,
         });
@@ -146,7 +146,7 @@ impl Entry {
         let Ok(count) = i64::try_from(self.lengths.len()) else { return false };
         self.kind.is_none()
             && self.sequence + count == delta.sequence
-            && self.timestamp == delta.timestamp
+            && self.at_ms == delta.at_ms
             && self.role == Some(delta.role)
             && self.message_id.as_deref() == delta.message_id
             && self.runner_sequence.and_then(|first| first.checked_add(count))
@@ -165,7 +165,7 @@ pub fn decode(body: &str) -> Result<Vec<ResultRecord>, StoreError> {
                 sequence: entry.sequence,
                 kind: Cow::Owned(kind),
                 data: entry.data.unwrap_or_else(|| RawValue::NULL.to_owned()),
-                timestamp: entry.timestamp,
+                at_ms: entry.at_ms,
                 runner_sequence: entry.runner_sequence,
                 usage: entry.usage,
             }),
@@ -191,7 +191,7 @@ fn unfold(block: &Entry, records: &mut Vec<ResultRecord>) -> Result<(), StoreErr
                 text,
                 block.message_id.as_deref(),
             ),
-            timestamp: block.timestamp,
+            at_ms: block.at_ms,
             runner_sequence: block.runner_sequence.map(|first| first + index),
             usage: None,
         });
@@ -225,7 +225,7 @@ mod tests {
 
     fn lines(records: &[ResultRecord]) -> Vec<String> {
         let line = |r: &ResultRecord| {
-            format!("{} {} {} {} {:?}", r.sequence, r.kind, r.data, r.timestamp, r.runner_sequence)
+            format!("{} {} {} {} {:?}", r.sequence, r.kind, r.data, r.at_ms, r.runner_sequence)
         };
         records.iter().map(line).collect()
     }
@@ -239,7 +239,7 @@ mod tests {
                 role: Role::Assistant,
                 message_id: None,
                 text,
-                timestamp: 99,
+                at_ms: 99,
                 runner_sequence: Some(1 + index as i64),
             });
         }
@@ -267,10 +267,10 @@ mod tests {
         ) {
             let mut builder = ChunkBuilder::default();
             let mut expected = Vec::new();
-            let (mut sequence, mut timestamp) = (0, 1000);
+            let (mut sequence, mut at_ms) = (0, 1000);
             for (gap, text, second, runner_sequence, message_id, plain) in &steps {
                 sequence += gap;
-                timestamp += second;
+                at_ms += second;
                 let data = delta_data(Role::Assistant, text, message_id.as_deref());
                 if *plain {
                     builder.push_delta(Delta {
@@ -278,7 +278,7 @@ mod tests {
                         role: Role::Assistant,
                         message_id: message_id.as_deref(),
                         text,
-                        timestamp,
+                        at_ms,
                         runner_sequence: *runner_sequence,
                     });
                 }
@@ -286,7 +286,7 @@ mod tests {
                     sequence,
                     kind: Cow::Borrowed(kind::MESSAGE_DELTA),
                     data,
-                    timestamp,
+                    at_ms,
                     runner_sequence: *runner_sequence,
                     usage: None,
                 };

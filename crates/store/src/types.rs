@@ -138,8 +138,7 @@ pub struct ResultRecord {
     pub sequence: i64,
     pub kind: std::borrow::Cow<'static, str>,
     pub data: Box<RawValue>,
-    /// Unix seconds.
-    pub timestamp: i64,
+    pub at_ms: i64,
     pub runner_sequence: Option<i64>,
     pub usage: Option<Box<RawValue>>,
 }

@@ -114,6 +114,7 @@ fn result(ctx: &RunCtx, kind: &str, data: Value) -> AgentRunResult {
         data,
         sequence: None,
         timestamp: None,
+        created_at: None,
         usage: None,
         runner_sequence: None,
         extra: Object::new(),

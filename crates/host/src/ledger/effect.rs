@@ -170,21 +170,34 @@ impl Changes {
     }
 }
 
+/// Which state a run may write, and how much at once.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct StateRights {
+    pub(crate) scopes: BTreeSet<StateScope>,
+    pub(crate) value_bytes_max: usize,
+}
+
 /// Whether the run may do what the payload asks for.
 pub(super) fn check(
     payload: &Payload,
     identity: &Identity,
-    granted_state: &BTreeSet<StateScope>,
+    state: &StateRights,
 ) -> Result<(), String> {
     let Payload::StateUpdated(update) = payload else { return Ok(()) };
     let scope = update.scope.as_str();
-    if !granted_state.contains(&update.scope) {
+    if !state.scopes.contains(&update.scope) {
         return Err(format!("state of scope `{scope}` is not granted to this run"));
     }
-    match identity.state_owner(update.scope) {
-        Some(_) => Ok(()),
-        None => Err(format!("this event has no {scope}, so there is no state of it")),
+    if identity.state_owner(update.scope).is_none() {
+        return Err(format!("this event has no {scope}, so there is no state of it"));
     }
+    let (bytes, bytes_max) = (update.value.to_string().len(), state.value_bytes_max);
+    if bytes > bytes_max {
+        return Err(format!(
+            "a state value of {bytes} bytes is larger than the {bytes_max} allowed"
+        ));
+    }
+    Ok(())
 }
 
 /// Cuts a text into parts of at most `max` characters, at the last blank where there is one.

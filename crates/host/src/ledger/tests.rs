@@ -1,8 +1,10 @@
 //! What a run's results lead to, by DESIGN §§3–4 and CONTRACT §3.
 
 use super::*;
+use greenroom_protocol::payload::StateScope;
 use proptest::prelude::*;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 
 fn identity() -> Arc<Identity> {
     Arc::new(Identity {
@@ -17,7 +19,8 @@ fn identity() -> Arc<Identity> {
 }
 
 fn ledger() -> Ledger {
-    Ledger::new(identity(), BTreeSet::from([StateScope::Conversation]), 1000, (0, 8))
+    let scopes = BTreeSet::from([StateScope::Conversation]);
+    Ledger::new(identity(), StateRights { scopes, value_bytes_max: 100 }, 1000, (0, 8))
 }
 
 fn result(kind: &str, data: Value, sequence: Option<i64>) -> RawResult {
@@ -110,6 +113,19 @@ fn results_after_the_terminal_take_no_number() {
 }
 
 #[test]
+fn a_runner_that_winds_up_after_a_cancel_is_not_blamed() {
+    let mut ledger = ledger();
+    let error = crate::run::failure("cancelled", "cancelled".into(), false);
+    ledger.end(RunStatus::Cancelled, error, 0);
+    let intake = ledger.take_in(
+        vec![delta("x"), result("run.failed", json!({"code": "cancelled", "message": "m"}), None)],
+        0,
+    );
+    assert!(intake.live.is_empty() && intake.held.is_empty());
+    assert!(notes(&ledger.commit()).is_empty());
+}
+
+#[test]
 fn the_runners_own_numbers_drop_its_duplicates_and_gaps_are_fine() {
     let mut ledger = ledger();
     let counted = |n: i64| result("x.y", json!({}), Some(n));
@@ -133,6 +149,11 @@ fn invalid_and_ungranted_results_are_dropped_and_recorded() {
         state("conversation", ""),
         state("binding", "k"),
         state("actor", "k"),
+        result(
+            "state.updated",
+            json!({"scope": "conversation", "key": "k", "value": "x".repeat(200)}),
+            None,
+        ),
     ];
     let intake = ledger.take_in(bad, 0);
     assert!(intake.live.is_empty() && intake.held.is_empty());
@@ -144,6 +165,7 @@ fn invalid_and_ungranted_results_are_dropped_and_recorded() {
             "invalid_result",
             "invalid_result",
             "invalid_result",
+            "refused_result",
             "refused_result",
             "refused_result"
         ]

@@ -166,7 +166,7 @@ pub(super) fn end_queued(
         retryable: false,
     };
     let seq = run.last_seq.max(0) + 1;
-    let chunk = ChunkBuilder::terminal_failed(seq, &error, now_ms / 1000);
+    let chunk = ChunkBuilder::terminal_failed(seq, &error, now_ms);
     let error_text = serde_json::to_string(&error).unwrap_or_default();
     tx.execute(
         "UPDATE runs SET status = 'cancelled', finished_at = ?3, error = ?4, last_seq = ?5

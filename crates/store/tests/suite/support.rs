@@ -157,7 +157,7 @@ pub(crate) fn result_chunk(sequence: i64, kind: &'static str, data: &str) -> Chu
         sequence,
         kind: kind.into(),
         data: serde_json::value::RawValue::from_string(data.to_owned()).unwrap(),
-        timestamp: 1,
+        at_ms: 1,
         runner_sequence: None,
         usage: None,
     });
@@ -168,13 +168,13 @@ pub(crate) fn result_chunk(sequence: i64, kind: &'static str, data: &str) -> Chu
 pub(crate) fn delta_chunk(first: i64, texts: &[&str]) -> Chunk {
     let mut builder = ChunkBuilder::default();
     for (sequence, text) in (first..).zip(texts) {
-        let (role, message_id, timestamp) = (Role::Assistant, None, 1);
+        let (role, message_id, at_ms) = (Role::Assistant, None, 1);
         builder.push_delta(Delta {
             sequence,
             role,
             message_id,
             text,
-            timestamp,
+            at_ms,
             runner_sequence: None,
         });
     }
