@@ -18,6 +18,7 @@ use greenroom_protocol::payload::StateScope;
 use greenroom_protocol::{AgentRunState, DeliveryContext, Object};
 use greenroom_runtime::{RunnerSpec, Runtime};
 use greenroom_store::commands::{CancelQueued, CancelRequest, Terminal};
+use greenroom_store::reads::state::StateSpan;
 use greenroom_store::types::{Diagnostic, RunRow};
 use greenroom_store::{Store, StoreError, reads};
 use std::collections::HashMap;
@@ -29,8 +30,8 @@ use tokio::sync::Notify;
 const GRANTS_AT_HAND: usize = 1024;
 /// Values of one scope that are put into `ctx.state`.
 const STATE_SNAPSHOT_VALUES: i64 = 200;
-/// Bytes of all state that is put into `ctx.state`.
-const STATE_SNAPSHOT_BYTES: usize = 256 * 1024;
+/// Size of the state of one scope that is put into `ctx.state`.
+const STATE_SNAPSHOT_BYTES: i64 = 256 * 1024;
 
 #[derive(Debug, thiserror::Error)]
 pub enum HostError {
@@ -247,7 +248,7 @@ impl Shared {
     /// Cancels a run that its own task carries out, and waits until it is over.
     pub(crate) async fn cancel_live(&self, run_id: &str, reason: &str) {
         // Between the commit that started a run and its task's first step the run is not here yet.
-        for _ in 0..100 {
+        for _ in 0..2000 {
             if let Some(live) = self.live.get(run_id) {
                 live.cancel(reason);
                 let _ = tokio::time::timeout(Duration::from_secs(10), live.wait_for_end()).await;
@@ -309,12 +310,17 @@ impl Shared {
         let (workspace, now) = (identity.workspace_id.clone(), now_ms());
         let found = self.store.read_near(move |tx| {
             let list = |(scope, owner): &(StateScope, String)| {
-                let rows = reads::state::list(tx, &workspace, owner, now, STATE_SNAPSHOT_VALUES)?;
+                let span = StateSpan {
+                    prefix: String::new(),
+                    after: String::new(),
+                    values_max: STATE_SNAPSHOT_VALUES,
+                    bytes_max: STATE_SNAPSHOT_BYTES,
+                };
+                let (rows, _) = reads::state::list(tx, &workspace, owner, &span, now)?;
                 Ok((*scope, rows))
             };
             owners.iter().map(list).collect::<Result<Vec<_>, StoreError>>()
         });
-        let mut bytes = 0;
         for (scope, rows) in found.await? {
             let values: &mut Object = match scope {
                 StateScope::Conversation => &mut snapshot.conversation,
@@ -324,10 +330,6 @@ impl Shared {
                 StateScope::Binding => &mut snapshot.binding,
             };
             for row in rows {
-                bytes += row.name.len() + row.value.len();
-                if bytes > STATE_SNAPSHOT_BYTES {
-                    break;
-                }
                 values.insert(row.name, serde_json::from_str(&row.value).unwrap_or_default());
             }
         }

@@ -319,7 +319,9 @@ impl Ledger {
 
     /// Why a result is too much, if it is.
     fn oversized(&self, result: &RawResult) -> Option<String> {
-        let bytes = result.data.as_ref().map_or(0, |data| data.get().len());
+        let length =
+            |part: &Option<Box<RawValue>>| part.as_ref().map_or(0, |part| part.get().len());
+        let bytes = length(&result.data) + length(&result.usage);
         let max = self.result_bytes_max;
         if bytes > max {
             return Some(format!(

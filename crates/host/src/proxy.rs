@@ -11,6 +11,7 @@ use greenroom_protocol::payload::{StateScope, check_state_key};
 use greenroom_protocol::{AgentAPIError, ErrorCode};
 use greenroom_runtime::{Proxy, ProxyCall};
 use greenroom_store::commands::{StateWritten, WriteState};
+use greenroom_store::reads::state::StateSpan;
 use greenroom_store::{StoreError, reads};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -21,6 +22,8 @@ use std::sync::{Arc, OnceLock, Weak};
 
 /// Values that one `state.list` returns at most.
 const STATE_LIST_MAX: i64 = 200;
+/// Size of the values that one `state.list` returns, the first excepted.
+const STATE_LIST_BYTES_MAX: i64 = 512 * 1024;
 
 /// The door between runtime and host: the runtime exists before the host's own parts do.
 #[derive(Default)]
@@ -71,6 +74,8 @@ struct StateParams {
     ttl_s: Option<i64>,
     #[serde(default)]
     prefix: Option<String>,
+    #[serde(default)]
+    cursor: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -118,7 +123,7 @@ impl Shared {
         })?;
         match operation {
             "get" => self.state_get(rights, owner, key(&params)?).await,
-            "list" => self.state_list(rights, owner, params.prefix).await,
+            "list" => self.state_list(rights, owner, &params).await,
             "set" => {
                 let value = params.value.as_ref().map_or("null", |value| value.get()).to_owned();
                 let bytes_max = self.settings.load().limits.state_value_bytes;
@@ -154,23 +159,36 @@ impl Shared {
         &self,
         rights: &Rights,
         owner: String,
-        prefix: Option<String>,
+        params: &StateParams,
     ) -> Result<Box<RawValue>, AgentAPIError> {
         let (workspace, now) = (rights.identity.workspace_id.clone(), now_ms());
-        let read = self
-            .store
-            .read(move |tx| reads::state::list(tx, &workspace, &owner, now, STATE_LIST_MAX));
-        let rows = read.await.map_err(|error| failed(&error))?;
-        let prefix = prefix.unwrap_or_default();
+        let prefix = params.prefix.clone().unwrap_or_default();
+        let domain = ["state", &workspace, &owner, &prefix];
+        let after = match &params.cursor {
+            Some(cursor) => self.cursors.open(&domain, cursor).ok_or_else(|| {
+                refuse(ErrorCode::InvalidArgument, "`cursor` does not belong to this list")
+            })?,
+            None => String::new(),
+        };
+        let span = StateSpan {
+            prefix: prefix.clone(),
+            after,
+            values_max: STATE_LIST_MAX,
+            bytes_max: STATE_LIST_BYTES_MAX,
+        };
+        let (place, whose) = (workspace.clone(), owner.clone());
+        let read = self.store.read(move |tx| reads::state::list(tx, &place, &whose, &span, now));
+        let (rows, has_more) = read.await.map_err(|error| failed(&error))?;
+        let last = rows.last().filter(|_| has_more);
+        let next_cursor = last.map(|row| self.cursors.seal(&domain, &row.name));
         let items: Vec<_> = rows
             .iter()
-            .filter(|row| row.name.starts_with(&prefix))
             .map(|row| {
                 let value: serde_json::Value = serde_json::from_str(&row.value).unwrap_or_default();
                 json!({"key": row.name, "value": value, "version": row.version})
             })
             .collect();
-        answer(&json!({"items": items}))
+        answer(&json!({"items": items, "next_cursor": next_cursor, "has_more": has_more}))
     }
 
     async fn state_write(

@@ -133,8 +133,8 @@ impl RunTask {
                 }
                 stop = self.stopped() => return Err(stop),
             };
-            let grant = match &self.run.grant_hash {
-                Some(hash) => self.shared.grant(hash).await.map_err(|error| lost(&error))?,
+            let grant = match self.run.grant_hash.clone() {
+                Some(hash) => self.frozen(&hash).await?,
                 None => self.freeze(&descriptor.manifest).await?,
             };
             match self.hand_over(&runner_id, &grant).await? {
@@ -152,7 +152,12 @@ impl RunTask {
         runner_id: &RunnerId,
         grant: &Arc<Grant>,
     ) -> Result<Result<RunHandle, Unavailable>, Stop> {
-        let context = self.context(grant).await.map_err(|error| lost(&error))?;
+        let context = loop {
+            match self.context(grant).await {
+                Ok(context) => break context,
+                Err(error) => self.wait_for_store(&error).await?,
+            }
+        };
         let request = AgentRunRequest {
             runner_id: runner_id.clone(),
             runner_name: runner_id.runner().to_owned(),
@@ -168,6 +173,15 @@ impl RunTask {
         Ok(handle)
     }
 
+    async fn frozen(&self, hash: &str) -> Result<Arc<Grant>, Stop> {
+        loop {
+            match self.shared.grant(hash).await {
+                Ok(grant) => return Ok(grant),
+                Err(error) => self.wait_for_store(&error).await?,
+            }
+        }
+    }
+
     /// The manifest was not known when the event came: the grant is made now, and stored first.
     async fn freeze(
         &mut self,
@@ -181,17 +195,19 @@ impl RunTask {
         let grant = Arc::new(Grant::build(agent, manifest));
         let doc = grant.to_doc();
         self.run.grant_hash = Some(doc.hash.clone());
-        let frozen = self.shared.store.freeze_grant(FreezeGrant {
+        let command = FreezeGrant {
             workspace_id: self.run.workspace_id.clone(),
             run_id: self.run.run_id.clone(),
             attempt: self.run.attempt,
             epoch: self.run.epoch,
             grant: doc,
-        });
-        match frozen.await {
-            Ok(true) => Ok(grant),
-            Ok(false) => Err(Stop::Leave),
-            Err(error) => Err(lost(&error)),
+        };
+        loop {
+            match self.shared.store.freeze_grant(command.clone()).await {
+                Ok(true) => return Ok(grant),
+                Ok(false) => return Err(Stop::Leave),
+                Err(error) => self.wait_for_store(&error).await?,
+            }
         }
     }
 
@@ -300,22 +316,28 @@ impl RunTask {
         loop {
             match self.shared.store.apply(Arc::clone(&command)).await {
                 Ok(applied) => return Ok(applied),
-                Err(error @ (StoreError::Full | StoreError::Unavailable(_))) => {
+                Err(error) if error.is_passing() => {
                     tracing::warn!(%error, run.id = %self.run.run_id, "results wait for the store");
                 }
-                Err(error @ StoreError::Refused(_)) => {
-                    let message = format!("a result could not be stored: {error}");
-                    return Err(Stop::End(
-                        RunStatus::Failed,
-                        failure(run_code::ERROR, message, false),
-                    ));
-                }
-                Err(error) => return Err(lost(&error)),
+                Err(error) => return Err(refused(&error)),
             }
             tokio::select! {
                 () = tokio::time::sleep(STORE_AGAIN) => {}
                 () = self.shared.tasks.stopping().cancelled() => return Err(Stop::Leave),
             }
+        }
+    }
+
+    /// Before a run has started: waits a little when the store may answer later, else says how it ends. No
+    /// run of this host is left without its task.
+    async fn wait_for_store(&self, error: &StoreError) -> Result<(), Stop> {
+        if !error.is_passing() {
+            return Err(refused(error));
+        }
+        tracing::warn!(%error, run.id = %self.run.run_id, "a run waits for the store");
+        tokio::select! {
+            () = tokio::time::sleep(STORE_AGAIN) => Ok(()),
+            stop = self.stopped() => Err(stop),
         }
     }
 
@@ -364,9 +386,16 @@ fn unavailable(message: String, retryable: bool) -> Stop {
     Stop::End(RunStatus::Failed, failure(run_code::UNAVAILABLE, message, retryable))
 }
 
-fn lost(error: &StoreError) -> Stop {
+/// The store said no: for good if it is lost, else about this run alone.
+fn refused(error: &StoreError) -> Stop {
     tracing::error!(%error, "a run cannot go on without the store");
-    Stop::Leave
+    match error {
+        StoreError::Lost(_) => Stop::Leave,
+        error => {
+            let message = format!("it could not be stored: {error}");
+            Stop::End(RunStatus::Failed, failure(run_code::ERROR, message, false))
+        }
+    }
 }
 
 pub(crate) fn failure(code: &str, message: String, retryable: bool) -> RunError {

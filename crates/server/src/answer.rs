@@ -79,7 +79,7 @@ impl From<StoreError> for Problem {
         tracing::error!(%error, "the store failed a request");
         match error {
             StoreError::Full => Self::unavailable("there is no space left to store anything"),
-            StoreError::Unavailable(_) | StoreError::Lost(_) => {
+            StoreError::Busy | StoreError::Unavailable(_) | StoreError::Lost(_) => {
                 Self::unavailable("the store is not available")
             }
             StoreError::Refused(_) | StoreError::NewerSchema { .. } => Self::internal(),

@@ -19,6 +19,8 @@ use tokio_util::task::TaskTracker;
 
 /// How long open requests may take to end when the host stops.
 const DRAIN: Duration = Duration::from_secs(3);
+/// How often the end looks whether nothing but streams is left.
+const DRAIN_LOOK: Duration = Duration::from_millis(10);
 /// Descriptors that connections may not take: for the store, runners and deliveries.
 const DESCRIPTORS_KEPT: u64 = 256;
 /// Longest head of a request, request line and headers together.
@@ -36,7 +38,8 @@ pub fn bind(address: SocketAddr) -> std::io::Result<TcpListener> {
     socket.listen(BACKLOG)
 }
 
-/// Serves until the server is told to stop. The caller owns the socket.
+/// Serves until the server is told to stop, and then streams alone until they are closed. The caller owns the
+/// socket.
 pub async fn serve(listener: TcpListener, server: Server) {
     let service = TowerToHyperService::new(server.router());
     let timeout = server.options().request_timeout;
@@ -70,8 +73,19 @@ pub async fn serve(listener: TcpListener, server: Server) {
     }
     drop(listener);
     tasks.close();
-    if tokio::time::timeout(DRAIN, tasks.wait()).await.is_err() {
+    let streams = server.streams();
+    let drained = async {
+        while tasks.len() > streams.open.len() {
+            tokio::time::sleep(DRAIN_LOOK).await;
+        }
+    };
+    if tokio::time::timeout(DRAIN, drained).await.is_err() {
         tracing::debug!("some requests did not end in time");
+    }
+    streams.alone.cancel();
+    streams.close.cancelled().await;
+    if tokio::time::timeout(DRAIN, tasks.wait()).await.is_err() {
+        tracing::debug!("some readers did not take the end of their stream");
     }
 }
 

@@ -17,6 +17,7 @@ use greenroom_protocol::ErrorCode;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 #[derive(Debug, Clone)]
 pub struct ServerOptions {
@@ -38,8 +39,19 @@ pub(crate) struct App {
     pub(crate) access: Arc<ArcSwap<Access>>,
     pub(crate) options: Arc<ServerOptions>,
     pub(crate) stop: CancellationToken,
+    pub(crate) streams: Streams,
     /// The description of all this, built once.
     pub(crate) openapi: Bytes,
+}
+
+/// The live streams and their end, which comes after that of everything else.
+#[derive(Clone, Default)]
+pub(crate) struct Streams {
+    /// One token for each that is open.
+    pub(crate) open: TaskTracker,
+    /// After the stop: nothing but streams is under way any more.
+    pub(crate) alone: CancellationToken,
+    pub(crate) close: CancellationToken,
 }
 
 /// The server, ready to listen.
@@ -57,12 +69,27 @@ impl Server {
     ) -> Self {
         let access = Arc::new(ArcSwap::from_pointee(access));
         let openapi = openapi::build(host.settings().limits.page_size);
-        Self { app: App { host, access, options: Arc::new(options), stop, openapi } }
+        let (options, streams) = (Arc::new(options), Streams::default());
+        Self { app: App { host, access, options, stop, streams, openapi } }
     }
 
     /// Puts other tokens in force at once.
     pub fn set_access(&self, access: Access) {
         self.app.access.store(Arc::new(access));
+    }
+
+    /// After the stop: waits until requests that are no streams have ended.
+    pub async fn drained(&self) {
+        self.app.streams.alone.cancelled().await;
+    }
+
+    /// Ends the live streams; they stay open through the stop until this is called.
+    pub fn close_streams(&self) {
+        self.app.streams.close.cancel();
+    }
+
+    pub(crate) fn streams(&self) -> &Streams {
+        &self.app.streams
     }
 
     pub(crate) fn options(&self) -> &ServerOptions {

@@ -41,8 +41,8 @@ pub(crate) async fn follow(app: &App, workspace: &str, run_id: &str, after: i64)
 }
 
 fn frames(app: &App, results: Subscription) -> impl Stream<Item = Bytes> + Send + use<> {
-    let stop = app.stop.clone();
-    stream::unfold((results, stop), |(mut results, stop)| async move {
+    let (close, open) = (app.streams.close.clone(), app.streams.open.token());
+    stream::unfold((results, close, open), |(mut results, close, open)| async move {
         let bytes = tokio::select! {
             next = results.next() => match next {
                 Ok(Some(frames)) => frames.sse,
@@ -53,9 +53,9 @@ fn frames(app: &App, results: Subscription) -> impl Stream<Item = Bytes> + Send 
                 }
             },
             () = tokio::time::sleep(KEEP_ALIVE) => Bytes::from_static(b": keep-alive\n\n"),
-            () = stop.cancelled() => return None,
+            () = close.cancelled() => return None,
         };
-        Some((bytes, (results, stop)))
+        Some((bytes, (results, close, open)))
     })
 }
 

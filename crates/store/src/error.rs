@@ -11,6 +11,9 @@ pub enum StoreError {
     /// No space left: nothing was written.
     #[error("the store has no space left")]
     Full,
+    /// Another program holds the database: nothing was written.
+    #[error("the store is locked by another program")]
+    Busy,
     /// The database cannot be reached, or did not answer in time.
     #[error("the store is not available: {0}")]
     Unavailable(String),
@@ -23,6 +26,11 @@ pub enum StoreError {
 }
 
 impl StoreError {
+    /// True when nothing was written and the same may work a little later.
+    pub fn is_passing(&self) -> bool {
+        matches!(self, StoreError::Full | StoreError::Busy | StoreError::Unavailable(_))
+    }
+
     /// True when the connection is the problem and the same command may be tried again.
     pub(crate) fn is_connection(&self) -> bool {
         matches!(self, StoreError::Unavailable(_))

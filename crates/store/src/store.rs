@@ -75,6 +75,20 @@ impl Store {
             .unwrap_or_else(|_| Err(StoreError::Lost("opening the store panicked".to_owned())))
     }
 
+    /// Whether the database is there and can be read; changes nothing. Blocks.
+    pub fn probe(options: &Options) -> Result<(), StoreError> {
+        let look = || {
+            let mut reader = connect_reader(options)?;
+            match &options.location {
+                Location::Sqlite(_) => schema::read_meta(&mut *reader, "cursor_key").map(drop),
+                // One that no host has used yet is empty.
+                Location::Postgres(_) => Ok(()),
+            }
+        };
+        std::thread::scope(|scope| scope.spawn(look).join())
+            .unwrap_or_else(|_| Err(StoreError::Lost("opening the store panicked".to_owned())))
+    }
+
     fn open_here(options: &Options) -> Result<Store, StoreError> {
         let mut writer = connect_writer(options)?;
         schema::prepare(&mut *writer)?;

@@ -94,6 +94,7 @@ suite! {
         a_repeated_command_changes_nothing_the_second_time;
     reads:
         a_page_of_results_starts_at_any_number,
+        state_is_listed_by_prefix_within_its_bounds,
         runs_are_paged_and_filtered,
         a_transcript_is_paged_both_ways,
         conversations_and_events_are_paged,

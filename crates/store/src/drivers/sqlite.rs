@@ -9,6 +9,7 @@ use crate::store::Sync;
 use rusqlite::config::DbConfig;
 use rusqlite::types::ValueRef;
 use rusqlite::{CachedStatement, Connection, ErrorCode, OpenFlags};
+use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
 
 /// The log's size from which on it is moved into the database, and to which it is cut back.
@@ -19,10 +20,13 @@ const LOG_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
 pub(crate) struct SqliteDriver {
     connection: Connection,
+    /// Held by the one writer; the end of the process gives it back.
+    _lock: Option<File>,
 }
 
 impl SqliteDriver {
     pub(crate) fn writer(path: &Path, sync: Sync) -> Result<Self, StoreError> {
+        let lock = take_lock(path)?;
         let connection = Connection::open(path).map_err(refused)?;
         let level = match sync {
             Sync::Full => "FULL",
@@ -35,21 +39,21 @@ impl SqliteDriver {
                  PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16000;"
             ))
             .map_err(refused)?;
-        Self::with(connection)
+        Self::with(connection, Some(lock))
     }
 
     pub(crate) fn reader(path: &Path) -> Result<Self, StoreError> {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(path, flags).map_err(refused)?;
         connection.execute_batch("PRAGMA cache_size = -8000;").map_err(refused)?;
-        Self::with(connection)
+        Self::with(connection, None)
     }
 
-    fn with(connection: Connection) -> Result<Self, StoreError> {
+    fn with(connection: Connection, lock: Option<File>) -> Result<Self, StoreError> {
         connection.set_prepared_statement_cache_capacity(64);
         // Else a statement that a partial index may serve is compiled anew for every value bound to it.
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map_err(refused)?;
-        Ok(Self { connection })
+        Ok(Self { connection, _lock: lock })
     }
 
     fn prepare(
@@ -90,6 +94,17 @@ impl Tx for SqliteDriver {
             rows.push(Row::new(cells));
         }
         Ok(rows)
+    }
+}
+
+/// One writer per database, wherever its host keeps the rest of its data.
+fn take_lock(path: &Path) -> Result<File, StoreError> {
+    let name = format!("{}.lock", path.display());
+    let file = OpenOptions::new().create(true).truncate(false).write(true).open(&name);
+    let file = file.map_err(|error| StoreError::Lost(format!("cannot open `{name}`: {error}")))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(_) => Err(StoreError::Lost("another host writes to this database".to_owned())),
     }
 }
 
@@ -164,6 +179,7 @@ pub(crate) fn checkpoint(path: &Path) -> Result<(), StoreError> {
 fn refused(error: rusqlite::Error) -> StoreError {
     match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => StoreError::Full,
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Busy,
         Some(
             ErrorCode::SystemIoFailure
             | ErrorCode::DatabaseCorrupt

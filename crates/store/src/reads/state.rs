@@ -20,21 +20,53 @@ pub fn get(
     row.map(read).transpose()
 }
 
-/// All state of one owner, by name, for the snapshot at the start of a run.
+/// Which values of an owner are wanted, and how much of them at most.
+#[derive(Debug, Clone)]
+pub struct StateSpan {
+    pub prefix: String,
+    /// Names behind this one only.
+    pub after: String,
+    pub values_max: i64,
+    pub bytes_max: i64,
+}
+
+/// Values of one owner by name, and whether there are more. Looks at their sizes first, so that no more is
+/// read than is handed out; the first value is handed out whatever its size.
 pub fn list(
     tx: &mut dyn Tx,
     workspace: &str,
     owner: &str,
+    span: &StateSpan,
     now_ms: i64,
-    limit: i64,
-) -> Result<Vec<StateRow>, StoreError> {
+) -> Result<(Vec<StateRow>, bool), StoreError> {
+    let sizes = tx.query(
+        "SELECT name, length(value) FROM state
+         WHERE workspace_id = ?1 AND owner = ?2 AND name > ?3
+           AND substr(name, 1, length(?4)) = ?4 AND (expires_at IS NULL OR expires_at > ?5)
+         ORDER BY name LIMIT ?6",
+        params![workspace, owner, &span.after, &span.prefix, now_ms, span.values_max + 1],
+    )?;
+    let (mut last, mut count, mut bytes) = (None, 0, 0);
+    let found = sizes.len();
+    for mut row in sizes.into_iter().take(usize::try_from(span.values_max).unwrap_or(0)) {
+        let (name, size) = (row.text()?, row.int()?);
+        bytes += size;
+        if count > 0 && bytes > span.bytes_max {
+            break;
+        }
+        count += 1;
+        last = Some(name);
+    }
+    let Some(last) = last else { return Ok((Vec::new(), false)) };
     let rows = tx.query(
         "SELECT owner, name, value, version FROM state
-         WHERE workspace_id = ?1 AND owner = ?2 AND (expires_at IS NULL OR expires_at > ?3)
-         ORDER BY name LIMIT ?4",
-        params![workspace, owner, now_ms, limit],
+         WHERE workspace_id = ?1 AND owner = ?2 AND name > ?3 AND name <= ?4
+           AND substr(name, 1, length(?5)) = ?5 AND (expires_at IS NULL OR expires_at > ?6)
+         ORDER BY name",
+        params![workspace, owner, &span.after, &last, &span.prefix, now_ms],
     )?;
-    rows.into_iter().map(read).collect()
+    let rows = rows.into_iter().map(read).collect::<Result<Vec<_>, _>>()?;
+    Ok((rows, found > count))
 }
 
 fn read(mut row: Row) -> Result<StateRow, StoreError> {

@@ -63,7 +63,7 @@ pub(crate) async fn everything_of_a_batch_of_results_is_kept(ground: Ground) {
     let found = store
         .read(|tx| {
             Ok((
-                reads::state::list(tx, W, "conversation:c", 0, 10)?,
+                reads::state::list(tx, W, "conversation:c", &all_state(), 0)?.0,
                 reads::deliveries::of_run(tx, W, "run-a")?,
                 reads::runs::diagnostics(tx, "run-a", 10)?,
                 reads::events::by_id(tx, W, "h1")?,

@@ -78,3 +78,25 @@ fn write_until_killed(path: &Path) -> ! {
     }
     unreachable!("it is killed")
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_second_host_on_the_same_file_is_refused() {
+    let ground = Ground::sqlite();
+    let first = ground.open();
+    let error = ground.try_open().err().unwrap();
+    assert!(matches!(error, greenroom_store::StoreError::Lost(_)), "{error}");
+    first.close();
+    drop(first);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_database_locked_by_another_program_is_busy_and_works_again_later() {
+    let ground = Ground::sqlite();
+    let store = ground.open();
+    let other = rusqlite::Connection::open(ground.path()).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let refused = store.accept(event("c", "a")).await.unwrap_err();
+    assert!(refused.is_passing(), "{refused}");
+    other.execute_batch("ROLLBACK").unwrap();
+    accept(&store, event("c", "a")).await;
+}

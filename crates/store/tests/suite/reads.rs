@@ -130,11 +130,46 @@ pub(crate) async fn nobody_sees_another_workspace(ground: Ground) {
             assert_eq!(reads::conversations::page(tx, w, None, 9)?, []);
             assert_eq!(reads::conversations::history(tx, w, "c", span)?, []);
             assert_eq!(reads::state::get(tx, w, "conversation:c", "a", 0)?, None);
-            assert_eq!(reads::state::list(tx, w, "conversation:c", 0, 9)?, []);
+            let none = reads::state::list(tx, w, "conversation:c", &all_state(), 0)?;
+            assert_eq!(none, (Vec::new(), false));
             assert_eq!(reads::deliveries::of_run(tx, w, "run-a")?, []);
             assert!(reads::events::load(tx, W, first.event_seq)?.is_some());
             Ok(())
         })
         .await
         .unwrap();
+}
+
+pub(crate) async fn state_is_listed_by_prefix_within_its_bounds(ground: Ground) {
+    use greenroom_store::types::StateWrite;
+    let store = ground.open();
+    let first = accept(&store, event("c", "a")).await;
+    let write = |name: String, value: String| StateWrite {
+        owner: "o".to_owned(),
+        name,
+        value: Some(value),
+    };
+    let mut state: Vec<_> = (0..250).map(|n| write(format!("a{n:03}"), "1".to_owned())).collect();
+    state.push(write("z1".to_owned(), format!("\"{}\"", "x".repeat(1000))));
+    state.push(write("z2".to_owned(), "2".to_owned()));
+    apply(&store, ApplyResults { state, ..results(&first) }).await;
+    let span = reads::state::StateSpan { values_max: 200, bytes_max: 500, ..all_state() };
+    let list = async |prefix: &str, after: &str| {
+        let span = reads::state::StateSpan {
+            prefix: prefix.to_owned(),
+            after: after.to_owned(),
+            ..span.clone()
+        };
+        let read = store.read(move |tx| reads::state::list(tx, W, "o", &span, 0));
+        let (rows, more) = read.await.unwrap();
+        (rows.into_iter().map(|row| row.name).collect::<Vec<_>>(), more)
+    };
+    let (names, more) = list("", "").await;
+    assert_eq!((names.len(), names[199].as_str(), more), (200, "a199", true));
+    let (names, more) = list("a", "a199").await;
+    assert_eq!((names.len(), names[49].as_str(), more), (50, "a249", false));
+    // The first is handed out whatever its size; what does not fit beside it comes next time.
+    assert_eq!(list("z", "").await, (vec!["z1".to_owned()], true));
+    assert_eq!(list("z", "z1").await, (vec!["z2".to_owned()], false));
+    assert_eq!(list("y", "").await, (Vec::new(), false));
 }

@@ -34,6 +34,14 @@ impl Ground {
         Ground { options, _folder: None, _database: Some(database) }
     }
 
+    /// The file of an SQLite database.
+    pub(crate) fn path(&self) -> &Path {
+        match &self.options.location {
+            Location::Sqlite(path) => path,
+            Location::Postgres(_) => panic!("PostgreSQL has no file"),
+        }
+    }
+
     pub(crate) fn try_open(&self) -> Result<Store, StoreError> {
         Store::open(&self.options)
     }
@@ -238,4 +246,10 @@ pub(crate) async fn transcript(store: &Store, conversation: &str) -> Vec<String>
         format!("{} {} {}", item.seq, item.role, item.text.as_deref().unwrap_or("-"))
     };
     items.iter().map(line).collect()
+}
+
+/// Everything an owner has.
+pub(crate) fn all_state() -> reads::state::StateSpan {
+    let (prefix, after) = (String::new(), String::new());
+    reads::state::StateSpan { prefix, after, values_max: 100, bytes_max: i64::MAX }
 }
