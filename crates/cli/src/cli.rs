@@ -3,7 +3,7 @@
 //! Invariant: structure only; what a command does is in its own file under `commands/`.
 
 use crate::commands;
-use clap::{Parser, Subcommand};
+use clap::{ArgMatches, Parser, Subcommand};
 
 const AFTER_HELP: &str = "\
 Exit codes:
@@ -29,10 +29,18 @@ Examples:
 /// An agent host: events in, a runner's answer out, every fact kept
 #[derive(Debug, Parser)]
 #[command(name = "greenroom", version, after_help = AFTER_HELP, max_term_width = 100)]
-#[command(disable_help_subcommand = true, arg_required_else_help = true)]
+#[command(arg_required_else_help = true)]
 pub struct Cli {
     #[command(subcommand)]
     pub command: Command,
+}
+
+/// Whether a command line asks for JSON, so that its failure is told in it as well.
+pub fn wants_json(matches: &ArgMatches) -> bool {
+    match matches.subcommand() {
+        Some((_, inner)) => wants_json(inner),
+        None => matches!(matches.try_get_one::<bool>("json"), Ok(Some(true))),
+    }
 }
 
 #[derive(Debug, Subcommand)]

@@ -92,6 +92,14 @@ impl Client {
         self.get(&["v1", "runs", run_id], &[]).await
     }
 
+    /// A run that a person named.
+    pub async fn named_run(&self, run_id: &str) -> Result<RunView, Failure> {
+        let found = self.run(run_id).await;
+        found.map_err(|error| {
+            Failure::from(error).or_hint("`greenroom runs list` shows those that exist")
+        })
+    }
+
     /// Opens a stream of results after a number.
     async fn stream(&self, path: &[&str], after: i64) -> Result<Stream, Error> {
         let request = self.request(Method::GET, path)?.header("accept", "text/event-stream");
@@ -174,7 +182,10 @@ impl From<Error> for Failure {
                 ErrorCode::NotFound => (Exit::NotFound, None),
                 ErrorCode::Unauthorized => (
                     Exit::Failure,
-                    Some("the token does not allow this; see `[tokens]` in the configuration"),
+                    Some(
+                        "the host does not know the token, or its role does not allow this: see `admin-token` \
+                         in the host's data folder and `[tokens]` in its configuration",
+                    ),
                 ),
                 ErrorCode::RateLimited => {
                     (Exit::Failure, Some("nothing was stored; try again in a moment"))

@@ -21,14 +21,19 @@ pub mod send;
 pub mod serve;
 pub mod supervise;
 
+use crate::client::{Client, Error, Page};
 use crate::failure::{Exit, Outcome};
 use crate::output;
+use serde::de::DeserializeOwned;
+
+/// Most items that the host gives at once, unless it is configured otherwise.
+const PAGE_MAX: usize = 200;
 
 /// The options of every list.
 #[derive(Debug, clap::Args)]
 pub struct PageArgs {
     /// Most items to show
-    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     limit: u32,
     /// Continue where an earlier list ended
     #[arg(long, value_name = "CURSOR")]
@@ -36,9 +41,26 @@ pub struct PageArgs {
 }
 
 impl PageArgs {
-    fn query(&self) -> Vec<(&'static str, String)> {
-        let limit = ("limit", self.limit.to_string());
-        [limit].into_iter().chain(self.cursor.clone().map(|cursor| ("cursor", cursor))).collect()
+    /// As many items as were asked for, over as many pages as it takes.
+    async fn read<T: DeserializeOwned>(
+        &self,
+        client: &Client,
+        path: &[&str],
+        filters: Vec<(&'static str, String)>,
+    ) -> Result<Page<T>, Error> {
+        let wanted = self.limit as usize;
+        let mut all = Page { items: Vec::new(), next_cursor: self.cursor.clone(), has_more: true };
+        while all.has_more && all.items.len() < wanted {
+            let limit = PAGE_MAX.min(wanted - all.items.len());
+            let mut query = vec![("limit", limit.to_string())];
+            query.extend(all.next_cursor.take().map(|cursor| ("cursor", cursor)));
+            query.extend(filters.iter().cloned());
+            let page: Page<T> = client.get(path, &query).await?;
+            all.items.extend(page.items);
+            all.has_more = page.has_more && page.next_cursor.is_some();
+            all.next_cursor = page.next_cursor;
+        }
+        Ok(all)
     }
 }
 

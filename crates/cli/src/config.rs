@@ -17,15 +17,17 @@ mod surface;
 mod tests;
 mod token;
 mod value;
+mod warnings;
 
 pub use agent::Agent;
 pub use limits::{Limit, Limits};
 pub use problem::{Invalid, Problem};
 pub use runner::{Launch, Process, Runner, Sandbox};
 pub use secret::Secret;
-pub use server::{Artifacts, Server, Store, StoreUrl, Sync};
+pub use server::{Server, Store, StoreUrl, Sync};
 pub use surface::Webhook;
 pub use token::{Role, Token};
+pub use warnings::{Warning, missing};
 
 use reader::{Context, Reader};
 use std::cell::RefCell;
@@ -42,14 +44,13 @@ pub const SECRET_BYTES_MAX: usize = 64 << 10;
 /// Agents that exist without being configured; the user's own of the same name take their place.
 pub const BUILT_IN_AGENTS: [&str; 2] = ["assistant", "echo"];
 /// Sections of the contract that a later version reads.
-const LATER_SECTIONS: [&str; 4] = ["models", "tools", "knowledge", "schedules"];
+const LATER_SECTIONS: [&str; 5] = ["models", "tools", "knowledge", "schedules", "artifacts"];
 
 /// All that a file can say. `Config::default()` is what runs without one.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Config {
     pub server: Server,
     pub store: Store,
-    pub artifacts: Artifacts,
     pub limits: Limits,
     pub runners: BTreeMap<String, Runner>,
     pub agents: BTreeMap<String, Agent>,
@@ -137,7 +138,6 @@ impl Config {
         let config = Self {
             server: table("server").map(Server::read).unwrap_or_default(),
             store: table("store").map(Store::read).unwrap_or_default(),
-            artifacts: table("artifacts").map(Artifacts::read).unwrap_or_default(),
             limits: table("limits").map(Limits::read).unwrap_or_default(),
             runners: root.named("runners", Runner::read),
             agents: root.named("agents", Agent::read),

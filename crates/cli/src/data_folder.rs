@@ -2,9 +2,10 @@
 //!
 //! Invariant: one host per folder; the lock is taken before anything in it is read or written.
 
+use crate::failure::Failure;
 use anyhow::{Context, anyhow};
 use rustix::fs::{FlockOperation, flock};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{ErrorKind, Write};
 use std::net::SocketAddr;
@@ -18,7 +19,7 @@ pub(crate) struct DataFolder {
 
 impl DataFolder {
     /// Makes the folder if need be and takes its lock, which the end of the process gives back.
-    pub(crate) fn take(path: &Path) -> anyhow::Result<Self> {
+    pub(crate) fn take(path: &Path) -> Result<Self, Failure> {
         let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
         made.with_context(|| format!("cannot create the data folder `{}`", path.display()))?;
         let path = path.canonicalize()?;
@@ -26,8 +27,7 @@ impl DataFolder {
         let mut options = OpenOptions::new();
         let lock = options.create(true).truncate(false).write(true).mode(0o600).open(&file);
         let lock = lock.with_context(|| format!("cannot open `{}`", file.display()))?;
-        flock(&lock, FlockOperation::NonBlockingLockExclusive)
-            .map_err(|_| anyhow!("another host uses the data folder `{}`", path.display()))?;
+        flock(&lock, FlockOperation::NonBlockingLockExclusive).map_err(|_| taken(&path))?;
         Ok(Self { path, _lock: lock })
     }
 
@@ -51,10 +51,15 @@ impl DataFolder {
         Ok(token)
     }
 
-    /// Tells the other commands where this host is.
-    pub(crate) fn announce(&self, address: SocketAddr) -> anyhow::Result<()> {
+    /// Tells the other commands where this host is and which configuration it uses.
+    pub(crate) fn announce(
+        &self,
+        address: SocketAddr,
+        config: Option<&Path>,
+    ) -> anyhow::Result<()> {
+        let config = config.and_then(|path| std::path::absolute(path).ok());
         let file = json!({"url": format!("http://{address}"), "address": address.to_string(),
-            "pid": std::process::id(), "version": env!("CARGO_PKG_VERSION")});
+            "pid": std::process::id(), "version": env!("CARGO_PKG_VERSION"), "config": config});
         self.write("host.json", &format!("{file}\n"))
     }
 
@@ -75,6 +80,18 @@ impl DataFolder {
             std::fs::rename(&fresh, &path)
         };
         write().with_context(|| format!("cannot write `{}`", path.display()))
+    }
+}
+
+/// What a host is told whose folder another one holds.
+fn taken(path: &Path) -> Failure {
+    let message = format!("another host uses the data folder `{}`", path.display());
+    let text = std::fs::read_to_string(path.join("host.json")).unwrap_or_default();
+    let host: Value = serde_json::from_str(&text).unwrap_or_default();
+    match (host["url"].as_str(), host["pid"].as_u64()) {
+        (Some(url), Some(pid)) => Failure::new(message)
+            .hint(format!("it listens on {url} (pid {pid}); `--data DIR` takes another folder")),
+        _ => Failure::new(message).hint("`--data DIR` takes another folder"),
     }
 }
 

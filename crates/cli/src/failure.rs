@@ -2,6 +2,8 @@
 //!
 //! Invariant: one message, its causes, one hint; exit codes are those that `greenroom --help` lists.
 
+use greenroom_protocol::{AgentAPIError, ErrorCode};
+use serde_json::{Value, json};
 use std::fmt;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,6 +46,37 @@ impl Failure {
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
+    }
+
+    /// A hint where there is none yet.
+    pub fn or_hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint.get_or_insert_with(|| hint.into());
+        self
+    }
+
+    /// The host's refusal, if that is what this is about.
+    pub fn refusal(&self) -> Option<&AgentAPIError> {
+        match self.error.downcast_ref::<crate::client::Error>()? {
+            crate::client::Error::Refused(refusal) => Some(refusal),
+            _ => None,
+        }
+    }
+
+    /// The same for programs, in the shape of the host's own errors.
+    pub fn json(&self) -> Value {
+        if let Some(refusal) = self.refusal() {
+            return json!({"error": refusal});
+        }
+        let code = match self.exit {
+            Exit::Usage => ErrorCode::InvalidArgument,
+            Exit::NotFound => ErrorCode::NotFound,
+            _ => ErrorCode::RuntimeError,
+        };
+        let (message, details) = match self.error.downcast_ref::<crate::config::Invalid>() {
+            Some(invalid) => ("the configuration is not valid".to_owned(), invalid.json()),
+            None => (format!("{:#}", self.error), json!({})),
+        };
+        json!({"error": {"code": code, "message": message, "retryable": false, "details": details}})
     }
 
     /// Whether the reader of our output went away, which is no failure of ours.

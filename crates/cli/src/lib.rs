@@ -12,6 +12,7 @@ pub mod failure;
 mod logging;
 pub mod output;
 pub mod reading;
+mod restart;
 pub mod times;
 mod wiring;
 

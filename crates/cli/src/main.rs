@@ -1,14 +1,16 @@
 //! The `greenroom` program.
 
-use clap::Parser;
-use greenroom_cli::cli::{Cli, Command};
+use clap::{CommandFactory, FromArgMatches};
+use greenroom_cli::cli::{Cli, Command, wants_json};
 use greenroom_cli::commands::runner_process;
 use greenroom_cli::failure::{Exit, Failure};
 use greenroom_cli::output;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let matches = Cli::command().get_matches();
+    let json = wants_json(&matches);
+    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     // These two stand beside the host, one per runner process: no runtime, as little memory as can be.
     match cli.command {
         Command::Supervise(args) => return greenroom_runtime::supervisor::main(args.args),
@@ -19,6 +21,10 @@ fn main() -> ExitCode {
         Ok(exit) => exit.into(),
         Err(failure) if failure.is_broken_pipe() => Exit::Ok.into(),
         Err(failure) => {
+            // The results that were printed tell already why a run failed.
+            if json && failure.exit != Exit::RunFailed {
+                let _ = output::print_json(&failure.json());
+            }
             output::note(&failure.to_string());
             failure.exit.into()
         }

@@ -10,6 +10,8 @@ mod help;
 mod local;
 #[path = "cli/runner_test.rs"]
 mod runner_test;
+#[path = "cli/serving.rs"]
+mod serving;
 #[path = "cli/talking.rs"]
 mod talking;
 

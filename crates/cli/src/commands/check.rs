@@ -1,11 +1,12 @@
 //! `greenroom check`: validates a configuration.
 
+use crate::config::Loaded;
 use crate::failure::{Exit, Outcome};
 use crate::{output, wiring};
 use serde_json::json;
 use std::path::PathBuf;
 
-/// Validate the configuration and say what would bind
+/// Validate the configuration, say what would bind and warn of what is missing
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -25,6 +26,7 @@ pub fn run(args: &Args) -> Outcome {
     let (config, loaded) = wiring::load(args.config.as_deref())?;
     let agents = wiring::agents(&config);
     let file = loaded.as_ref().map(|loaded| loaded.path().display().to_string());
+    let warnings = loaded.as_ref().map(Loaded::warnings).unwrap_or_default();
     if args.json {
         let agents: Vec<_> = agents
             .iter()
@@ -36,12 +38,18 @@ pub fn run(args: &Args) -> Outcome {
             .collect();
         let runners: Vec<_> = config.runners.keys().collect();
         output::print_json(
-            &json!({"ok": true, "file": file, "agents": agents, "runners": runners}),
+            &json!({"ok": true, "file": file, "agents": agents, "runners": runners, "warnings": warnings}),
         )?;
         return Ok(Exit::Ok);
     }
     match file {
-        Some(file) => output::note(&format!("`{file}` is valid")),
+        Some(file) => {
+            output::note(&format!("`{file}` is valid"));
+            for warning in &warnings {
+                let line = warning.line.map_or(String::new(), |line| format!(":{line}"));
+                output::note(&format!("warning: {}\n  --> {file}{line}", warning.message));
+            }
+        }
         None => output::note("no configuration file: the defaults are used"),
     }
     let head = ["AGENT", "TAKES", "SCOPE", "RUNNER"].map(str::to_owned).to_vec();

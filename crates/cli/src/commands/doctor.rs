@@ -1,14 +1,27 @@
 //! `greenroom doctor`: says what the host finds on this machine.
+//!
+//! Invariant: looks and asks, and changes nothing.
+
+mod running;
 
 use crate::client::DEFAULT_DATA;
+use crate::config::{self, Config, Launch, Limits, Loaded};
 use crate::failure::{Exit, Outcome};
 use crate::{env, output, wiring};
+use greenroom_store::Location;
+use running::Running;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
-/// Check this machine, the data folder and the runners, and say what is in force
+/// Free space below which the disk of the data folder counts as a problem.
+const FREE_MIB_MIN: u64 = 256;
+
+/// Check this machine, the data folder, the host, its store and its runners
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
+Asks the host of the data folder when one runs; without one it looks whether the runners could start.
+`--json` also has every limit.
+
 Examples:
   greenroom doctor
   greenroom doctor --config greenroom.toml --json")]
@@ -24,25 +37,34 @@ pub struct Args {
     pub json: bool,
 }
 
-/// Looks at everything that a host depends on and changes nothing.
+/// Looks at everything that a host depends on.
 pub async fn run(args: &Args) -> Outcome {
     let named = args.data.clone().or_else(|| env::get(env::DATA).map(PathBuf::from));
     let data = named.unwrap_or_else(|| DEFAULT_DATA.into());
-    let mut findings = vec![isolation(), data_folder(&data), host(&data)];
+    let mut findings = vec![isolation(), data_folder(&data), disk(&data)];
+    let (host, running) = Running::find(&data).await;
+    findings.push(host);
+    let mut limits = None;
     match wiring::load(args.config.as_deref()) {
         Ok((config, loaded)) => {
-            let file = loaded.map(|loaded| loaded.path().display().to_string());
-            let text = file.unwrap_or_else(|| "none, the defaults are used".to_owned());
-            findings.push(finding("configuration", true, &text));
-            for (name, value) in config.limits.values() {
-                findings.push(finding(&format!("limits.{name}"), true, &value.to_string()));
-            }
+            findings.extend(configuration(loaded.as_ref(), running.as_ref()));
+            findings.extend(match &running {
+                Some(running) => running.findings().await,
+                None => without_host(&config, &data),
+            });
+            findings.push(finding("limits", true, &changed(&config.limits)));
+            limits = Some(config.limits);
         }
         Err(failure) => findings.push(finding("configuration", false, &failure.to_string())),
     }
     let well = findings.iter().all(|finding| finding["ok"] == true);
     if args.json {
-        output::print_json(&json!({"ok": well, "findings": findings}))?;
+        let limits: serde_json::Map<String, Value> = limits
+            .iter()
+            .flat_map(Limits::values)
+            .map(|(name, value)| (name.to_owned(), value.into()))
+            .collect();
+        output::print_json(&json!({"ok": well, "findings": findings, "limits": limits}))?;
     } else {
         let row = |finding: &Value| {
             let text = |key: &str| finding[key].as_str().unwrap_or_default().to_owned();
@@ -67,28 +89,87 @@ fn isolation() -> Value {
 fn data_folder(data: &Path) -> Value {
     let shown = data.display();
     match std::fs::metadata(data) {
-        Ok(folder) if folder.is_dir() => {
-            let bytes: u64 = ["greenroom.db", "greenroom.db-wal"]
-                .iter()
-                .filter_map(|file| std::fs::metadata(data.join(file)).ok())
-                .map(|file| file.len())
-                .sum();
-            finding("data folder", true, &format!("{shown}, {} KiB of facts", bytes / 1024))
-        }
+        Ok(folder) if folder.is_dir() => finding("data folder", true, &shown.to_string()),
         Ok(_) => finding("data folder", false, &format!("{shown} is not a folder")),
         Err(_) => finding("data folder", true, &format!("{shown}, made at the first start")),
     }
 }
 
-/// Whether a host answers for that folder.
-fn host(data: &Path) -> Value {
-    let text = std::fs::read_to_string(data.join("host.json")).unwrap_or_default();
-    let file: Value = serde_json::from_str(&text).unwrap_or_default();
-    let Some(address) = file["address"].as_str() else {
-        return finding("host", true, "not running");
+/// The free space where the data folder is, or will be.
+fn disk(data: &Path) -> Value {
+    let absolute = std::path::absolute(data).unwrap_or_else(|_| data.to_owned());
+    let there = absolute.ancestors().find(|path| path.exists()).unwrap_or(data);
+    match rustix::fs::statvfs(there) {
+        Ok(disk) => {
+            let mib = (disk.f_bavail.saturating_mul(disk.f_frsize)) >> 20;
+            finding("disk", mib >= FREE_MIB_MIN, &format!("{mib} MiB free"))
+        }
+        Err(error) => finding("disk", false, &format!("its free space is unknown: {error}")),
+    }
+}
+
+/// The file, what it warns of, and whether the running host uses it.
+fn configuration(loaded: Option<&Loaded>, running: Option<&Running>) -> Vec<Value> {
+    let path = loaded.map(|loaded| loaded.path().to_owned());
+    let shown = path.as_ref().map(|path| path.display().to_string());
+    let mut text = shown.unwrap_or_else(|| "none, the defaults are used".to_owned());
+    let mut is_used = true;
+    if let Some(running) = running {
+        let here = path.and_then(|path| std::path::absolute(path).ok());
+        is_used = here == running.config;
+        text += &match (&running.config, is_used) {
+            (Some(_), true) => "; the running host uses it".to_owned(),
+            (None, true) => "; the running host has none either".to_owned(),
+            (Some(other), false) => format!("; the running host uses `{}`", other.display()),
+            (None, false) => "; the running host uses none".to_owned(),
+        };
+    }
+    let warnings = loaded.map(Loaded::warnings).unwrap_or_default();
+    let warnings = warnings.iter().map(|warning| {
+        let line = warning.line.map_or(String::new(), |line| format!("line {line}: "));
+        finding("configuration", false, &format!("{line}{}", warning.message))
+    });
+    std::iter::once(finding("configuration", is_used, &text)).chain(warnings).collect()
+}
+
+/// Whether the store can be reached and each runner could be started.
+fn without_host(config: &Config, data: &Path) -> Vec<Value> {
+    let runner = |(name, runner): (&String, &config::Runner)| {
+        let what = format!("runner {name}");
+        let Launch::Process(process) = &runner.launch else {
+            return finding(&what, true, "connects by itself, known once a host runs");
+        };
+        let problem = match process.dir.is_dir() {
+            true => config::missing(process),
+            false => Some(format!("there is no folder `{}`", process.dir.display())),
+        };
+        let found = problem.as_deref().unwrap_or("its command is there; known once a host runs");
+        finding(&what, problem.is_none(), found)
     };
-    match std::net::TcpStream::connect(address) {
-        Ok(_) => finding("host", true, &format!("listens on {address}, pid {}", file["pid"])),
-        Err(error) => finding("host", false, &format!("{address} does not answer: {error}")),
+    std::iter::once(store(config, data)).chain(config.runners.iter().map(runner)).collect()
+}
+
+fn store(config: &Config, data: &Path) -> Value {
+    let options = wiring::store(config, data);
+    match &options.location {
+        Location::Sqlite(path) if !path.exists() => {
+            finding("store", true, "SQLite, made at the first start")
+        }
+        _ => match greenroom_store::Store::probe(&options) {
+            Ok(()) => finding("store", true, "can be read"),
+            Err(error) => finding("store", false, &error.to_string()),
+        },
+    }
+}
+
+/// The limits that differ from their defaults.
+fn changed(limits: &Limits) -> String {
+    let values = limits.values().into_iter().zip(Limits::ALL);
+    let changed = values.filter(|((_, value), limit)| *value != limit.default);
+    let changed: Vec<String> =
+        changed.map(|((name, value), _)| format!("{name} = {value}")).collect();
+    match changed.is_empty() {
+        true => "defaults".to_owned(),
+        false => changed.join(", "),
     }
 }

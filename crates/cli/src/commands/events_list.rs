@@ -22,10 +22,10 @@ pub struct Args {
 }
 
 pub async fn run(args: Args) -> Outcome {
-    let mut query = args.page.query();
-    query.extend(args.conversation.clone().map(|id| ("conversation_id", id)));
+    let filters = args.conversation.clone().map(|id| ("conversation_id", id));
     let client = Client::new(&args.host)?;
-    let page: Page<Object> = client.get(&["v1", "events"], &query).await?;
+    let page: Page<Object> =
+        args.page.read(&client, &["v1", "events"], filters.into_iter().collect()).await?;
     if args.json {
         output::print_json(&page)?;
         return Ok(Exit::Ok);

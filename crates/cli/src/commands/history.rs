@@ -12,13 +12,10 @@ use serde_json::Value;
 #[command(after_help = "\
 Examples:
   greenroom history cli
-  greenroom history c1 --search \"refund\" --json")]
+  greenroom history c1 --limit 100 --json")]
 pub struct Args {
     /// Id of the conversation
     conversation: String,
-    /// Only items that hold these words
-    #[arg(long, value_name = "WORDS")]
-    search: Option<String>,
     #[command(flatten)]
     page: super::PageArgs,
     /// Print JSON
@@ -29,17 +26,9 @@ pub struct Args {
 }
 
 pub async fn run(args: Args) -> Outcome {
-    let mut query = args.page.query();
-    let view = match &args.search {
-        Some(words) => {
-            query.push(("q", words.clone()));
-            "search"
-        }
-        None => "history",
-    };
     let client = Client::new(&args.host)?;
-    let path = ["v1", "conversations", &args.conversation, view];
-    let mut page: Page<Object> = client.get(&path, &query).await?;
+    let path = ["v1", "conversations", &args.conversation, "history"];
+    let mut page: Page<Object> = args.page.read(&client, &path, Vec::new()).await?;
     if args.json {
         output::print_json(&page)?;
         return Ok(Exit::Ok);

@@ -30,7 +30,9 @@ pub fn run(args: &Args) -> Outcome {
     };
     let mut file = std::fs::File::create_new(&args.config).map_err(failed)?;
     file.write_all(TEMPLATE.as_bytes()).map_err(failed)?;
-    output::note(&format!("wrote `{path}`\nhint: `greenroom serve` starts with it"));
+    output::note(&format!(
+        "wrote `{path}`\nhint: `greenroom serve` starts with it; a host that runs in this folder takes it over by itself"
+    ));
     Ok(Exit::Ok)
 }
 

@@ -19,9 +19,14 @@ pub struct Args {
 
 pub async fn run(args: Args) -> Outcome {
     let client = Client::new(&args.host)?;
+    let before = client.named_run(&args.run).await?;
     let answer: Value = client.post(&["v1", "runs", &args.run, "cancel"], &json!({})).await?;
     match args.json {
         true => output::print_json(&answer)?,
+        false if !before.status.is_open() => {
+            let status = before.status.as_str();
+            output::note(&format!("run `{}` had ended as {status}: nothing was done", args.run));
+        }
         false => {
             let run = client.run(&args.run).await?;
             output::note(&format!("run `{}` is {}", run.run_id, run.status.as_str()));

@@ -25,7 +25,7 @@ pub struct Args {
 
 pub async fn run(args: Args) -> Outcome {
     let client = Client::new(&args.host)?;
-    client.run(&args.run).await?;
+    client.named_run(&args.run).await?;
     let mut reading = Reading::new(args.json);
     let run = follow(&client, &args.run, args.after, |result| reading.take(result)).await?;
     reading.end(&run)

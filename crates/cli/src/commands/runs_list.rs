@@ -31,12 +31,11 @@ pub struct Args {
 }
 
 pub async fn run(args: Args) -> Outcome {
-    let mut query = args.page.query();
     let filters =
         [("conversation_id", &args.conversation), ("agent", &args.agent), ("status", &args.status)];
-    query.extend(filters.into_iter().filter_map(|(key, value)| Some((key, value.clone()?))));
+    let filters = filters.into_iter().filter_map(|(key, value)| Some((key, value.clone()?)));
     let client = Client::new(&args.host)?;
-    let page: Page<RunView> = client.get(&["v1", "runs"], &query).await?;
+    let page: Page<RunView> = args.page.read(&client, &["v1", "runs"], filters.collect()).await?;
     if args.json {
         output::print_json(&page)?;
         return Ok(Exit::Ok);

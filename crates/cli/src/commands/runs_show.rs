@@ -26,7 +26,7 @@ pub struct Args {
 
 pub async fn run(args: Args) -> Outcome {
     let client = Client::new(&args.host)?;
-    let run = client.run(&args.run).await?;
+    let run = client.named_run(&args.run).await?;
     let event: Object = client.get(&["v1", "events", &run.event_id], &[]).await?;
     let results = results(&client, &run).await?;
     match args.json {

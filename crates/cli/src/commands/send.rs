@@ -3,11 +3,11 @@
 //! Invariant: the event has an id of ours before it is sent, so the same command line can be repeated safely
 //! with `--event-id`.
 
-use crate::client::{Client, HostArgs, follow};
+use crate::client::{Client, HostArgs, Page, follow};
 use crate::failure::{Exit, Failure, Outcome};
 use crate::output;
 use crate::reading::Reading;
-use greenroom_protocol::{ActorContext, AgentInput, EventAnswer, NewEvent, Object};
+use greenroom_protocol::{ActorContext, AgentInput, ErrorCode, EventAnswer, NewEvent, Object};
 use std::io::Read;
 
 /// Send a message to an agent
@@ -58,8 +58,23 @@ pub async fn run(args: Args) -> Outcome {
     };
     let client = Client::new(&args.host)?;
     let event = event(&args, text);
-    let answer: EventAnswer = client.post(&["v1", "events"], &event).await?;
+    let answer = client.post(&["v1", "events"], &event).await;
+    let answer: EventAnswer = match answer {
+        Ok(answer) => answer,
+        Err(error) => return Err(with_agents(&client, error.into()).await),
+    };
     finish(&client, &answer, &args.watch).await
+}
+
+/// The agents there are, for whoever named one that does not exist.
+async fn with_agents(client: &Client, failure: Failure) -> Failure {
+    if failure.refusal().is_none_or(|refusal| refusal.code != ErrorCode::NotFound) {
+        return failure;
+    }
+    let Ok(page) = client.get::<Page<Object>>(&["v1", "agents"], &[]).await else { return failure };
+    let names = page.items.iter().filter_map(|agent| agent.get("name")?.as_str());
+    let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
+    failure.or_hint(format!("there are {}", names.join(", ")))
 }
 
 /// Tells what became of an event, and follows its run if asked to.
@@ -83,7 +98,14 @@ pub(super) async fn finish(client: &Client, answer: &EventAnswer, watch: &WatchA
         return Ok(Exit::Ok);
     }
     let mut reading = Reading::new(watch.json);
-    let run = follow(client, run_id, 0, |result| reading.take(result)).await?;
+    let run = tokio::select! {
+        run = follow(client, run_id, 0, |result| reading.take(result)) => run?,
+        _ = tokio::signal::ctrl_c() => {
+            return Err(Failure::new("interrupted; the run goes on").hint(format!(
+                "`greenroom runs follow {run_id}` shows the rest, `greenroom runs cancel {run_id}` ends it"
+            )));
+        }
+    };
     reading.end(&run)
 }
 

@@ -1,10 +1,10 @@
 //! `greenroom serve`: starts the host.
 
 use crate::client::DEFAULT_DATA;
-use crate::config::Config;
+use crate::config::{self, Config};
 use crate::data_folder::DataFolder;
 use crate::failure::{Exit, Failure, Outcome};
-use crate::{env, output, wiring};
+use crate::{env, output, restart, wiring};
 use greenroom_host::{Host, HostOptions};
 use greenroom_server::{Server, serve};
 use greenroom_store::Store;
@@ -14,7 +14,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 /// Start the host; no configuration needed
 #[derive(Debug, clap::Args)]
@@ -51,27 +53,38 @@ pub async fn run(args: Args) -> Outcome {
     let (config, loaded) = wiring::load(args.config.as_deref())?;
     let named = args.data.or_else(|| env::get(env::DATA).map(PathBuf::from));
     let folder = DataFolder::take(&named.unwrap_or_else(|| DEFAULT_DATA.into()))?;
-    let file = loaded.map(|loaded| loaded.path().to_owned());
-    let seen = changed_at(file.as_deref());
+    let file = Watched::new(loaded.map(|loaded| loaded.path().to_owned()));
     let signals = Signals::listen()?;
-    let running = Running::start(&config, folder, args.listen).await?;
-    running.serve(file, seen, signals).await
+    let running = Running::start(config, folder, file, args.listen).await?;
+    running.serve(signals).await
 }
 
 /// Listened to before anyone can know that the host is there: unheard, each of them would end it at once.
 struct Signals {
+    end: End,
+    reload: Signal,
+}
+
+/// Someone wants the host to end.
+struct End {
     interrupt: Signal,
     terminate: Signal,
-    reload: Signal,
 }
 
 impl Signals {
     fn listen() -> std::io::Result<Self> {
-        Ok(Self {
-            interrupt: signal(SignalKind::interrupt())?,
-            terminate: signal(SignalKind::terminate())?,
-            reload: signal(SignalKind::hangup())?,
-        })
+        let (interrupt, terminate) = (SignalKind::interrupt(), SignalKind::terminate());
+        let end = End { interrupt: signal(interrupt)?, terminate: signal(terminate)? };
+        Ok(Self { end, reload: signal(SignalKind::hangup())? })
+    }
+}
+
+impl End {
+    async fn heard(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
     }
 }
 
@@ -83,14 +96,43 @@ struct Running {
     host: Host,
     server: Server,
     listener: Option<TcpListener>,
+    address: SocketAddr,
     stop: CancellationToken,
-    grace: Duration,
+    file: Watched,
+    /// As the file was read last.
+    config: Config,
+}
+
+/// The configuration file as it was looked at last; without one, the usual place is looked at again.
+struct Watched {
+    path: Option<PathBuf>,
+    seen: Option<SystemTime>,
+}
+
+impl Watched {
+    fn new(path: Option<PathBuf>) -> Self {
+        let seen = changed_at(path.as_deref());
+        Self { path, seen }
+    }
+
+    /// Whether there is something to read that was not read yet.
+    fn has_changed(&mut self) -> bool {
+        if self.path.is_none() {
+            self.path = config::find_file(None);
+            if let Some(path) = &self.path {
+                output::note(&format!("found `{}`: it is used from now on", path.display()));
+            }
+        }
+        let now = changed_at(self.path.as_deref());
+        std::mem::replace(&mut self.seen, now) != now
+    }
 }
 
 impl Running {
     async fn start(
-        config: &Config,
+        config: Config,
         folder: DataFolder,
+        file: Watched,
         listen: Option<SocketAddr>,
     ) -> Result<Self, Failure> {
         let data = folder.path().to_owned();
@@ -108,7 +150,7 @@ impl Running {
             return Err(Failure::new(message).hint("end them, then start again"));
         }
         std::fs::create_dir_all(data.join("runners").join("echo"))?;
-        let options = wiring::store(config, &data);
+        let options = wiring::store(&config, &data);
         let store = tokio::task::spawn_blocking(move || Store::open(&options)).await;
         let store = store.map_err(anyhow::Error::new)?.map_err(|error| {
             Failure::from(anyhow::Error::new(error).context("cannot open the store"))
@@ -116,21 +158,20 @@ impl Running {
         let program = std::env::current_exe()?.to_string_lossy().into_owned();
         let host = Host::start(HostOptions {
             store,
-            settings: wiring::settings(config),
-            runners: wiring::runners(config, &program, &data),
-            runtime: wiring::runtime(config, &program, &data),
+            settings: wiring::settings(&config),
+            runners: wiring::runners(&config, &program, &data),
+            runtime: wiring::runtime(&config, &program, &data),
         });
         let host = host.await.map_err(anyhow::Error::new)?;
         let stop = CancellationToken::new();
-        let access = wiring::access(config, &admin_token);
-        let server = Server::new(host.clone(), access, wiring::server(config), stop.clone());
+        let access = wiring::access(&config, &admin_token);
+        let server = Server::new(host.clone(), access, wiring::server(&config), stop.clone());
         let address = listener.local_addr()?;
-        folder.announce(address)?;
+        folder.announce(address, file.path.as_deref())?;
         output::note(&format!(
             "greenroom is ready: http://{address}  (data in {})",
             data.display()
         ));
-        let grace = Duration::from_secs(config.limits.shutdown_grace_s);
         Ok(Self {
             folder,
             admin_token,
@@ -138,31 +179,28 @@ impl Running {
             host,
             server,
             listener: Some(listener),
+            address,
             stop,
-            grace,
+            file,
+            config,
         })
     }
 
-    async fn serve(
-        mut self,
-        file: Option<PathBuf>,
-        mut seen: Option<SystemTime>,
-        signals: Signals,
-    ) -> Outcome {
+    async fn serve(mut self, signals: Signals) -> Outcome {
+        let Signals { mut end, mut reload } = signals;
         raise_open_files();
         let Some(listener) = self.listener.take() else { return Ok(Exit::Failure) };
-        let serving = self.host.tasks().spawn("server", serve(listener, self.server.clone()));
-        let Signals { mut interrupt, mut terminate, mut reload } = signals;
+        let serving = TaskTracker::new().spawn(serve(listener, self.server.clone()));
         loop {
             tokio::select! {
-                _ = interrupt.recv() => break,
-                _ = terminate.recv() => break,
-                _ = reload.recv() => self.reload(file.as_deref()).await,
+                () = end.heard() => break,
+                _ = reload.recv() => {
+                    self.file.has_changed();
+                    self.reload().await;
+                }
                 () = tokio::time::sleep(LOOK_AT_FILE) => {
-                    let now = changed_at(file.as_deref());
-                    if now != seen {
-                        seen = now;
-                        self.reload(file.as_deref()).await;
+                    if self.file.has_changed() {
+                        self.reload().await;
                     }
                 }
                 error = self.lost() => {
@@ -173,12 +211,29 @@ impl Running {
                 }
             }
         }
-        output::note("stopping: runs get a while to finish");
+        let grace = self.config.limits.shutdown_grace_s;
+        output::note(&format!(
+            "stopping: runs get {grace} s to finish; a second signal ends the host at once"
+        ));
+        tokio::select! {
+            outcome = self.finish(serving, Duration::from_secs(grace)) => outcome,
+            () = end.heard() => {
+                output::note("ended at once: the next start settles what was open");
+                self.folder.withdraw();
+                std::process::exit(Exit::Failure as i32);
+            }
+        }
+    }
+
+    /// Takes nothing new, lets runs finish while their readers watch, then ends everything.
+    async fn finish(&self, serving: JoinHandle<()>, grace: Duration) -> Outcome {
         self.stop.cancel();
+        self.server.drained().await;
+        self.host.stop(grace).await;
+        self.server.close_streams();
         if serving.await.is_err() {
             tracing::warn!("the server ended badly");
         }
-        self.host.stop(self.grace).await;
         let store = self.host.store().clone();
         let closed = tokio::task::spawn_blocking(move || store.close()).await;
         self.folder.withdraw();
@@ -191,9 +246,9 @@ impl Running {
     }
 
     /// All or nothing: a file with a mistake changes nothing.
-    async fn reload(&self, file: Option<&Path>) {
-        let Some(file) = file else { return };
-        let config = match wiring::load(Some(file)) {
+    async fn reload(&mut self) {
+        let Some(file) = self.file.path.clone() else { return };
+        let config = match wiring::load(Some(&file)) {
             Ok((config, _)) => config,
             Err(failure) => {
                 output::note(&format!("{failure}\nnote: the configuration in force is unchanged"));
@@ -206,6 +261,13 @@ impl Running {
             Ok(()) => {
                 self.server.set_access(wiring::access(&config, &self.admin_token));
                 tracing::info!(file = %file.display(), "the configuration was reloaded");
+                for key in restart::keys(&self.config, &config) {
+                    output::note(&format!("note: `{key}` changed: takes effect at the next start"));
+                }
+                self.config = config;
+                if let Err(error) = self.folder.announce(self.address, Some(&file)) {
+                    tracing::warn!(%error, "`host.json` does not tell which configuration is used");
+                }
             }
             Err(error) => output::note(&format!("error: {error}")),
         }

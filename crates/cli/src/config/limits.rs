@@ -63,8 +63,6 @@ const DAY_S: u64 = 86_400;
 limits! {
     /// Largest event body.
     event_bytes = MIB, KIB, 64 * MIB;
-    /// Largest single upload.
-    artifact_bytes = 64 * MIB, KIB, 16 * GIB;
     /// Longest line or frame on a runner's wire.
     line_bytes = 8 * MIB, 64 * KIB, 256 * MIB;
     /// Largest single result of a run.
@@ -81,8 +79,6 @@ limits! {
     lane_length = 100, 1, 100_000;
     /// Runs that are queued or running in the whole host; one more is answered with 429.
     runs_open = 20_000, 1, 1_000_000;
-    /// Runs that one runner process serves at once.
-    runs_per_process = 20_000, 1, 100_000;
     /// Most items of one page.
     page_size = 200, 1, 1_000;
     /// Time a run may take, unless its agent says otherwise.

@@ -45,6 +45,16 @@ impl Invalid {
         position(&self.text, offset)
     }
 
+    /// The same for programs.
+    pub fn json(&self) -> serde_json::Value {
+        let problem = |problem: &Problem| {
+            let (line, column) = self.position(problem.span.start);
+            serde_json::json!({"file": self.path, "line": line, "column": column,
+                "message": problem.message, "hint": problem.hint})
+        };
+        serde_json::json!({"problems": self.problems.iter().map(problem).collect::<Vec<_>>()})
+    }
+
     fn write(&self, f: &mut fmt::Formatter<'_>, problem: &Problem) -> fmt::Result {
         let (number, column) = self.position(problem.span.start);
         let (shown, caret) = self.line(&problem.span);

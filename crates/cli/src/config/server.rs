@@ -1,4 +1,4 @@
-//! `[server]`, `[store]` and `[artifacts]`: where the host listens and where it keeps things.
+//! `[server]` and `[store]`: where the host listens and where it keeps things.
 //!
 //! Invariant: an absent location means the data folder, which the file does not know.
 
@@ -114,31 +114,4 @@ fn store_url(value: &Value<'_>) -> Option<StoreUrl> {
         format!("`{}` is not the address of a store", value.path),
         "write `sqlite:PATH` or `postgres://USER@HOST/DATABASE`",
     )
-}
-
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Artifacts {
-    /// Folder of the bytes; `None`: in the data folder.
-    pub dir: Option<PathBuf>,
-}
-
-impl Artifacts {
-    pub(super) fn read(mut reader: Reader<'_>) -> Self {
-        let dir = reader.get("url").and_then(|value| artifacts_dir(&value));
-        reader.finish();
-        Self { dir }
-    }
-}
-
-fn artifacts_dir(value: &Value<'_>) -> Option<PathBuf> {
-    let url = value.filled_text()?;
-    match url.strip_prefix("file:") {
-        Some(path) if !path.is_empty() => Some(value.cx.dir.join(path)),
-        None if url.starts_with("s3://") => value.fail(
-            format!("`{}`: object stores are not supported by this version", value.path),
-            "write `file:PATH`",
-        ),
-        _ => value
-            .fail(format!("`{}` is not a place for artifacts", clean(url)), "write `file:PATH`"),
-    }
 }

@@ -19,15 +19,16 @@ fn the_help_of_the_program() {
     Commands:
       serve        Start the host; no configuration needed
       init         Write a commented greenroom.toml
-      check        Validate the configuration and say what would bind
+      check        Validate the configuration, say what would bind and warn of what is missing
       send         Send a message to an agent
       runs         List, show, follow, cancel and replay runs
       history      Show what was said in a conversation, oldest first
       events       Look into the event log
       runner       List runners, write a new one, check one against the contract
       bench        Measure this machine: latency, throughput, memory, each beside its baseline
-      doctor       Check this machine, the data folder and the runners, and say what is in force
+      doctor       Check this machine, the data folder, the host, its store and its runners
       completions  Print completions for a shell
+      help         Print this message or the help of the given subcommand(s)
 
     Options:
       -h, --help     Print help
@@ -128,6 +129,7 @@ fn the_help_of_runs_and_of_one_of_its_commands() {
       follow  Print the answer of a run as it comes, from its beginning
       cancel  Cancel a run that is queued or running
       replay  Send the event of a run again, to the same agent, without delivering the answer
+      help    Print this message or the help of the given subcommand(s)
 
     Options:
       -h, --help  Print help

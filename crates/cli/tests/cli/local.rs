@@ -11,7 +11,7 @@ fn init_writes_a_file_once() {
     --- stdout
     --- stderr
     wrote `greenroom.toml`
-    hint: `greenroom serve` starts with it
+    hint: `greenroom serve` starts with it; a host that runs in this folder takes it over by itself
     "#);
     let written = std::fs::read_to_string(dir.path().join("greenroom.toml")).unwrap();
     assert!(written.contains("# [agents.my-agent]"));
@@ -83,6 +83,79 @@ fn a_host_that_does_not_answer_is_told_as_such() {
       caused by: Connection refused (os error 111)
     hint: is it running? `greenroom serve` starts it
     "#);
+}
+
+#[test]
+fn a_failure_is_told_in_json_as_well_when_json_was_asked_for() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("greenroom.toml"), "[limits]\nrun_deadline = 5\n").unwrap();
+    assert_snapshot!(told(dir.path(), &["check", "--json"]), @r#"
+    exit 2
+    --- stdout
+    {"error":{"code":"invalid_argument","details":{"problems":[{"column":1,"file":"greenroom.toml","hint":"did you mean `run_deadline_s`?","line":2,"message":"unknown key `run_deadline` in `limits`"}]},"message":"the configuration is not valid","retryable":false}}
+    --- stderr
+    error: unknown key `run_deadline` in `limits`
+      --> greenroom.toml:2:1
+       |
+     2 | run_deadline = …
+       | ^^^^^^^^^^^^
+    hint: did you mean `run_deadline_s`?
+    "#);
+}
+
+/// Everything that may be missing around a valid file.
+const GAPS: &str = "\
+[runners.gone]
+command = [\"python3\", \"runner.py\"]
+dir = \"gone\"
+plugin = \"local/gone\"
+
+[runners.unbuilt]
+command = [\"target/release/unbuilt\"]
+plugin = \"local/unbuilt\"
+
+[agents.a]
+runner = \"plugin:local/other/default\"
+grant = { tools = [\"calendar.*\"] }
+";
+
+#[test]
+fn check_warns_of_what_is_missing_and_doctor_calls_it_a_problem() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("greenroom.toml"), GAPS).unwrap();
+    let here = dir.path().display().to_string();
+    let text = told(dir.path(), &["check"]).replace(&here, "HERE");
+    assert_snapshot!(text, @r#"
+    exit 0
+    --- stdout
+    AGENT      TAKES             SCOPE     RUNNER
+    a          message.received  anywhere  plugin:local/other/default
+    assistant  message.received  anywhere  plugin:greenroom/echo/default
+    echo       only when named   anywhere  plugin:greenroom/echo/default
+    --- stderr
+    `greenroom.toml` is valid
+    warning: runner `gone`: there is no folder `HERE/gone`
+      --> greenroom.toml:3
+    warning: runner `unbuilt`: there is no program `HERE/target/release/unbuilt`
+      --> greenroom.toml:7
+    warning: agent `a`: no configured runner offers `plugin:local/other/default`
+      --> greenroom.toml:11
+    warning: agent `a`: `calendar.*` of `grant.tools` cannot exist, this version has no tools
+      --> greenroom.toml:12
+    "#);
+    let output = greenroom(dir.path(), &["check", "--json"]).output().unwrap();
+    let told: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(told["warnings"].as_array().unwrap().len(), 4);
+    assert_eq!(told["warnings"][1]["line"], 7);
+    let output = greenroom(dir.path(), &["doctor"]).output().unwrap();
+    let told = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let line = |what: &str| told.lines().find(|line| line.contains(what)).unwrap_or_default();
+    assert!(line("runner gone").contains("there is no folder"), "{told}");
+    assert!(line("runner unbuilt").contains("there is no program"), "{told}");
+    assert!(line("disk").contains("MiB free"), "{told}");
+    assert!(line("store").contains("made at the first start"), "{told}");
+    assert!(line("limits").ends_with("defaults"), "{told}");
 }
 
 #[test]

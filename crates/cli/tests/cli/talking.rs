@@ -178,6 +178,82 @@ fn a_refusal_of_the_host_is_told_in_its_words() {
     --- stdout
     --- stderr
     error: there is no run `../../x`
+    hint: `greenroom runs list` shows those that exist
+    "#);
+    host.join().unwrap();
+}
+
+#[test]
+fn whoever_names_an_agent_that_does_not_exist_learns_which_do() {
+    let dir = tempfile::tempdir().unwrap();
+    let error = json!({ "error": { "code": "not_found", "message": "no agent is called `ecko`", "retryable": false, "details": {} } });
+    let agents = json!({ "items": [{ "name": "assistant" }, { "name": "echo" }] });
+    let host = start(
+        dir.path(),
+        vec![
+            Answer::json("POST /v1/events ", error).status(404),
+            Answer::json("GET /v1/agents ", agents),
+        ],
+    );
+    assert_snapshot!(told(dir.path(), &["send", "hello", "--agent", "ecko", "--json"]), @r#"
+    exit 3
+    --- stdout
+    {"error":{"code":"not_found","details":{},"message":"no agent is called `ecko`","retryable":false}}
+    --- stderr
+    error: no agent is called `ecko`
+    hint: there are `assistant`, `echo`
+    "#);
+    host.join().unwrap();
+}
+
+#[test]
+fn cancelling_a_run_that_has_ended_says_that_nothing_was_done() {
+    let dir = tempfile::tempdir().unwrap();
+    let host = start(
+        dir.path(),
+        vec![
+            Answer::json("GET /v1/runs/r1 ", run("completed")),
+            Answer::json("POST /v1/runs/r1/cancel ", run("completed")),
+        ],
+    );
+    assert_snapshot!(told(dir.path(), &["runs", "cancel", "r1"]), @r#"
+    exit 0
+    --- stdout
+    --- stderr
+    run `r1` had ended as completed: nothing was done
+    "#);
+    host.join().unwrap();
+}
+
+#[test]
+fn more_items_than_a_page_holds_are_read_page_by_page() {
+    let dir = tempfile::tempdir().unwrap();
+    let page = |next: Option<&str>| json!({ "items": [run("completed")], "next_cursor": next, "has_more": next.is_some() });
+    let host = start(
+        dir.path(),
+        vec![
+            Answer::json("GET /v1/runs?limit=200 ", page(Some("p2"))),
+            Answer::json("GET /v1/runs?limit=200&cursor=p2 ", page(None)),
+        ],
+    );
+    let told = told(dir.path(), &["runs", "list", "--limit", "500"]);
+    assert_eq!(told.matches("r1 ").count(), 2, "{told}");
+    host.join().unwrap();
+}
+
+#[test]
+fn runners_that_are_not_ready_are_listed_with_their_last_error() {
+    let dir = tempfile::tempdir().unwrap();
+    let runner = |name: &str, status: &str| json!({ "name": name, "status": status, "plugin": null, "runners": [], "last_error": "it ended with 1" });
+    let items = json!({ "items": [runner("a", "ready"), runner("b", "backing_off")] });
+    let host = start(dir.path(), vec![Answer::json("GET /v1/runners ", items)]);
+    assert_snapshot!(told(dir.path(), &["runner", "list"]), @r#"
+    exit 0
+    --- stdout
+    NAME  STATUS       PLUGIN  RUNNERS  LAST ERROR
+    a     ready
+    b     backing_off                   it ended with 1
+    --- stderr
     "#);
     host.join().unwrap();
 }

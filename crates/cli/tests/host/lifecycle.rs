@@ -2,6 +2,7 @@
 
 use crate::stage::{PATIENCE, Stage, event, outcome};
 use greenroom_protocol::RunStatus::{Completed, Failed};
+use greenroom_testkit::http::Request;
 use greenroom_testkit::wait::wait_for;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
@@ -34,6 +35,32 @@ async fn a_stopping_host_lets_its_runs_finish() {
     stage.host.start_again().await;
     assert_eq!(outcome(&stage.api.run(&run_id).await), (Completed, ""));
     assert_eq!(stage.answers("bystander").await, ["waiting done"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reader_sees_the_end_of_a_run_that_finishes_while_the_host_stops() {
+    let mut stage = Stage::open("").await;
+    let run_id = stage.start_waiting().await;
+    let request = Request::get(format!("/v1/runs/{run_id}/results"));
+    let stream = stage.api.send(request.header("accept", "text/event-stream")).await;
+    let stream = stream.unwrap_or_else(|failure| panic!("{failure:?}"));
+    terminate(&stage).await;
+    stage.pass("go");
+    let seen = String::from_utf8(stream.body().await.unwrap()).unwrap();
+    assert!(seen.contains("event: run.completed"), "{seen}");
+    gone(&mut stage).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_second_signal_ends_a_stopping_host_at_once() {
+    let mut stage = Stage::open_with("shutdown_grace_s = 600", "").await;
+    let run_id = stage.start_waiting().await;
+    terminate(&stage).await;
+    assert!(stage.host.log().contains("600 s"), "{}", stage.host.log());
+    terminate(&stage).await;
+    assert_eq!(stage.host.died().await.code(), Some(1), "{}", stage.host.log());
+    stage.host.start_again().await;
+    assert_eq!(outcome(&stage.api.ended_run(&run_id).await), (Failed, "host.interrupted"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -145,7 +145,23 @@ impl Report {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", crate::output::table(&self.rows()))
+        let narrow = self.rows().into_iter().map(|mut row| {
+            row.pop();
+            row
+        });
+        write!(f, "{}", crate::output::table(&narrow.collect::<Vec<_>>()))?;
+        let details = self.measures.iter().filter(|measure| !measure.detail.is_empty());
+        for (index, measure) in details.enumerate() {
+            let before = if index == 0 { "\n" } else { "" };
+            writeln!(f, "{before}{}  {}", measure.row, measure.detail)?;
+        }
+        write!(
+            f,
+            "\n{}load average before {}, after {}\n",
+            self.machine.markdown().replace("- ", ""),
+            self.load_before,
+            self.load_after
+        )
     }
 }
 

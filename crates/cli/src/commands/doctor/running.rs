@@ -1,0 +1,65 @@
+//! What a running host says about itself.
+
+use super::finding;
+use crate::client::{Client, Error, HostArgs, Page};
+use greenroom_protocol::Object;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+
+pub(super) struct Running {
+    client: Client,
+    /// The configuration file it uses.
+    pub config: Option<PathBuf>,
+}
+
+impl Running {
+    /// Whether a host answers for that folder.
+    pub(super) async fn find(data: &Path) -> (Value, Option<Self>) {
+        let text = std::fs::read_to_string(data.join("host.json")).unwrap_or_default();
+        let file: Value = serde_json::from_str(&text).unwrap_or_default();
+        let Some(url) = file["url"].as_str() else {
+            return (finding("host", true, "not running"), None);
+        };
+        let client = match Client::new(&HostArgs { data: Some(data.to_owned()) }) {
+            Ok(client) => client,
+            Err(failure) => return (finding("host", false, &failure.to_string()), None),
+        };
+        let health: Result<Value, Error> = client.get(&["healthz"], &[]).await;
+        match health {
+            Ok(_) => {
+                let found = format!("{url}, pid {}", file["pid"]);
+                let config = file["config"].as_str().map(PathBuf::from);
+                (finding("host", true, &found), Some(Self { client, config }))
+            }
+            Err(error) => {
+                (finding("host", false, &format!("{url} does not answer: {error}")), None)
+            }
+        }
+    }
+
+    /// Its store and its runners.
+    pub(super) async fn findings(&self) -> Vec<Value> {
+        let ready: Result<Value, Error> = self.client.get(&["readyz"], &[]).await;
+        let mut findings = vec![match ready {
+            Ok(_) => finding("store", true, "the host reads it"),
+            Err(error) => finding("store", false, &error.to_string()),
+        }];
+        match self.client.get::<Page<Object>>(&["v1", "runners"], &[]).await {
+            Ok(page) => findings.extend(page.items.iter().map(runner)),
+            Err(error) => findings.push(finding("runners", false, &error.to_string())),
+        }
+        findings
+    }
+}
+
+fn runner(runner: &Object) -> Value {
+    let word = |key: &str| runner.get(key).and_then(Value::as_str);
+    let what = format!("runner {}", word("name").unwrap_or_default());
+    let status = word("status").unwrap_or_default();
+    let ready = status == "ready";
+    let more = match ready {
+        true => word("isolation").map(|isolation| format!(", sandbox: {isolation}")),
+        false => word("last_error").map(|error| format!(": {error}")),
+    };
+    finding(&what, ready, &format!("{status}{}", more.unwrap_or_default()))
+}
