@@ -156,6 +156,7 @@ fn spawn(
     let job = Job {
         command: spec.command.clone(),
         dir: spec.dir.clone(),
+        owns_dir: spec.owns_dir,
         env: spec.env.clone(),
         sandbox: spec.sandbox,
         paths: spec.paths.clone(),

@@ -164,7 +164,7 @@ impl Runtime {
         }
     }
 
-    /// Hidden folders of the host, and other runners' folders as far as this one could reach them.
+    /// What the host and the spec hide, and other runners' folders as far as this one could reach them.
     fn hidden_from(&self, spec: &RunnerSpec, folders: &[PathBuf]) -> Vec<PathBuf> {
         if spec.command.is_empty() {
             return Vec::new();
@@ -180,6 +180,6 @@ impl Runtime {
         let others = folders.iter().map(|folder| supervisor::resolve(folder));
         let others = others.filter(|folder| !is_own(folder));
         let reached = others.filter(|folder| reach.iter().any(|path| folder.starts_with(path)));
-        self.0.settings.hidden.iter().cloned().chain(reached).collect()
+        self.0.settings.hidden.iter().chain(&spec.hidden).cloned().chain(reached).collect()
     }
 }

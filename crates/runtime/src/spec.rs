@@ -13,12 +13,16 @@ pub struct RunnerSpec {
     /// Empty for a remote runner, which connects by WebSocket.
     pub command: Vec<String>,
     pub dir: PathBuf,
+    /// Whether it may write in `dir`, or only read there.
+    pub owns_dir: bool,
     pub env: BTreeMap<String, String>,
     /// `author/name`: what the process must declare itself to be.
     pub plugin: Option<String>,
     pub sandbox: bool,
     /// Readable and writable beside `dir`.
     pub paths: Vec<PathBuf>,
+    /// Folders and files kept from it beside `Settings::hidden`, even where `dir` or `paths` contain them.
+    pub hidden: Vec<PathBuf>,
     /// Cap on the processes of the tree.
     pub processes: u32,
     /// Cap on the resident memory of the tree.
@@ -33,10 +37,12 @@ impl Default for RunnerSpec {
             name: String::new(),
             command: Vec::new(),
             dir: PathBuf::new(),
+            owns_dir: true,
             env: BTreeMap::new(),
             plugin: None,
             sandbox: true,
             paths: Vec::new(),
+            hidden: Vec::new(),
             processes: 64,
             memory_mb: 2048,
             changed_at: None,
@@ -50,7 +56,7 @@ pub struct Settings {
     pub supervisor: Vec<String>,
     /// Lock files and private folders of runner processes.
     pub run_dir: PathBuf,
-    /// Kept from every sandboxed runner: the data folder, the configuration.
+    /// Kept from every sandboxed runner: the data folder.
     pub hidden: Vec<PathBuf>,
     pub host_version: String,
     pub limits: Limits,

@@ -11,6 +11,7 @@ use std::path::PathBuf;
 pub(crate) struct Job {
     pub(crate) command: Vec<String>,
     pub(crate) dir: PathBuf,
+    pub(crate) owns_dir: bool,
     pub(crate) env: BTreeMap<String, String>,
     pub(crate) sandbox: bool,
     pub(crate) paths: Vec<PathBuf>,

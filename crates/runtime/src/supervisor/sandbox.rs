@@ -1,6 +1,6 @@
 //! Decides what a runner may see of the file system, and enforces it with Landlock.
 //!
-//! Invariant: a hidden folder is never beneath a path that is allowed. Where an allowed folder contains
+//! Invariant: a hidden folder or file is never beneath a path that is allowed. Where an allowed folder contains
 //! one, the entries around it are allowed one by one instead of the folder.
 
 use super::job::Job;
@@ -71,8 +71,10 @@ pub(super) struct Plan {
     pub(super) supervisor: i32,
     read: BTreeSet<PathBuf>,
     write: BTreeSet<PathBuf>,
-    /// Folders with something hidden in them, of which `write` has only the entries.
-    whole: BTreeSet<PathBuf>,
+    /// Folders with something hidden in them, of which `read` has only the entries.
+    whole_read: BTreeSet<PathBuf>,
+    /// The same of `write`.
+    whole_write: BTreeSet<PathBuf>,
     /// What would have to be covered to open them as a whole.
     hidden: Vec<PathBuf>,
     #[serde(skip)]
@@ -97,7 +99,8 @@ pub(super) fn plan(job: &Job) -> Result<Plan, String> {
         supervisor: rustix::process::getpid().as_raw_pid(),
         read: BTreeSet::new(),
         write: BTreeSet::new(),
-        whole: BTreeSet::new(),
+        whole_read: BTreeSet::new(),
+        whole_write: BTreeSet::new(),
         hidden: Vec::new(),
         isolation: if job.sandbox { isolation_available() } else { "off".to_owned() },
         warnings: Vec::new(),
@@ -130,17 +133,18 @@ pub(crate) fn isolation_available() -> String {
 
 /// Opens as a whole what can be opened so, by covering what is hidden in it. Says where it cannot be.
 pub(super) fn cover(plan: &mut Plan) -> Vec<String> {
-    if plan.whole.is_empty() {
+    if plan.whole_read.is_empty() && plan.whole_write.is_empty() {
         return Vec::new();
     }
     let kept: Vec<&Path> = plan.read.iter().chain(&plan.write).map(PathBuf::as_path).collect();
     match cover::cover(&plan.hidden, &kept) {
         Ok(()) => {
-            plan.write.append(&mut plan.whole);
+            plan.read.append(&mut plan.whole_read);
+            plan.write.append(&mut plan.whole_write);
             Vec::new()
         }
-        Err(_) => plan.whole.iter().map(|path| format!(
-            "`{}` contains folders that are kept from runners: it cannot be listed or added to as a whole, only its present entries are open; give this runner a folder of its own",
+        Err(_) => plan.whole_read.iter().chain(&plan.whole_write).map(|path| format!(
+            "`{}` contains what is kept from runners: it cannot be listed or added to as a whole, only its present entries are open; give this runner a folder of its own",
             path.display()
         )).collect(),
     }
@@ -210,12 +214,17 @@ fn allow(job: &Job, plan: &mut Plan, interpreters: BTreeSet<PathBuf>) -> Result<
         if !path.exists() {
             plan.warnings.push(format!("`{}` of `paths` does not exist", path.display()));
         }
-        plan.write.extend(without_hidden(&path, &hidden));
+        let is_read_only = path == plan.dir && !job.owns_dir;
+        let (open, whole) = match is_read_only {
+            true => (&mut plan.read, &mut plan.whole_read),
+            false => (&mut plan.write, &mut plan.whole_write),
+        };
+        open.extend(without_hidden(&path, &hidden));
         let within: Vec<&PathBuf> =
             hidden.iter().filter(|secret| secret.starts_with(&path)).collect();
         if !within.is_empty() {
             plan.hidden.extend(within.into_iter().filter(|secret| secret.exists()).cloned());
-            plan.whole.insert(path);
+            whole.insert(path);
         }
     }
     plan.write.insert(resolve(&job.private));

@@ -174,3 +174,51 @@ async fn without_a_sandbox_it_is_said() {
     assert_eq!(run.isolation(), "off");
     finish(run).await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_folder_that_is_not_the_runners_own_is_read_only_and_hides_files() {
+    let kit = Kit::new();
+    for name in ["config.toml", "secret", "helper.py"] {
+        std::fs::write(kit.path(name), "text").unwrap();
+    }
+    let spec = RunnerSpec {
+        dir: kit.folder.path().to_owned(),
+        owns_dir: false,
+        hidden: vec![kit.path("config.toml"), kit.path("secret")],
+        ..kit.spec()
+    };
+    kit.runtime.apply(vec![spec]).await;
+    kit.ready().await;
+    if !enforced() {
+        return;
+    }
+    for name in ["config.toml", "secret"] {
+        // Covered by an empty file, or not open at all.
+        let read = kit.told(&format!("read {}", kit.path(name).display())).await;
+        assert!(["ok: b''", "PermissionError"].contains(&read.as_str().unwrap()), "{name}: {read}");
+        kit.told(&format!("write {}", kit.path(name).display())).await;
+        assert_eq!(std::fs::read_to_string(kit.path(name)).unwrap(), "text");
+    }
+    let helper = kit.path("helper.py");
+    assert_eq!(kit.told(&format!("read {}", helper.display())).await, "ok: b'text'");
+    for path in [helper, kit.path("new")] {
+        assert_eq!(kit.told(&format!("write {}", path.display())).await, "PermissionError");
+    }
+    assert_eq!(kit.told("python").await, json!(["42", true, true]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hidden_file_stays_hidden_in_a_runners_own_folder() {
+    let kit = Kit::new();
+    let secret = kit.path("wire/secret");
+    std::fs::write(&secret, "text").unwrap();
+    kit.runtime.apply(vec![RunnerSpec { hidden: vec![secret.clone()], ..kit.spec() }]).await;
+    kit.ready().await;
+    if !enforced() {
+        return;
+    }
+    let read = kit.told(&format!("read {}", secret.display())).await;
+    assert!(["ok: b''", "PermissionError"].contains(&read.as_str().unwrap()), "{read}");
+    kit.told(&format!("write {}", secret.display())).await;
+    assert_eq!(std::fs::read_to_string(&secret).unwrap(), "text");
+}
