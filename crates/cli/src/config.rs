@@ -110,6 +110,7 @@ pub fn parse(path: &Path, text: &str, around: &Surroundings<'_>) -> Result<Loade
     agents.extend(BUILT_IN_AGENTS.map(str::to_owned));
     let cx = Context {
         dir: around.dir,
+        file: around.dir.join(path.file_name().unwrap_or_default()),
         surroundings: around,
         agents,
         surfaces: reader::names(root, "surfaces"),

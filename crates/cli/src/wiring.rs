@@ -8,7 +8,7 @@ use greenroom_protocol::{Object, RunnerId};
 use greenroom_runtime::RunnerSpec;
 use greenroom_server::{Access, Role, ServerOptions, Token, hash_token};
 use greenroom_store::{Location, Options, Sync};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 /// The runner process that the program carries itself.
@@ -114,8 +114,20 @@ fn webhook(hook: &config::Webhook) -> Webhook {
 
 /// The runners of the configuration, and the one that the program carries.
 pub(crate) fn runners(config: &Config, program: &str, data: &Path) -> Vec<RunnerSpec> {
-    let mut specs: Vec<RunnerSpec> =
-        config.runners.iter().map(|(name, runner)| runner_spec(name, runner)).collect();
+    let secrets = secret_files(config);
+    let hidden: Vec<PathBuf> = secrets.iter().cloned().chain(store_files(config, data)).collect();
+    let spec = |(name, runner): (&String, &config::Runner)| {
+        let mut spec = runner_spec(name, runner);
+        // A file that took the place of a hidden one is not hidden from a process that is there already.
+        let open = |file: &&PathBuf| {
+            file.starts_with(&spec.dir) || spec.paths.iter().any(|path| file.starts_with(path))
+        };
+        let replaced = secrets.iter().filter(open).filter_map(|file| modified(file)).max();
+        spec.changed_at = spec.changed_at.max(replaced);
+        spec.hidden.extend(hidden.iter().cloned());
+        spec
+    };
+    let mut specs: Vec<RunnerSpec> = config.runners.iter().map(spec).collect();
     specs.push(RunnerSpec {
         name: ECHO_RUNNER.to_owned(),
         command: [program, "runner-process", "echo"].map(str::to_owned).to_vec(),
@@ -137,14 +149,46 @@ fn runner_spec(name: &str, runner: &config::Runner) -> RunnerSpec {
     RunnerSpec {
         command: std::iter::once(&process.program).chain(&process.args).cloned().collect(),
         dir: process.dir.clone(),
+        owns_dir: process.owns_dir,
         env: env.collect(),
         sandbox: process.sandbox == config::Sandbox::On,
         paths: process.paths.clone(),
+        hidden: vec![process.configuration.clone()],
         processes: u32::try_from(process.processes).unwrap_or(u32::MAX),
         memory_mb: process.memory_mb,
         changed_at: changed_at(process),
         ..plain
     }
+}
+
+/// Every file that a secret of the configuration was read from.
+fn secret_files(config: &Config) -> Vec<PathBuf> {
+    let runners = config.runners.values().flat_map(|runner| match &runner.launch {
+        Launch::Connect { token } => vec![token],
+        Launch::Process(process) => process.env.values().collect(),
+    });
+    let store = match &config.store.url {
+        Some(StoreUrl::Postgres(url)) => Some(url),
+        _ => None,
+    };
+    let tokens = config.tokens.values().map(|token| &token.token);
+    let surfaces = config.surfaces.values().filter_map(|hook| hook.secret.as_ref());
+    let secrets = runners.chain(store).chain(tokens).chain(surfaces);
+    secrets.filter_map(|secret| secret.file().map(Path::to_owned)).collect()
+}
+
+/// The data folder, and the store where it is elsewhere.
+fn store_files(config: &Config, data: &Path) -> Vec<PathBuf> {
+    let mut files = vec![data.to_owned()];
+    if let Some(StoreUrl::Sqlite(path)) = &config.store.url {
+        let beside = |suffix| PathBuf::from(format!("{}{suffix}", path.display()));
+        files.extend(["", "-wal", "-shm"].map(beside));
+    }
+    files
+}
+
+fn modified(file: &Path) -> Option<SystemTime> {
+    std::fs::metadata(file).and_then(|found| found.modified()).ok()
 }
 
 /// When the newest of the files that a command names was changed, so that new code is started.

@@ -13,6 +13,8 @@ use toml::de::{DeTable, DeValue};
 pub(super) struct Context<'a> {
     /// Folder of the file; relative paths start here.
     pub dir: &'a Path,
+    /// The file itself.
+    pub file: PathBuf,
     pub surroundings: &'a super::Surroundings<'a>,
     pub agents: Vec<String>,
     pub surfaces: Vec<String>,

@@ -5,7 +5,7 @@
 use super::Secret;
 use super::reader::{Reader, Value, clean};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Runner {
@@ -26,13 +26,18 @@ pub enum Launch {
 pub struct Process {
     pub program: String,
     pub args: Vec<String>,
-    /// The folder it starts in and owns.
+    /// The folder it starts in.
     pub dir: PathBuf,
+    /// Whether `dir` was given to it. The folder of the configuration, where it starts otherwise, it may
+    /// only read.
+    pub owns_dir: bool,
     /// All it finds in its environment beside what the host sets.
     pub env: BTreeMap<String, Secret>,
     pub sandbox: Sandbox,
     /// Further paths it may read and write.
     pub paths: Vec<PathBuf>,
+    /// The file that says all this, which is kept from it.
+    pub configuration: PathBuf,
     /// Most processes it may have at once, children included.
     pub processes: u64,
     /// Most memory it may have, children included.
@@ -116,22 +121,56 @@ fn plugin(value: &Value<'_>) -> Option<String> {
 
 impl Process {
     fn read(reader: &mut Reader<'_>, command: &Value<'_>) -> Option<Self> {
-        let dir = reader.get("dir").map_or(Some(reader.cx.dir.to_owned()), |value| value.path());
+        let own = reader.get("dir");
         let words = [("on", Sandbox::On), ("off", Sandbox::Off)];
         let env = reader.get("env").map_or(Some(BTreeMap::new()), |value| environment(&value));
         let sandbox = reader.get("sandbox").and_then(|v| v.choice(&words)).unwrap_or_default();
-        let paths = reader.get("paths").and_then(|v| v.list(Value::path)).unwrap_or_default();
+        let path = |value: &Value<'_>| match sandbox {
+            Sandbox::On => path_apart(value),
+            Sandbox::Off => value.path(),
+        };
+        let paths = reader.get("paths").and_then(|v| v.list(path)).unwrap_or_default();
         let processes = reader.get("processes").and_then(|v| v.integer(1..=10_000)).unwrap_or(64);
         let memory_mb =
             reader.get("memory_mb").and_then(|v| v.integer(16..=1_048_576)).unwrap_or(2_048);
         let mut args = split(command)?;
+        let owns_dir = own.is_some();
+        let dir = own.map_or(Some(reader.cx.dir.to_owned()), |value| path(&value));
         let (dir, env) = (dir?, env?);
         let program = match args.remove(0) {
             path if path.contains('/') => dir.join(path).to_string_lossy().into_owned(),
             name => name,
         };
-        Some(Self { program, args, dir, env, sandbox, paths, processes, memory_mb })
+        let configuration = reader.cx.file.clone();
+        Some(Self {
+            program,
+            args,
+            dir,
+            owns_dir,
+            env,
+            sandbox,
+            paths,
+            configuration,
+            processes,
+            memory_mb,
+        })
     }
+}
+
+/// Who can write the configuration can start anything, so no folder of a sandboxed runner contains it.
+fn path_apart(value: &Value<'_>) -> Option<PathBuf> {
+    let resolved = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let path = value.path()?;
+    if !resolved(&value.cx.file).starts_with(resolved(&path))
+        && !resolved(value.cx.dir).starts_with(resolved(&path))
+    {
+        return Some(path);
+    }
+    let name = value.path.split('.').nth(1).unwrap_or_default();
+    value.fail(
+        format!("`{}` contains the configuration, which a runner must not change", value.path),
+        format!("give the runner a folder of its own, e.g. `dir = \"{name}\"`"),
+    )
 }
 
 /// A list of words, or one line that is split as a shell would, without its other powers.

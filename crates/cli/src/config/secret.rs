@@ -3,22 +3,45 @@
 //! Invariant: never empty, and neither `Debug` nor `Display` tell anything about it.
 
 use std::fmt;
+use std::path::{Path, PathBuf};
 
-#[derive(Clone, PartialEq, Eq)]
-pub struct Secret(String);
+#[derive(Clone)]
+pub struct Secret {
+    text: String,
+    /// The file it was read from, which is kept from runners.
+    file: Option<PathBuf>,
+}
 
 impl Secret {
     /// `None` when the text is empty: an empty secret protects nothing.
     pub fn new(text: impl Into<String>) -> Option<Self> {
         let text = text.into();
-        (!text.is_empty()).then_some(Self(text))
+        (!text.is_empty()).then_some(Self { text, file: None })
+    }
+
+    /// The same secret, known to stand in this file.
+    pub fn read_from(self, file: PathBuf) -> Self {
+        Self { file: Some(file), ..self }
+    }
+
+    pub fn file(&self) -> Option<&Path> {
+        self.file.as_deref()
     }
 
     /// The secret itself, for the one place that needs it.
     pub fn expose(&self) -> &str {
-        &self.0
+        &self.text
     }
 }
+
+/// Where a secret comes from is no part of it.
+impl PartialEq for Secret {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+impl Eq for Secret {}
 
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

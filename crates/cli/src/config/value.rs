@@ -6,6 +6,7 @@ use super::reader::Value;
 use super::{SECRET_BYTES_MAX, Secret};
 use greenroom_protocol::Object;
 use serde_json::Value as Json;
+use std::path::Path;
 use toml::de::DeValue;
 
 const SECRET_HINT: &str = "write `{ env = \"NAME\" }` or `{ file = \"PATH\" }`";
@@ -21,13 +22,17 @@ impl<'a> Value<'a> {
         let mut reader = self.table()?;
         let (env, file) = (reader.get("env"), reader.get("file"));
         reader.finish();
+        let path = file.as_ref().and_then(Value::path);
         let text = match (env, file) {
             (Some(env), None) => env.secret_from_env(),
-            (None, Some(file)) => file.secret_from_file(),
+            (None, Some(file)) => file.secret_from_file(path.as_deref()?),
             _ => self.fail(format!("`{}` needs either `env` or `file`", self.path), SECRET_HINT),
         }?;
         match Secret::new(text.trim_end_matches(['\r', '\n'])) {
-            Some(secret) => Some(secret),
+            Some(secret) => Some(match path {
+                Some(path) => secret.read_from(path),
+                None => secret,
+            }),
             None => self.fail(
                 format!("the secret `{}` is empty", self.path),
                 "an empty secret protects nothing",
@@ -46,9 +51,8 @@ impl<'a> Value<'a> {
         }
     }
 
-    fn secret_from_file(&self) -> Option<String> {
-        let path = self.path()?;
-        match (self.cx.surroundings.read)(&path) {
+    fn secret_from_file(&self, path: &Path) -> Option<String> {
+        match (self.cx.surroundings.read)(path) {
             Ok(text) if text.len() <= SECRET_BYTES_MAX => Some(text),
             Ok(_) => self.fail(
                 format!("`{}` has more than {SECRET_BYTES_MAX} bytes", path.display()),

@@ -253,6 +253,14 @@ queue = "steer""#;
 }
 
 #[test]
+fn artifacts_and_their_limit_are_not_of_this_version() {
+    let text = "[artifacts]\nurl = \"file:x\"\n\n[limits]\nartifact_bytes = 5\n";
+    let told = mistakes(text);
+    assert!(told.contains("`artifacts` is not supported by this version"), "{told}");
+    assert!(told.contains("unknown key `artifact_bytes` in `limits`"), "{told}");
+}
+
+#[test]
 fn a_broken_line_is_pointed_at() {
     let text = r#"[server]
 listen = "127.0.0.1:8700
@@ -363,5 +371,40 @@ scope = { bot = "客服", actr = "x" }"#;
      3 | scope = { bot = "客服", actr = … }
        |                         ^^^^
     hint: did you mean `actor`?
+    "#);
+}
+
+#[test]
+fn a_sandboxed_runner_gets_no_folder_around_the_configuration() {
+    let text = r#"[runners.a]
+command = "run"
+dir = "."
+
+[runners.b]
+command = "run"
+dir = "b"
+paths = ["shared", "/srv"]
+
+[runners.c]
+command = "run"
+dir = "/"
+sandbox = "off"
+
+[runners.d]
+command = "run""#;
+    assert_snapshot!(mistakes(text), @r#"
+    error: `runners.a.dir` contains the configuration, which a runner must not change
+      --> greenroom.toml:3:7
+       |
+     3 | dir = "."
+       |       ^^^
+    hint: give the runner a folder of its own, e.g. `dir = "a"`
+
+    error: `runners.b.paths` contains the configuration, which a runner must not change
+      --> greenroom.toml:8:20
+       |
+     8 | paths = ["shared", "/srv"]
+       |                    ^^^^^^
+    hint: give the runner a folder of its own, e.g. `dir = "b"`
     "#);
 }
