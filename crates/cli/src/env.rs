@@ -6,7 +6,7 @@
 pub const URL: &str = "GREENROOM_URL";
 /// The token those commands present.
 pub const TOKEN: &str = "GREENROOM_TOKEN";
-/// The configuration file of `serve` and `check`.
+/// The configuration file of `serve`, `check` and `doctor`.
 pub const CONFIG: &str = "GREENROOM_CONFIG";
 /// The data folder.
 pub const DATA: &str = "GREENROOM_DATA";
@@ -21,7 +21,7 @@ pub const NO_COLOR: &str = "NO_COLOR";
 pub const ALL: &[(&str, &str)] = &[
     (URL, "address of the host to talk to, e.g. http://127.0.0.1:8700"),
     (TOKEN, "token to present to that host"),
-    (CONFIG, "configuration file of `serve` and `check`"),
+    (CONFIG, "configuration file of `serve`, `check` and `doctor`"),
     (DATA, "data folder"),
     (LOG, "what is logged, e.g. `info` or `greenroom_host=debug`"),
     (NO_COLOR, "when set, nothing is coloured"),

@@ -42,12 +42,18 @@ pub fn run(args: &Args) -> Outcome {
         )?;
         return Ok(Exit::Ok);
     }
+    let unpinned = config.runners.iter().filter(|(_, runner)| runner.plugin.is_none());
+    let unpinned: Vec<String> = unpinned.map(|(name, _)| format!("`{name}`")).collect();
     match file {
         Some(file) => {
             output::note(&format!("`{file}` is valid"));
             for warning in &warnings {
                 let line = warning.line.map_or(String::new(), |line| format!(":{line}"));
                 output::note(&format!("warning: {}\n  --> {file}{line}", warning.message));
+            }
+            if !unpinned.is_empty() {
+                let names = unpinned.join(", ");
+                output::note(&format!("note: what {names} offers is known once it runs"));
             }
         }
         None => output::note("no configuration file: the defaults are used"),

@@ -51,13 +51,13 @@ pub fn run(args: &Args) -> Outcome {
     for (path, text) in files {
         write(&dir.join(path), &text)?;
     }
+    let dir = dir.display();
     let next = match args.lang {
-        Lang::Rust => "run `cargo test` in it",
-        Lang::Python => "run `greenroom runner test python3 runner.py` in it",
+        Lang::Rust => format!("cargo test --manifest-path {dir}/Cargo.toml"),
+        Lang::Python => format!("greenroom runner test python3 {dir}/runner.py"),
     };
     output::note(&format!(
-        "wrote `{}`\nhint: {next}; its README says how to use it",
-        dir.display()
+        "wrote `{dir}`\nhint: `{next}` tries it; its README says how to bind it"
     ));
     Ok(Exit::Ok)
 }

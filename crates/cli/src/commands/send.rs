@@ -61,7 +61,10 @@ pub async fn run(args: Args) -> Outcome {
     let answer = client.post(&["v1", "events"], &event).await;
     let answer: EventAnswer = match answer {
         Ok(answer) => answer,
-        Err(error) => return Err(with_agents(&client, error.into()).await),
+        Err(error) if args.agent.is_some() => {
+            return Err(with_agents(&client, error.into()).await);
+        }
+        Err(error) => return Err(error.into()),
     };
     finish(&client, &answer, &args.watch).await
 }

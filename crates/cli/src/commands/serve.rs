@@ -247,7 +247,9 @@ impl Running {
 
     /// All or nothing: a file with a mistake changes nothing.
     async fn reload(&mut self) {
-        let Some(file) = self.file.path.clone() else { return };
+        let Some(file) = self.file.path.clone() else {
+            return output::note("note: there is no configuration file to read");
+        };
         let config = match wiring::load(Some(&file)) {
             Ok((config, _)) => config,
             Err(failure) => {

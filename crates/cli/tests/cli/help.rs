@@ -44,7 +44,7 @@ fn the_help_of_the_program() {
     Environment:
       GREENROOM_URL     address of the host to talk to, e.g. http://127.0.0.1:8700
       GREENROOM_TOKEN   token to present to that host
-      GREENROOM_CONFIG  configuration file of `serve` and `check`
+      GREENROOM_CONFIG  configuration file of `serve`, `check` and `doctor`
       GREENROOM_DATA    data folder
       GREENROOM_LOG     what is logged, e.g. `info` or `greenroom_host=debug`
       NO_COLOR          when set, nothing is coloured

@@ -46,7 +46,7 @@ fn steps(run: &RunView, event: &Object, results: &[AgentRunResult]) -> Vec<Vec<S
         steps.push(step(Some(at), "started", String::new()));
     }
     for (what, detail, result) in moments(results) {
-        steps.push(step(result.extra.get("created_at").and_then(Value::as_str), what, detail));
+        steps.push(step(result.created_at.as_deref(), what, detail));
     }
     if let Some(at) = &run.finished_at {
         let detail =
