@@ -132,7 +132,8 @@ impl Slot {
     async fn start(&self) -> Result<Serving, String> {
         let shared = &self.shared;
         let (settings, id) = (&shared.settings, shared.next_connection());
-        let place = Place::new(&settings.run_dir, &self.spec.name, id.0);
+        let place = Place::new(&settings.run_dir, &self.spec.name)
+            .map_err(|error| format!("cannot be given a folder: {error}"))?;
         let process = Process::start(&self.spec, settings, &self.hidden, place);
         let process = timeout(settings.limits.start_timeout, process)
             .await

@@ -6,6 +6,7 @@
 //! Descriptors at its start: 0 is the control socket, 1 the locked file that tells a later host it is still
 //! here, 2 the runner's stderr. The runner's stdin and stdout arrive over the control socket with the job.
 
+mod calls;
 mod control;
 mod cover;
 mod interpreter;

@@ -1,12 +1,12 @@
 //! The second stage: the process that restricts itself and then becomes the runner.
 //!
 //! Invariant: from `exec` on the runner has its own session, only descriptors 0, 1 and 2, only the
-//! environment of its job, and the sandbox of its plan.
+//! environment of its job, and in a sandbox nothing but what its plan opens and no capabilities.
 
-use super::EXEC_STAGE;
 use super::control::Stdio;
 use super::job::Job;
 use super::sandbox::{self, Plan};
+use super::{EXEC_STAGE, calls};
 use rustix::fs::MemfdFlags;
 use rustix::io::{Errno, FdFlags};
 use rustix::process::{Pid, Resource, Rlimit, Signal};
@@ -87,7 +87,7 @@ fn become_runner(plan: &Path, outcome: &mut File) -> Result<Infallible, String> 
     rustix::process::setsid().map_err(|error| format!("cannot start a session: {error}"))?;
     limit_resources();
     close_descriptors_at_exec()?;
-    let warnings = if plan.restrict { sandbox::cover(&mut plan) } else { Vec::new() };
+    let mut warnings = if plan.restrict { sandbox::cover(&mut plan) } else { Vec::new() };
     // After the namespaces: a change of credentials would undo it.
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
         .map_err(|error| format!("cannot follow the supervisor: {error}"))?;
@@ -98,6 +98,8 @@ fn become_runner(plan: &Path, outcome: &mut File) -> Result<Infallible, String> 
         .map_err(|error| format!("cannot enter `{}`: {error}", plan.dir.display()))?;
     if plan.restrict {
         sandbox::enforce(&plan)?;
+        calls::drop_capabilities()?;
+        warnings.extend(calls::refuse());
     }
     #[expect(clippy::disallowed_methods, reason = "this process becomes the runner here")]
     let mut command = Command::new(&plan.program);

@@ -222,3 +222,28 @@ async fn a_hidden_file_stays_hidden_in_a_runners_own_folder() {
     kit.told(&format!("write {}", secret.display())).await;
     assert_eq!(std::fs::read_to_string(&secret).unwrap(), "text");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_runner_cannot_change_the_host_or_leave_its_processes() {
+    let kit = Kit::wire().await;
+    let seen = kit.told(&format!("reach {}", std::process::id())).await;
+    for (what, outcome) in seen.as_object().unwrap() {
+        assert_eq!(outcome, "PermissionError", "{what}");
+    }
+    assert_eq!(kit.state().warnings, Vec::<String>::new());
+    let private = kit.told("self").await["env"]["HOME"].as_str().unwrap().to_owned();
+    assert!(!private.contains(&format!("-{}-", std::process::id())), "{private}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_runner_may_do_with_its_own_processes_what_it_likes() {
+    let kit = Kit::wire().await;
+    let seen = kit.told("own").await;
+    assert_eq!(
+        seen,
+        json!({
+            "child": 7, "limit": "ok: None", "nice": "ok: 1", "affinity": "ok: None",
+            "socket": "ok: None", "capabilities": ["0000000000000000"],
+        })
+    );
+}

@@ -155,6 +155,47 @@ def run(run_id, verb, arg):
     elif verb == "kill":
         tell(run_id, attempt(lambda: os.kill(int(arg), 0)))
         done(run_id)
+    elif verb == "reach":
+        import ctypes, resource, socket
+        libc, host = ctypes.CDLL(None, use_errno=True), int(arg)
+
+        def called(name, *args):
+            if getattr(libc, name)(*args) == -1:
+                number = ctypes.get_errno()
+                raise OSError(number, os.strerror(number))
+
+        tell(run_id, {
+            "prlimit": attempt(lambda: resource.prlimit(host, resource.RLIMIT_NOFILE, (64, 64))),
+            "prlimit_read": attempt(lambda: resource.prlimit(host, resource.RLIMIT_NOFILE)),
+            "priority": attempt(lambda: os.setpriority(os.PRIO_PROCESS, host, 19)),
+            "priority_user": attempt(lambda: os.setpriority(os.PRIO_USER, 0, 19)),
+            "affinity": attempt(lambda: os.sched_setaffinity(host, {0})),
+            "scheduler": attempt(lambda: os.sched_setscheduler(host, os.SCHED_BATCH, os.sched_param(0))),
+            "unshare": attempt(lambda: called("unshare", 0x10000000)),
+            "packet": attempt(lambda: socket.socket(socket.AF_PACKET, socket.SOCK_RAW)),
+            "raw": attempt(lambda: socket.socket(socket.AF_INET, socket.SOCK_RAW, 1)),
+            "shared_memory": attempt(lambda: called("shmget", 0, 4096, 0o1600)),
+            "ptrace": attempt(lambda: called("ptrace", 16, host, 0, 0)),
+            "mount": attempt(lambda: called("mount", b"none", b"/tmp", b"tmpfs", 0, None)),
+            "device": attempt(lambda: os.mknod("device", 0o020600, os.makedev(1, 3))),
+            "chown": attempt(lambda: os.chown(".", 12345, 12345)),
+        })
+        done(run_id)
+    elif verb == "own":
+        import resource, socket
+        child = os.fork()
+        if child == 0:
+            os._exit(7)
+        status = open("/proc/self/status").read().splitlines()
+        tell(run_id, {
+            "child": os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]),
+            "limit": attempt(lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))),
+            "nice": attempt(lambda: os.nice(1)),
+            "affinity": attempt(lambda: os.sched_setaffinity(0, os.sched_getaffinity(0))),
+            "socket": attempt(lambda: socket.create_server(("127.0.0.1", 0)).close()),
+            "capabilities": sorted({line.split()[1] for line in status if line.startswith("Cap")}),
+        })
+        done(run_id)
     elif verb == "self":
         tell(run_id, {
             "env": dict(os.environ), "fds": sorted(int(fd) for fd in os.listdir("/proc/self/fd"))[:8],

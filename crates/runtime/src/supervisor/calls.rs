@@ -1,0 +1,191 @@
+//! Takes from a runner the system calls that reach beyond its own processes, and every capability.
+//!
+//! Invariant: what is refused here fails with an error that programs know (`EPERM`, or `ENOSYS` where they
+//! have another way), so that a runner which tries it goes on. Threads, children and exec stay as they are.
+
+use rustix::io::Errno;
+use rustix::thread::{
+    CapabilitySet, CapabilitySets, clear_ambient_capability_set,
+    remove_capability_from_bounding_set, set_capabilities,
+};
+use seccompiler::{
+    BackendError, BpfProgram, SeccompAction, SeccompCmpArgLen::Dword, SeccompCmpOp,
+    SeccompCondition, SeccompFilter, SeccompRule, TargetArch,
+};
+use std::collections::BTreeMap;
+
+type Rules = BTreeMap<i64, Vec<SeccompRule>>;
+
+/// `(argument, comparison, value)`; all of a rule's have to hold.
+type Condition = (u8, SeccompCmpOp, u64);
+
+/// Refused whatever the arguments are.
+const REFUSED: &[i64] = &[
+    // Other processes of the same user, the host among them.
+    libc::SYS_ptrace,
+    libc::SYS_process_vm_readv,
+    libc::SYS_process_vm_writev,
+    libc::SYS_process_madvise,
+    libc::SYS_process_mrelease,
+    libc::SYS_pidfd_getfd,
+    libc::SYS_kcmp,
+    libc::SYS_migrate_pages,
+    libc::SYS_move_pages,
+    // Memory and messages that outlive their process.
+    libc::SYS_shmget,
+    libc::SYS_msgget,
+    libc::SYS_semget,
+    // Namespaces and mounts.
+    libc::SYS_unshare,
+    libc::SYS_setns,
+    libc::SYS_mount,
+    libc::SYS_umount2,
+    libc::SYS_pivot_root,
+    libc::SYS_chroot,
+    libc::SYS_move_mount,
+    libc::SYS_open_tree,
+    libc::SYS_fsopen,
+    libc::SYS_fsconfig,
+    libc::SYS_fsmount,
+    libc::SYS_fspick,
+    libc::SYS_mount_setattr,
+    libc::SYS_open_by_handle_at,
+    // The kernel and the machine.
+    libc::SYS_bpf,
+    libc::SYS_perf_event_open,
+    libc::SYS_userfaultfd,
+    libc::SYS_keyctl,
+    libc::SYS_add_key,
+    libc::SYS_request_key,
+    libc::SYS_init_module,
+    libc::SYS_finit_module,
+    libc::SYS_delete_module,
+    libc::SYS_kexec_load,
+    libc::SYS_kexec_file_load,
+    libc::SYS_reboot,
+    libc::SYS_swapon,
+    libc::SYS_swapoff,
+    libc::SYS_acct,
+    libc::SYS_quotactl,
+    libc::SYS_settimeofday,
+    libc::SYS_clock_settime,
+    libc::SYS_sethostname,
+    libc::SYS_setdomainname,
+];
+/// Reported as unknown, so that libraries fall back: `clone` shows its flags, rings hide their calls.
+const UNKNOWN: &[i64] = &[
+    libc::SYS_clone3,
+    libc::SYS_io_uring_setup,
+    libc::SYS_io_uring_enter,
+    libc::SYS_io_uring_register,
+];
+const NAMESPACES: [i32; 7] = [
+    libc::CLONE_NEWNS,
+    libc::CLONE_NEWCGROUP,
+    libc::CLONE_NEWUTS,
+    libc::CLONE_NEWIPC,
+    libc::CLONE_NEWUSER,
+    libc::CLONE_NEWPID,
+    libc::CLONE_NEWNET,
+];
+const SOCKET_TYPE: u64 = 0xf;
+/// From before `AF_PACKET`, and still understood.
+const SOCK_PACKET: u64 = 10;
+/// Every process of a user, in `setpriority` and in `ioprio_set`.
+const PRIO_USER: u64 = 2;
+const IOPRIO_WHO_USER: u64 = 3;
+/// Marks the calls of the x32 interface, which share an architecture with the others.
+#[cfg(target_arch = "x86_64")]
+const X32: i64 = 0x4000_0000;
+/// Calls that x32 has under numbers of its own: `ptrace`, `kexec_load`, `move_pages`,
+/// `process_vm_readv` and `process_vm_writev`.
+#[cfg(target_arch = "x86_64")]
+const X32_OWN: [i64; 5] = [521, 528, 533, 539, 540];
+
+/// Gives up every capability for good. Best effort for the bounding set, which takes a capability itself.
+pub(super) fn drop_capabilities() -> Result<(), String> {
+    for capability in CapabilitySet::all().iter() {
+        let _ = remove_capability_from_bounding_set(capability);
+    }
+    let _ = clear_ambient_capability_set();
+    let none = CapabilitySet::empty();
+    set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })
+        .map_err(|error| format!("cannot give up capabilities: {error}"))?;
+    rustix::thread::set_no_new_privs(true)
+        .map_err(|error| format!("cannot give up new privileges: {error}"))
+}
+
+/// Refuses the calls from here on; says so where the system cannot.
+pub(super) fn refuse() -> Option<String> {
+    let applied = unknown().and_then(|unknown| {
+        let refused = refused()?;
+        seccompiler::apply_filter(&unknown)?;
+        seccompiler::apply_filter(&refused)
+    });
+    applied.err().map(|error| {
+        format!("system calls are not filtered, the runner can reach other processes: {error}")
+    })
+}
+
+fn unknown() -> Result<BpfProgram, seccompiler::Error> {
+    compile(UNKNOWN.iter().map(|call| (*call, Vec::new())).collect(), Errno::NOSYS)
+}
+
+fn refused() -> Result<BpfProgram, seccompiler::Error> {
+    use SeccompCmpOp::{Eq, MaskedEq, Ne};
+    let mut rules: Rules = REFUSED.iter().map(|call| (*call, Vec::new())).collect();
+    let mut when = |call: i64, conditions: &[Condition]| {
+        let all = conditions.iter().map(|(argument, comparison, value)| {
+            SeccompCondition::new(*argument, Dword, comparison.clone(), *value)
+        });
+        let rule = all.collect::<Result<_, _>>().and_then(SeccompRule::new)?;
+        rules.entry(call).or_default().push(rule);
+        Ok::<_, BackendError>(())
+    };
+    // Of another process than the caller's own.
+    for call in [
+        libc::SYS_prlimit64,
+        libc::SYS_sched_setaffinity,
+        libc::SYS_sched_setscheduler,
+        libc::SYS_sched_setparam,
+        libc::SYS_sched_setattr,
+    ] {
+        when(call, &[(0, Ne, 0)])?;
+    }
+    for (call, user) in
+        [(libc::SYS_setpriority, PRIO_USER), (libc::SYS_ioprio_set, IOPRIO_WHO_USER)]
+    {
+        when(call, &[(1, Ne, 0)])?;
+        when(call, &[(0, Eq, user)])?;
+    }
+    for flag in NAMESPACES.map(|flag| u64::from(flag.cast_unsigned())) {
+        when(libc::SYS_clone, &[(0, MaskedEq(flag), flag)])?;
+    }
+    for device in [libc::S_IFCHR, libc::S_IFBLK].map(u64::from) {
+        #[cfg(target_arch = "x86_64")]
+        when(libc::SYS_mknod, &[(1, MaskedEq(libc::S_IFMT.into()), device)])?;
+        when(libc::SYS_mknodat, &[(2, MaskedEq(libc::S_IFMT.into()), device)])?;
+    }
+    let number = |constant: i32| u64::from(constant.unsigned_abs());
+    when(libc::SYS_socket, &[(0, Eq, number(libc::AF_PACKET))])?;
+    // Raw packets; of netlink, which tells of interfaces, every socket is raw.
+    for kind in [number(libc::SOCK_RAW), SOCK_PACKET] {
+        let raw = (1, MaskedEq(SOCKET_TYPE), kind);
+        when(libc::SYS_socket, &[(0, Ne, number(libc::AF_NETLINK)), raw])?;
+    }
+    compile(rules, Errno::PERM)
+}
+
+fn compile(mut rules: Rules, errno: Errno) -> Result<BpfProgram, seccompiler::Error> {
+    #[cfg(target_arch = "x86_64")]
+    {
+        let mut twins: Rules =
+            rules.iter().map(|(call, rule)| (call | X32, rule.clone())).collect();
+        twins.extend(X32_OWN.map(|call| (call | X32, Vec::new())));
+        rules.append(&mut twins);
+    }
+    let refuse = SeccompAction::Errno(errno.raw_os_error().unsigned_abs());
+    let target = TargetArch::try_from(std::env::consts::ARCH)?;
+    let filter = SeccompFilter::new(rules, SeccompAction::Allow, refuse, target)?;
+    Ok(filter.try_into()?)
+}
