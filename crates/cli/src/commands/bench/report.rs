@@ -153,7 +153,7 @@ impl fmt::Display for Report {
         let details = self.measures.iter().filter(|measure| !measure.detail.is_empty());
         for (index, measure) in details.enumerate() {
             let before = if index == 0 { "\n" } else { "" };
-            writeln!(f, "{before}{}  {}", measure.row, measure.detail)?;
+            writeln!(f, "{before}{}: {}", measure.what, measure.detail)?;
         }
         write!(
             f,
