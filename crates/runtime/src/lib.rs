@@ -9,6 +9,7 @@ mod handshake;
 mod lines;
 mod orphans;
 mod outbox;
+mod pins;
 mod process;
 mod reader;
 mod registry;

@@ -1,9 +1,11 @@
 //! Which runners there are now: one entry per name of the configuration.
 //!
-//! Invariant: a plugin belongs to one entry at most, and only the newest generation of an entry changes it.
+//! Invariant: a plugin belongs to one entry at most and an entry stays the plugin it once was, unless the
+//! configuration says otherwise; only the newest generation of an entry changes it.
 
 use crate::connection::{Connection, Fate};
 use crate::handshake::Offer;
+use crate::pins::Pins;
 use crate::spec::RunnerSpec;
 use crate::state::{Descriptor, RunnerState, RunnerStatus, Unavailable};
 use greenroom_protocol::RunnerId;
@@ -20,9 +22,9 @@ pub(crate) struct Registry {
     changes: watch::Sender<u64>,
 }
 
-#[derive(Default)]
 pub(crate) struct Entries {
     pub(crate) by_name: BTreeMap<String, Entry>,
+    pub(crate) pins: Pins,
     /// Kept while a process is down: a runner is known before it is back.
     offered: HashMap<RunnerId, Arc<Descriptor>>,
 }
@@ -86,9 +88,13 @@ impl Entry {
         }
     }
 
-    /// Until its process says otherwise, a changed runner offers what it did before.
-    pub(crate) fn expect_as(&mut self, before: &Entry) {
-        self.descriptors.clone_from(&before.descriptors);
+    /// Until its process says otherwise, it is the plugin that the configuration names or that it was, and a
+    /// changed runner offers what it did before.
+    pub(crate) fn expect(&mut self, remembered: Option<&str>, before: Option<&Entry>) {
+        self.plugin = self.spec.plugin.clone().or_else(|| remembered.map(ToOwned::to_owned));
+        if let Some(before) = before.filter(|before| before.plugin == self.plugin) {
+            self.descriptors.clone_from(&before.descriptors);
+        }
     }
 
     fn state(&self, name: &str) -> RunnerState {
@@ -108,7 +114,7 @@ impl Entry {
                 Phase::Stopped => RunnerStatus::Stopped,
                 Phase::Disconnected => RunnerStatus::Disconnected,
             },
-            plugin: self.plugin.clone().or_else(|| self.spec.plugin.clone()),
+            plugin: self.plugin.clone(),
             version: self.version.clone(),
             pid: self.pid,
             restarts: self.restarts,
@@ -130,16 +136,12 @@ impl Entry {
 
     /// Whether the plugin is, or may turn out to be, this entry's.
     fn may_offer(&self, plugin: &str) -> bool {
-        match (&self.spec.plugin, &self.plugin) {
-            (Some(pin), _) => pin == plugin,
-            (None, Some(declared)) => declared == plugin,
-            (None, None) => true,
-        }
+        self.plugin.as_ref().is_none_or(|own| own == plugin)
     }
 
     /// Whether it is settled which plugin this entry is.
     fn is_known(&self) -> bool {
-        self.spec.plugin.is_some() || self.plugin.is_some()
+        self.plugin.is_some()
     }
 
     fn outlook(&self, name: &str, id: &RunnerId, left: Duration) -> Outlook {
@@ -172,8 +174,9 @@ impl Entry {
 }
 
 impl Registry {
-    pub(crate) fn new() -> Self {
-        Self { entries: Mutex::default(), changes: watch::Sender::new(0) }
+    pub(crate) fn new(pins: Pins) -> Self {
+        let entries = Entries { by_name: BTreeMap::new(), pins, offered: HashMap::new() };
+        Self { entries: Mutex::new(entries), changes: watch::Sender::new(0) }
     }
 
     /// Changes the entries and tells everyone who waits for a change.
@@ -204,16 +207,11 @@ impl Registry {
         self.change(|entries| {
             let plugin = offer.plugin.path();
             let name = &*connection.runner;
-            let owner = entries.by_name.iter().find(|(other, entry)| {
-                *other != name
-                    && (entry.plugin.as_ref().or(entry.spec.plugin.as_ref()) == Some(&plugin))
-            });
-            if let Some((owner, _)) = owner {
-                return Err(format!("declares itself `{plugin}`, which is runner `{owner}`"));
-            }
+            entries.check_identity(name, &plugin)?;
             let entry =
                 entries.by_name.get_mut(name).filter(|entry| entry.generation == generation);
             let entry = entry.ok_or("is no longer configured")?;
+            entries.pins.remember(name, &plugin);
             for warning in &offer.warnings {
                 tracing::warn!(runner = name, "{warning}");
             }
@@ -278,6 +276,39 @@ impl Registry {
 }
 
 impl Entries {
+    /// What a name is pinned to in the configuration is no other's, whatever that one was before.
+    pub(crate) fn yield_to_pins<'s>(
+        &mut self,
+        specs: impl Iterator<Item = &'s RunnerSpec> + Clone,
+    ) {
+        for spec in specs.clone().filter(|spec| spec.plugin.is_none()) {
+            let was = self.pins.get(&spec.name);
+            if was.is_some() && specs.clone().any(|other| other.plugin.as_deref() == was) {
+                self.pins.forget(&spec.name);
+                if let Some(entry) = self.by_name.get_mut(&spec.name) {
+                    entry.stop.cancel();
+                }
+            }
+        }
+    }
+
+    /// A name stays the plugin it was, and no other name can become it; a pin has been checked already.
+    fn check_identity(&self, name: &str, plugin: &str) -> Result<(), String> {
+        let hint = || format!("if it is, write `plugin = \"{plugin}\"` under `[runners.{name}]`");
+        let is_pinned = self.by_name.get(name).is_some_and(|entry| entry.spec.plugin.is_some());
+        let was = self.pins.get(name).filter(|was| !is_pinned && *was != plugin);
+        if let Some(was) = was {
+            return Err(format!("declares itself `{plugin}`, and was `{was}` before: {}", hint()));
+        }
+        let mut others = self.by_name.iter().filter(|(other, _)| *other != name);
+        match others.find(|(_, entry)| entry.plugin.as_deref() == Some(plugin)) {
+            Some((owner, _)) => {
+                Err(format!("declares itself `{plugin}`, which is runner `{owner}`: {}", hint()))
+            }
+            None => Ok(()),
+        }
+    }
+
     /// Builds the index anew after entries or their descriptors have changed.
     pub(crate) fn index(&mut self) {
         let all = self.by_name.values().flat_map(|entry| &entry.descriptors);
@@ -295,8 +326,7 @@ impl Entries {
                 None => entry.outlook(&found.runner, id, left),
             };
         }
-        let mut none = Outlook::None(format!("no configured runner offers `{id}`"));
-        let mut unknown = Vec::new();
+        let (mut known, mut unknown, mut failed) = (None, Vec::new(), Vec::new());
         for (name, entry) in &self.by_name {
             if !entry.may_offer(id.plugin()) {
                 continue;
@@ -304,16 +334,21 @@ impl Entries {
             match entry.outlook(name, id, left) {
                 hope @ Outlook::Hope(_) if entry.is_known() => return hope,
                 Outlook::Hope(reason) => unknown.push(reason),
-                other if entry.is_known() => none = other,
-                _ => {}
+                other if entry.is_known() => known = Some(other),
+                Outlook::None(reason) => failed.push(reason),
+                Outlook::Ready(_) => {}
             }
         }
-        match unknown.is_empty() {
-            true => none,
-            false => Outlook::Hope(format!(
+        match (known, unknown.as_slice(), failed.as_slice()) {
+            (_, [_, ..], _) => Outlook::Hope(format!(
                 "no runner offers `{id}` so far, and some are not ready yet: {}",
                 unknown.join("; ")
             )),
+            (Some(known), [], _) => known,
+            (None, [], []) => Outlook::None(format!("no configured runner offers `{id}`")),
+            (None, [], _) => {
+                Outlook::None(format!("no runner offers `{id}`: {}", failed.join("; ")))
+            }
         }
     }
 }

@@ -3,6 +3,7 @@
 //! Invariant: a reload touches only the runners that changed, and what it stops finishes its runs first.
 
 use crate::connection::{ConnectionId, Proxy};
+use crate::pins::Pins;
 use crate::registry::{Entry, Phase, Registry};
 use crate::remote::{self, AttachError};
 use crate::run::RunHandle;
@@ -46,9 +47,9 @@ impl Shared {
 impl Runtime {
     pub fn new(settings: Settings, proxy: Arc<dyn Proxy>) -> Self {
         Self(Arc::new(Shared {
+            registry: Registry::new(Pins::load(&settings.run_dir)),
             settings,
             proxy,
-            registry: Registry::new(),
             tasks: Tasks::default(),
             numbers: AtomicU64::new(0),
         }))
@@ -76,16 +77,20 @@ impl Runtime {
                 }
                 kept
             });
+            entries.yield_to_pins(specs.iter().map(|(spec, _)| spec));
             let mut starting = Vec::new();
             for (spec, hidden) in specs {
                 let current = entries.by_name.get(&spec.name);
-                if current.is_some_and(|entry| entry.spec == spec && entry.hidden == hidden) {
+                let is_same = |entry: &Entry| {
+                    entry.spec == spec && entry.hidden == hidden && !entry.stop.is_cancelled()
+                };
+                if current.is_some_and(is_same) {
                     continue;
                 }
                 let mut entry = Entry::new(spec.clone(), hidden.clone(), shared.next_number());
+                entry.expect(entries.pins.get(&spec.name), current);
                 if let Some(current) = current {
                     current.stop.cancel();
-                    entry.expect_as(current);
                 }
                 let (generation, stop) = (entry.generation, entry.stop.clone());
                 entries.by_name.insert(spec.name.clone(), entry);

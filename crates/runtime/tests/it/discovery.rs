@@ -88,7 +88,11 @@ async fn two_runners_cannot_be_the_same_plugin() {
         kit.runtime.runners().into_iter().find(|runner| runner.name == "second")?.last_error
     })
     .await;
-    assert!(error.ends_with("declares itself `test/wire`, which is runner `wire`"), "{error}");
+    assert_eq!(
+        error,
+        "runner `second` declares itself `test/wire`, which is runner `wire`: if it is, write \
+         `plugin = \"test/wire\"` under `[runners.second]`"
+    );
     assert_eq!(&*kit.runtime.descriptor(&wire()).unwrap().runner, "wire");
 }
 

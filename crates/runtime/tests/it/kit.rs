@@ -29,7 +29,11 @@ impl Kit {
     }
 
     pub(crate) fn with(limits: Limits) -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        Self::over(tempfile::tempdir().unwrap(), limits)
+    }
+
+    /// A host over what an earlier one has left.
+    pub(crate) fn over(folder: TempDir, limits: Limits) -> Self {
         for name in ["data/run", "wire", "other"] {
             std::fs::create_dir_all(folder.path().join(name)).unwrap();
         }

@@ -6,6 +6,7 @@ mod backoff;
 mod discovery;
 mod hostile;
 mod kit;
+mod pins;
 mod process;
 mod proxy;
 mod remote;
