@@ -4,7 +4,7 @@
 
 use crate::failure::Failure;
 use anyhow::{Context, anyhow};
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{FlockOperation, Mode, flock};
 use serde_json::{Value, json};
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{ErrorKind, Write};
@@ -20,6 +20,8 @@ pub(crate) struct DataFolder {
 impl DataFolder {
     /// Makes the folder if need be and takes its lock, which the end of the process gives back.
     pub(crate) fn take(path: &Path) -> Result<Self, Failure> {
+        // Whatever the folder's own mode, what the host writes is its owner's alone.
+        rustix::process::umask(Mode::RWXG | Mode::RWXO);
         let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
         made.with_context(|| format!("cannot create the data folder `{}`", path.display()))?;
         let path = path.canonicalize()?;

@@ -6,6 +6,7 @@ use crate::data_folder::DataFolder;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::{env, output, restart, wiring};
 use greenroom_host::{Host, HostOptions};
+use greenroom_runtime::RunnerSpec;
 use greenroom_server::{Server, serve};
 use greenroom_store::Store;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -101,6 +102,8 @@ struct Running {
     file: Watched,
     /// As the file was read last.
     config: Config,
+    /// As they were started last.
+    runners: Vec<RunnerSpec>,
 }
 
 /// The configuration file as it was looked at last; without one, the usual place is looked at again.
@@ -156,10 +159,11 @@ impl Running {
             Failure::from(anyhow::Error::new(error).context("cannot open the store"))
         })?;
         let program = std::env::current_exe()?.to_string_lossy().into_owned();
+        let runners = wiring::runners(&config, &program, &data);
         let host = Host::start(HostOptions {
             store,
             settings: wiring::settings(&config),
-            runners: wiring::runners(&config, &program, &data),
+            runners: runners.clone(),
             runtime: wiring::runtime(&config, &program, &data),
         });
         let host = host.await.map_err(anyhow::Error::new)?;
@@ -183,6 +187,7 @@ impl Running {
             stop,
             file,
             config,
+            runners,
         })
     }
 
@@ -201,6 +206,8 @@ impl Running {
                 () = tokio::time::sleep(LOOK_AT_FILE) => {
                     if self.file.has_changed() {
                         self.reload().await;
+                    } else {
+                        self.restart_changed().await;
                     }
                 }
                 error = self.lost() => {
@@ -259,8 +266,9 @@ impl Running {
         };
         let data = self.folder.path();
         let runners = wiring::runners(&config, &self.program, data);
-        match self.host.reload(wiring::settings(&config), runners).await {
+        match self.host.reload(wiring::settings(&config), runners.clone()).await {
             Ok(()) => {
+                self.runners = runners;
                 self.server.set_access(wiring::access(&config, &self.admin_token));
                 tracing::info!(file = %file.display(), "the configuration was reloaded");
                 for key in restart::keys(&self.config, &config) {
@@ -271,6 +279,23 @@ impl Running {
                     tracing::warn!(%error, "`host.json` does not tell which configuration is used");
                 }
             }
+            Err(error) => output::note(&format!("error: {error}")),
+        }
+    }
+}
+
+impl Running {
+    /// A runner whose program or script was saved anew is started anew; its runs end on the old process.
+    async fn restart_changed(&mut self) {
+        let runners = wiring::runners(&self.config, &self.program, self.folder.path());
+        if runners == self.runners {
+            return;
+        }
+        for runner in runners.iter().filter(|runner| !self.runners.contains(runner)) {
+            tracing::info!(runner = runner.name, "its files changed, it is started anew");
+        }
+        match self.host.reload(wiring::settings(&self.config), runners.clone()).await {
+            Ok(()) => self.runners = runners,
             Err(error) => output::note(&format!("error: {error}")),
         }
     }

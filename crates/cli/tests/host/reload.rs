@@ -188,3 +188,27 @@ async fn an_event_that_was_taken_gets_its_first_answer_also_when_its_agent_is_go
     unknown["event_id"] = "e-2".into();
     assert_eq!(status_of(&unknown).await, 404);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_runner_whose_script_is_saved_is_started_anew() {
+    let stage = Stage::open("").await;
+    let folder = stage.host.folder().join("mine");
+    std::fs::create_dir(&folder).unwrap();
+    for file in ["puppet.py", "wire.py"] {
+        std::fs::copy(runners().join(file), folder.join(file)).unwrap();
+    }
+    let mine = "[runners.mine]\ncommand = [\"python3\", \"puppet.py\"]\ndir = \"mine\"\n\
+                env = { NAME = \"mine\" }\n";
+    stage.host.configure(&config(LIMITS, mine));
+    let pid = async || {
+        let listed = stage.api.get("/v1/runners").await;
+        let mut runners = listed["items"].as_array().unwrap().iter();
+        let found = runners.find(|runner| runner["name"] == "mine" && runner["status"] == "ready");
+        found.map(|runner| runner["pid"].clone())
+    };
+    let before = wait_for("the runner", PATIENCE, &pid).await;
+    let script = folder.join("puppet.py");
+    let text = std::fs::read_to_string(&script).unwrap();
+    std::fs::write(&script, format!("{text}# changed\n")).unwrap();
+    wait_for("a new process", PATIENCE, async || pid().await.filter(|now| *now != before)).await;
+}
