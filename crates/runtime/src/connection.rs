@@ -16,6 +16,7 @@ use serde_json::value::RawValue;
 use std::collections::HashMap;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 use tokio::sync::{oneshot, watch};
@@ -80,6 +81,10 @@ pub(crate) struct Connection {
     fate: watch::Sender<Fate>,
     /// How many runs are under way and not fenced.
     live: watch::Sender<usize>,
+    /// What all runs together have waiting to be read.
+    buffered: Arc<AtomicUsize>,
+    /// The last line on its stderr: for operators, as it may hold anything.
+    said: OnceLock<String>,
 }
 
 #[derive(Default)]
@@ -124,6 +129,7 @@ impl Connection {
             run_limits: RunLimits {
                 buffer_bytes_max: limits.run_buffer_bytes_max,
                 output_bytes_max: limits.run_output_bytes_max,
+                connection_bytes_max: limits.connection_buffer_bytes_max,
             },
             limits,
             proxy,
@@ -131,6 +137,8 @@ impl Connection {
             state: Mutex::default(),
             fate: watch::Sender::new(Fate::Serving),
             live: watch::Sender::new(0),
+            buffered: Arc::default(),
+            said: OnceLock::new(),
         })
     }
 
@@ -140,7 +148,7 @@ impl Connection {
         request: &AgentRunRequest,
     ) -> Result<RunHandle, Unavailable> {
         let id = request.context.run_id.clone();
-        let run = Arc::new(Run::new(id.clone()));
+        let run = Arc::new(Run::new(id.clone(), self.buffered.clone()));
         let number = {
             let mut state = self.lock();
             if let Some(reason) = self.reason() {
@@ -260,6 +268,18 @@ impl Connection {
             }
             serving
         });
+    }
+
+    /// What the process said last, to be kept before its end is told.
+    pub(crate) fn keep_last_words(&self, line: String) {
+        // There is one end, and so one last line.
+        let _ = self.said.set(line);
+    }
+
+    /// What the process said last, if its end is this reason.
+    pub(crate) fn last_words(&self, reason: &str) -> Option<String> {
+        let is_end = matches!(&*self.fate.borrow(), Fate::Gone { reason: end } if end == reason);
+        self.said.get().filter(|_| is_end).cloned()
     }
 
     /// The transport is over: everything under way ends.

@@ -39,7 +39,10 @@ pub(crate) struct Entry {
     pub(crate) connection: Option<Arc<Connection>>,
     pub(crate) pid: Option<u32>,
     pub(crate) restarts: u64,
+    /// What went wrong, for everyone.
     pub(crate) last_error: Option<String>,
+    /// What the process said of it on its stderr, for operators only.
+    pub(crate) last_words: Option<String>,
     pub(crate) isolation: Option<String>,
     pub(crate) start_warnings: Vec<String>,
     plugin: Option<String>,
@@ -79,6 +82,7 @@ impl Entry {
             pid: None,
             restarts: 0,
             last_error: None,
+            last_words: None,
             isolation: None,
             start_warnings: Vec::new(),
             plugin: None,
@@ -118,7 +122,10 @@ impl Entry {
             version: self.version.clone(),
             pid: self.pid,
             restarts: self.restarts,
-            last_error: self.last_error.clone(),
+            last_error: self.last_error.clone().map(|error| match &self.last_words {
+                Some(words) => format!("{error}: {words}"),
+                None => error,
+            }),
             runs_in_flight: self
                 .connection
                 .as_ref()
@@ -222,6 +229,7 @@ impl Registry {
             entry.descriptors = offer.descriptors;
             entry.warnings = offer.warnings;
             entry.last_error = None;
+            entry.last_words = None;
             entries.index();
             Ok(())
         })

@@ -5,7 +5,7 @@
 use crate::connection::Connection;
 use greenroom_protocol::RawResult;
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::Notify;
 
@@ -81,6 +81,8 @@ pub(crate) struct Run {
     inbox: Mutex<Inbox>,
     news: Notify,
     cancelled: AtomicBool,
+    /// What waits on the whole connection, this run's share included.
+    buffered: Arc<AtomicUsize>,
 }
 
 #[derive(Debug, Default)]
@@ -99,6 +101,7 @@ struct Inbox {
 pub(crate) struct RunLimits {
     pub(crate) buffer_bytes_max: usize,
     pub(crate) output_bytes_max: u64,
+    pub(crate) connection_bytes_max: usize,
 }
 
 /// What became of a result that was offered to a run.
@@ -137,8 +140,9 @@ impl Inbox {
 }
 
 impl Run {
-    pub(crate) fn new(id: String) -> Self {
-        Self { id, inbox: Mutex::default(), news: Notify::new(), cancelled: AtomicBool::new(false) }
+    pub(crate) fn new(id: String, buffered: Arc<AtomicUsize>) -> Self {
+        let (inbox, news) = (Mutex::default(), Notify::new());
+        Self { id, inbox, news, cancelled: AtomicBool::new(false), buffered }
     }
 
     /// Takes a result in without waking the reader; `announce` does that once per batch.
@@ -148,9 +152,8 @@ impl Run {
             return Taken::Closed;
         }
         let size = bytes + RESULT_OVERHEAD_BYTES;
-        inbox.bytes += size;
         inbox.bytes_total += bytes as u64;
-        if inbox.bytes > limits.buffer_bytes_max {
+        if inbox.bytes + size > limits.buffer_bytes_max {
             let max = limits.buffer_bytes_max;
             return Taken::Overflow(format!("more than {max} bytes of results waited to be read"));
         }
@@ -158,6 +161,15 @@ impl Run {
             let max = limits.output_bytes_max;
             return Taken::Overflow(format!("the run wrote more than {max} bytes of results"));
         }
+        // Only the connection's one reader adds, so nothing comes between the look and the sum.
+        if self.buffered.load(Ordering::Relaxed) + size > limits.connection_bytes_max {
+            let max = limits.connection_bytes_max;
+            let message =
+                format!("more than {max} bytes of its process's results waited to be read");
+            return Taken::Overflow(message);
+        }
+        self.buffered.fetch_add(size, Ordering::Relaxed);
+        inbox.bytes += size;
         inbox.results.push_back(result);
         inbox.sizes.push_back(size);
         inbox.count_total += 1;
@@ -187,7 +199,10 @@ impl Run {
     fn take(&self) -> Option<RunEvent> {
         let mut inbox = self.lock();
         if !inbox.results.is_empty() {
-            return Some(RunEvent::Results(inbox.next_batch()));
+            let before = inbox.bytes;
+            let batch = inbox.next_batch();
+            self.buffered.fetch_sub(before - inbox.bytes, Ordering::Relaxed);
+            return Some(RunEvent::Results(batch));
         }
         inbox.end.clone().map(RunEvent::End)
     }
@@ -198,6 +213,7 @@ impl Run {
         inbox.abandoned = true;
         inbox.results = VecDeque::new();
         inbox.sizes = VecDeque::new();
+        self.buffered.fetch_sub(std::mem::take(&mut inbox.bytes), Ordering::Relaxed);
         inbox.end.is_none()
     }
 

@@ -41,6 +41,18 @@ struct Draining {
     now: CancellationToken,
 }
 
+/// Why there is no process that serves: a clause for everyone, and what only operators are told.
+struct Fault {
+    reason: String,
+    last_words: Option<String>,
+}
+
+impl From<String> for Fault {
+    fn from(reason: String) -> Self {
+        Self { reason, last_words: None }
+    }
+}
+
 /// A process that serves.
 struct Serving {
     connection: Arc<Connection>,
@@ -59,8 +71,8 @@ impl Slot {
                 started = self.start() => started,
                 () = self.stop.cancelled() => break,
             };
-            let error = match started {
-                Err(error) => error,
+            let fault = match started {
+                Err(fault) => fault,
                 Ok(serving) => {
                     let since = Instant::now();
                     let fate = self.serve(&serving).await;
@@ -69,16 +81,18 @@ impl Slot {
                     } else if since.elapsed() >= delay * HEALTHY_PER_DELAY {
                         failures = failures.saturating_sub(1);
                     }
+                    let last_words =
+                        fate.as_ref().and_then(|reason| serving.connection.last_words(reason));
                     self.retire(serving, &mut draining);
                     match fate {
-                        Some(reason) => reason,
+                        Some(reason) => Fault { reason, last_words },
                         None => break,
                     }
                 }
             };
             failures += 1;
             delay = back_off_delay(failures, &limits);
-            self.back_off(&error, delay).await;
+            self.back_off(fault, delay).await;
         }
         self.update(|entry| entry.phase = Phase::Stopped);
     }
@@ -113,14 +127,17 @@ impl Slot {
         self.shared.tasks.spawn(retire(serving, limits.clone(), now));
     }
 
-    async fn back_off(&self, error: &str, delay: Duration) {
-        let error = format!("runner `{}` {error}", self.spec.name);
-        tracing::warn!(%error, retry_ms = delay.as_millis() as u64, "a runner process failed");
+    async fn back_off(&self, fault: Fault, delay: Duration) {
+        let Fault { reason, last_words } = fault;
+        let error = format!("runner `{}` {reason}", self.spec.name);
+        let retry_ms = delay.as_millis() as u64;
+        tracing::warn!(%error, last_words, retry_ms, "a runner process failed");
         let until = Instant::now() + delay;
         self.update(|entry| {
             entry.phase = Phase::BackingOff { until };
             entry.pid = None;
             entry.last_error = Some(error);
+            entry.last_words = last_words;
             entry.restarts += 1;
         });
         tokio::select! {
@@ -129,7 +146,7 @@ impl Slot {
         }
     }
 
-    async fn start(&self) -> Result<Serving, String> {
+    async fn start(&self) -> Result<Serving, Fault> {
         let shared = &self.shared;
         let (settings, id) = (&shared.settings, shared.next_connection());
         let place = Place::new(&settings.run_dir, &self.spec.name)
@@ -178,7 +195,7 @@ impl Slot {
                 let mut fate = connection.fate();
                 let gone = fate.wait_for(|fate| matches!(fate, Fate::Gone { .. }));
                 let _ = timeout(LAST_WORDS, gone).await;
-                Err(error)
+                Err(Fault { last_words: connection.last_words(&error), reason: error })
             }
         }
     }
@@ -248,8 +265,8 @@ impl Attended {
             let _ = timeout(LAST_WORDS, &mut log).await;
         }
         let said = Some(last.get()).filter(|line| !line.is_empty());
-        let said = said.map(|line| format!(": {line}")).unwrap_or_default();
-        connection.close(format!("{message}{said}"));
+        said.into_iter().for_each(|line| connection.keep_last_words(line));
+        connection.close(message);
         self.reports.gone().await;
     }
 }

@@ -68,6 +68,8 @@ pub struct Limits {
     pub line_bytes_max: usize,
     /// Results of one run that wait for its reader.
     pub run_buffer_bytes_max: usize,
+    /// Results of all runs of one connection that wait for their readers.
+    pub connection_buffer_bytes_max: usize,
     /// Results of one run altogether.
     pub run_output_bytes_max: u64,
     pub runs_in_flight_max: usize,
@@ -99,6 +101,7 @@ impl Default for Limits {
         Self {
             line_bytes_max: 8 * MIB,
             run_buffer_bytes_max: 32 * MIB,
+            connection_buffer_bytes_max: 128 * MIB,
             run_output_bytes_max: 256 * MIB as u64,
             runs_in_flight_max: 20_000,
             calls_in_flight_max: 1024,

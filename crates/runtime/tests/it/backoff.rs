@@ -27,7 +27,13 @@ async fn waiting_for_a_runner_that_backs_off_too_long_fails_at_once() {
     spec.env.insert("MODE".into(), "crash_at_start".into());
     kit.runtime.apply(vec![spec]).await;
     let error = kit.runtime.ready(&wire(), Duration::from_secs(10)).await.unwrap_err();
-    assert!(error.message.contains("cannot find my model"), "{error}");
+    // Whoever sent the event learns what happened, and what the process said stays with operators.
+    assert_eq!(
+        error.message,
+        "no runner offers `plugin:test/wire/main`: runner `wire` exited with code 1"
+    );
+    let told = kit.state().last_error.unwrap();
+    assert_eq!(told, "runner `wire` exited with code 1: cannot find my model");
     let again = Instant::now();
     kit.runtime.ready(&wire(), Duration::from_secs(10)).await.unwrap_err();
     assert!(again.elapsed() < Duration::from_secs(1));

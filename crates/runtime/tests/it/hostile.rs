@@ -25,15 +25,17 @@ fn memory_mb() -> u64 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_crash_ends_every_run_at_once_and_says_what_stderr_said_last() {
+async fn a_crash_ends_every_run_at_once_and_keeps_stderr_for_operators() {
     let kit = Kit::wire().await;
     let mut other = kit.start("wait").await;
     some(&mut other).await;
     let (results, end) = finish(kit.start("crash").await).await;
     assert_eq!(texts(&results), ["before"]);
-    let message = "runner `wire` exited with code 3: about to crash".to_owned();
+    let message = "runner `wire` exited with code 3".to_owned();
     assert_eq!(end, RunEnd::Crashed { message: message.clone() });
     assert_eq!(finish(other).await.1, RunEnd::Crashed { message });
+    let told = eventually("the story", || kit.state().last_error).await;
+    assert_eq!(told, "runner `wire` exited with code 3: about to crash");
     kit.replaced(None).await;
     assert_eq!(texts(&finish(kit.start("echo back").await).await.0), ["back"]);
 }
@@ -216,4 +218,19 @@ async fn a_runner_dies_with_its_supervisor() {
     assert!(matches!(finish(run).await.1, RunEnd::Crashed { .. }));
     eventually("the runner gone", || (!is_alive(old)).then_some(())).await;
     kit.replaced(Some(old)).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn runs_that_nobody_reads_cannot_fill_the_hosts_memory_together() {
+    const MIB: usize = 1 << 20;
+    let limits = Limits { connection_buffer_bytes_max: 4 * MIB, ..Limits::default() };
+    let kit = Kit::wire_with(limits).await;
+    let unread = kit.start("flood 3").await;
+    eventually("its end", || (kit.state().runs_in_flight == 0).then_some(())).await;
+    let message = "more than 4194304 bytes of its process's results waited to be read".to_owned();
+    let too_much = kit.start("flood 3").await;
+    eventually("the process replaced", || (kit.state().restarts > 0).then_some(())).await;
+    assert_eq!(finish(too_much).await.1, RunEnd::Overflow { message });
+    let (results, end) = finish(unread).await;
+    assert_eq!((results.len(), end), (3001, RunEnd::Finished));
 }
