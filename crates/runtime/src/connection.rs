@@ -4,18 +4,17 @@
 //! connection that ends has ended.
 
 use crate::outbox::{NotSent, Outbox};
+use crate::proxy::Proxy;
 use crate::run::{Run, RunEnd, RunHandle, RunLimits};
 use crate::spec::Limits;
 use crate::state::Unavailable;
 use crate::tasks::Tasks;
 use bytes::Bytes;
+use greenroom_protocol::AgentRunRequest;
 use greenroom_protocol::wire::{RpcError, method};
-use greenroom_protocol::{AgentAPIError, AgentRunRequest};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use std::collections::HashMap;
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
@@ -28,31 +27,6 @@ pub(crate) const LAST_WORDS: Duration = Duration::from_millis(500);
 /// Names one connection for the lifetime of the host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ConnectionId(pub u64);
-
-/// The host's side of the calls that runners make.
-pub trait Proxy: Send + Sync + 'static {
-    fn call(&self, call: ProxyCall) -> ProxyFuture<'_>;
-}
-
-pub type ProxyFuture<'a> =
-    Pin<Box<dyn Future<Output = Result<Box<RawValue>, AgentAPIError>> + Send + 'a>>;
-
-/// One call, with the identity that the connection gives it.
-#[derive(Debug)]
-pub struct ProxyCall {
-    pub connection: ConnectionId,
-    /// The name in the configuration.
-    pub runner: Arc<str>,
-    pub plugin: Arc<str>,
-    /// What the parameters name, unchecked.
-    pub run_id: Option<String>,
-    /// Whether that run is under way on this very connection.
-    pub run_is_on_connection: bool,
-    /// How many results of that run came before this call: a read waits until they are applied.
-    pub results_before: u64,
-    pub method: String,
-    pub params: Box<RawValue>,
-}
 
 /// Where a connection is in its life. Reasons are clauses that `Connection::says` makes sentences of.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -11,6 +11,7 @@ mod orphans;
 mod outbox;
 mod pins;
 mod process;
+mod proxy;
 mod reader;
 mod registry;
 mod remote;
@@ -23,8 +24,9 @@ mod stderr;
 pub mod supervisor;
 mod tasks;
 
-pub use connection::{ConnectionId, Proxy, ProxyCall, ProxyFuture};
+pub use connection::ConnectionId;
 pub use orphans::wait_for_orphans;
+pub use proxy::{Proxy, ProxyCall, ProxyFuture};
 pub use remote::AttachError;
 pub use run::{RunEnd, RunEvent, RunHandle};
 pub use runtime::Runtime;

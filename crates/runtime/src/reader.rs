@@ -3,8 +3,9 @@
 //! Invariant: never waits for a run, a call or a writer. What cannot be understood ends the run it can be
 //! pinned on, or else all runs of the connection, and never anything beyond it.
 
-use crate::connection::{Connection, ProxyCall};
+use crate::connection::Connection;
 use crate::lines::{Line, Lines};
+use crate::proxy::ProxyCall;
 use crate::run::{Run, RunEnd, Taken};
 use greenroom_protocol::wire::{RequestId, RpcError, method};
 use greenroom_protocol::{AgentAPIError, ErrorCode, RawResult};

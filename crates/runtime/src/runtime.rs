@@ -2,8 +2,9 @@
 //!
 //! Invariant: a reload touches only the runners that changed, and what it stops finishes its runs first.
 
-use crate::connection::{ConnectionId, Proxy};
+use crate::connection::ConnectionId;
 use crate::pins::Pins;
+use crate::proxy::Proxy;
 use crate::registry::{Entry, Phase, Registry};
 use crate::remote::{self, AttachError};
 use crate::run::RunHandle;
