@@ -5,6 +5,10 @@
 //! status, attempt and epoch, before anyone hears of it, and the next run of the lane starts in that very
 //! transaction.
 
+mod stop;
+
+pub(crate) use stop::{failure, status_of};
+
 use crate::context::{ContextParts, Envelope, Identity};
 use crate::feed::{Batch, Feed};
 use crate::grant::Grant;
@@ -14,13 +18,14 @@ use crate::ledger::{Ledger, StateRights};
 use crate::live::{LiveRun, Rights};
 use greenroom_protocol::error::run_code;
 use greenroom_protocol::{AgentRunRequest, RunError, RunStatus, RunnerId};
-use greenroom_runtime::{RunEnd, RunEvent, RunHandle, Unavailable};
+use greenroom_runtime::{RunEvent, RunHandle, Unavailable};
 use greenroom_store::StoreError;
 use greenroom_store::commands::{Applied, ApplyResults, FreezeGrant};
 use greenroom_store::fault;
 use greenroom_store::types::{ResultRecord, RunRow};
 use std::sync::Arc;
 use std::time::Duration;
+use stop::{Stop, ended, refused, unavailable};
 use tokio::time::Instant;
 
 /// Between two attempts to give a run to its runner.
@@ -32,17 +37,6 @@ const FLUSH_BYTES: usize = 256 * 1024;
 
 /// Between two tries to store results.
 const STORE_AGAIN: Duration = Duration::from_millis(500);
-
-/// Why a run did not go to its end.
-enum Stop {
-    /// A terminal from the host's side.
-    End(RunStatus, RunError),
-    /// The host goes down in order: the next start closes the run or tries it again. Closing it here would
-    /// start the run behind it, on a host that is about to end.
-    HandOn,
-    /// The run belongs to someone else by now, or the store is lost: leave it alone.
-    Leave,
-}
 
 pub(crate) struct RunTask {
     shared: Arc<Shared>,
@@ -364,50 +358,5 @@ impl RunTask {
         if !diagnostics.is_empty() {
             self.shared.record(&self.run.run_id, diagnostics).await;
         }
-    }
-}
-
-fn ended(end: RunEnd) -> Stop {
-    let (code, message, retryable) = match end {
-        RunEnd::Finished => (
-            run_code::NO_TERMINAL,
-            "the runner ended its stream without a terminal result".into(),
-            false,
-        ),
-        RunEnd::Failed { message, .. } => (run_code::ERROR, message, false),
-        RunEnd::Crashed { message } => (run_code::CRASHED, message, true),
-        RunEnd::ProtocolError { message } => (run_code::PROTOCOL_ERROR, message, false),
-        RunEnd::Overflow { message } => (run_code::OVERFLOW, message, false),
-    };
-    Stop::End(RunStatus::Failed, failure(code, message, retryable))
-}
-
-fn unavailable(message: String, retryable: bool) -> Stop {
-    Stop::End(RunStatus::Failed, failure(run_code::UNAVAILABLE, message, retryable))
-}
-
-/// The store said no: for good if it is lost, else about this run alone.
-fn refused(error: &StoreError) -> Stop {
-    tracing::error!(%error, "a run cannot go on without the store");
-    match error {
-        StoreError::Lost(_) => Stop::Leave,
-        error => {
-            let message = format!("it could not be stored: {error}");
-            Stop::End(RunStatus::Failed, failure(run_code::ERROR, message, false))
-        }
-    }
-}
-
-pub(crate) fn failure(code: &str, message: String, retryable: bool) -> RunError {
-    let message = message.chars().filter(|c| *c != '\0').take(2000).collect();
-    RunError { code: code.to_owned(), message, retryable }
-}
-
-/// The status that goes with a failure's code.
-pub(crate) fn status_of(code: &str) -> RunStatus {
-    match code {
-        run_code::CANCELLED => RunStatus::Cancelled,
-        run_code::DEADLINE_EXCEEDED => RunStatus::Timeout,
-        _ => RunStatus::Failed,
     }
 }
