@@ -21,7 +21,7 @@ fn what_a_killed_host_had_acknowledged_is_there() {
     for sync in [Sync::Full, Sync::Normal] {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("greenroom.db");
-        drop(Store::open(&sqlite_options(&path, sync)).unwrap());
+        Store::open(&sqlite_options(&path, sync)).unwrap().close();
         for round in 2..=4 {
             let acknowledged = kill_a_writer(&path, sync);
             let store = Store::open(&sqlite_options(&path, sync)).unwrap();
