@@ -4,7 +4,7 @@
 //! connection that ends has ended.
 
 use crate::outbox::{NotSent, Outbox};
-use crate::proxy::Proxy;
+use crate::proxy::{Proxy, Standing};
 use crate::run::{Run, RunEnd, RunHandle, RunLimits};
 use crate::spec::Limits;
 use crate::state::Unavailable;
@@ -292,6 +292,15 @@ impl Connection {
     /// The run under this id, unless it is over for the host.
     pub(crate) fn live_run(&self, id: &str) -> Option<Arc<Run>> {
         self.lock().runs.get(id).filter(|entry| !entry.fenced).map(|entry| entry.run.clone())
+    }
+
+    /// What a run is to this connection, with how many results it has sent.
+    pub(crate) fn standing(&self, id: &str) -> (Standing, u64) {
+        match self.lock().runs.get(id) {
+            None => (Standing::Foreign, 0),
+            Some(entry) if entry.fenced => (Standing::Over, 0),
+            Some(entry) => (Standing::Live, entry.run.count()),
+        }
     }
 
     /// The only run that is under way, if there is exactly one.

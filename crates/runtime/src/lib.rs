@@ -26,7 +26,7 @@ mod tasks;
 
 pub use connection::ConnectionId;
 pub use orphans::wait_for_orphans;
-pub use proxy::{Proxy, ProxyCall, ProxyFuture};
+pub use proxy::{ItemSink, NotTaken, Proxy, ProxyCall, ProxyFuture, Standing};
 pub use remote::AttachError;
 pub use run::{RunEnd, RunEvent, RunHandle};
 pub use runtime::Runtime;

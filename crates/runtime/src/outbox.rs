@@ -14,6 +14,8 @@ use tokio_util::sync::CancellationToken;
 pub(crate) struct Outbox {
     inner: Mutex<Inner>,
     queued: Notify,
+    /// Told when the queue has shrunk to where streams may go on.
+    drained: Notify,
     /// Frees the pipe from a writer that waits for room in it.
     over: CancellationToken,
     bytes_max: usize,
@@ -35,6 +37,8 @@ pub(crate) enum NotSent {
     Closed,
 }
 
+/// Queued bytes above which streams wait: the rest of the room is for answers and runs.
+const STREAM_BYTES_MAX: usize = 1 << 20;
 /// How many frames one write takes along.
 const FRAMES_PER_WRITE: usize = 64;
 
@@ -46,6 +50,7 @@ impl Outbox {
         Self {
             inner: Mutex::new(inner),
             queued: Notify::new(),
+            drained: Notify::new(),
             over: CancellationToken::new(),
             bytes_max,
         }
@@ -72,6 +77,20 @@ impl Outbox {
         Ok(())
     }
 
+    /// Waits until the runner has read most of what it was sent, or is gone.
+    pub(crate) async fn room_for_items(&self) {
+        loop {
+            let drained = self.drained.notified();
+            tokio::pin!(drained);
+            drained.as_mut().enable();
+            match self.lock() {
+                inner if inner.closed || inner.bytes <= STREAM_BYTES_MAX => return,
+                _ => {}
+            }
+            drained.await;
+        }
+    }
+
     /// Writes what is queued whenever the pipe has room again; ends when the outbox is closed.
     pub(crate) async fn write_queued(&self) -> Result<(), NotSent> {
         loop {
@@ -89,6 +108,7 @@ impl Outbox {
                     room = pipe.writable() => room.map_err(|_| NotSent::Closed)?,
                 }
                 self.lock().write().map_err(|_| NotSent::Closed)?;
+                self.drained.notify_waiters();
             }
         }
     }
@@ -101,6 +121,7 @@ impl Outbox {
                 if let Some(mut frame) = inner.queue.pop_front() {
                     inner.bytes -= frame.len();
                     frame.truncate(frame.len() - 1);
+                    self.drained.notify_waiters();
                     return Some(frame);
                 }
                 if inner.closed {
@@ -118,6 +139,7 @@ impl Outbox {
         drop(inner);
         self.over.cancel();
         self.queued.notify_one();
+        self.drained.notify_waiters();
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {

@@ -5,7 +5,7 @@
 
 use crate::connection::Connection;
 use crate::lines::{Line, Lines};
-use crate::proxy::ProxyCall;
+use crate::proxy::{ItemSink, ProxyCall, Standing};
 use crate::run::{Run, RunEnd, Taken};
 use greenroom_protocol::wire::{RequestId, RpcError, method};
 use greenroom_protocol::{AgentAPIError, ErrorCode, RawResult};
@@ -161,24 +161,32 @@ impl Reader {
         let connection = &self.connection;
         let params = message.params.unwrap_or(RawValue::NULL);
         let run_id = run_id_of(params);
-        let run = run_id.as_deref().and_then(|id| connection.live_run(id));
+        let (standing, results_before) =
+            run_id.as_deref().map_or((Standing::Foreign, 0), |id| connection.standing(id));
+        let id = id.get().to_owned();
         let call = ProxyCall {
             connection: connection.id,
             runner: connection.runner.clone(),
             plugin: connection.plugin.get().cloned().unwrap_or_default(),
             run_id,
-            run_is_on_connection: run.is_some(),
-            results_before: run.map_or(0, |run| run.count()),
+            standing,
+            results_before,
             method: message.method.to_string(),
             params: params.to_owned(),
+            sink: ItemSink { connection: connection.clone(), request_id: id.clone() },
         };
-        let id = id.get().to_owned();
         let mut state = connection.lock();
-        if state.calls.len() >= connection.limits.calls_in_flight_max
-            || state.calls.contains_key(&id)
-        {
+        let refusal = if state.calls.contains_key(&id) {
+            let message = "a call with this request id is under way";
+            Some(AgentAPIError::new(ErrorCode::InvalidArgument, message))
+        } else if state.calls.len() >= connection.limits.calls_in_flight_max {
+            Some(AgentAPIError::new(ErrorCode::RateLimited, "too many calls at once"))
+        } else {
+            None
+        };
+        if let Some(error) = refusal {
             drop(state);
-            let error = AgentAPIError::new(ErrorCode::RateLimited, "too many calls at once");
+            connection.proxy.refused(&call, &error);
             return connection.send_or_replace(answer_frame(&id, Err(error)));
         }
         // Registered under the lock, so that the task cannot be over before it is known.

@@ -3,7 +3,7 @@
 use greenroom_protocol::{AgentAPIError, AgentRunRequest, ErrorCode, RawResult, RunnerId};
 use greenroom_runtime::{
     Limits, Proxy, ProxyCall, ProxyFuture, RunEnd, RunEvent, RunHandle, RunnerSpec, RunnerState,
-    RunnerStatus, Runtime, Settings,
+    RunnerStatus, Runtime, Settings, Standing,
 };
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -222,14 +222,23 @@ impl Proxy for TestProxy {
                     let _counted = Counted(self.0.clone());
                     std::future::pending().await
                 }
+                "test.stream" => {
+                    for number in 0..3 {
+                        let item = serde_json::value::to_raw_value(&json!({"number": number}));
+                        call.sink.send(&item.unwrap()).await.unwrap();
+                    }
+                    Ok(serde_json::value::to_raw_value(&json!({"sent": 3})).unwrap())
+                }
                 _ => {
                     let seen = json!({
                         "runner": &*call.runner, "plugin": &*call.plugin, "run_id": call.run_id,
-                        "on_connection": call.run_is_on_connection, "method": call.method,
+                        "on_connection": call.standing == Standing::Live, "method": call.method,
                     });
                     Ok(serde_json::value::to_raw_value(&seen).unwrap())
                 }
             }
         })
     }
+
+    fn refused(&self, _call: &ProxyCall, _error: &AgentAPIError) {}
 }

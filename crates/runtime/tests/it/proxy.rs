@@ -71,3 +71,18 @@ async fn too_many_calls_at_once_are_refused_one_by_one() {
     eventually("the calls dropped", || (kit.hanging.load(Ordering::Relaxed) == 0).then_some(()))
         .await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_items_of_a_streaming_call_come_before_its_answer() {
+    let kit = Kit::wire().await;
+    let seen = kit.told("stream").await;
+    let items = json!([{"number": 0}, {"number": 1}, {"number": 2}]);
+    assert_eq!(seen, json!({"items": items, "answer": {"sent": 3}}));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_id_that_is_in_use_is_refused() {
+    let kit = Kit::wire().await;
+    let seen = kit.told("same_id_twice").await;
+    assert_eq!(seen["data"]["code"], "invalid_argument");
+}

@@ -7,6 +7,7 @@ import json, os, sys, threading, time
 lock = threading.Lock()
 cancelled = {}
 answers = {}
+items = []
 next_id = [1000]
 
 
@@ -135,6 +136,17 @@ def run(run_id, verb, arg):
             send({"id": f"m{number}", "method": "test.hang", "params": {"run_id": run_id}})
         tell(run_id, call(run_id, "state.get"))
         done(run_id)
+    elif verb == "stream":
+        answer = call(run_id, "test.stream")
+        tell(run_id, {"items": items, "answer": answer})
+        done(run_id)
+    elif verb == "same_id_twice":
+        send({"id": 7, "method": "test.hang", "params": {"run_id": run_id}})
+        answers[7] = (threading.Event(), [])
+        send({"id": 7, "method": "test.hang", "params": {"run_id": run_id}})
+        answers[7][0].wait()
+        tell(run_id, answers.pop(7)[1][0])
+        done(run_id)
     elif verb == "close_stdin":
         os.close(0)
         delta(run_id, "closed")
@@ -238,6 +250,8 @@ def handle(message, plugin, manifests):
         threading.Thread(target=serve_run, args=(number, message["params"]), daemon=True).start()
     elif method == "run.cancel":
         cancelled[message["params"]["run_id"]].set()
+    elif method == "stream.item":
+        items.append(message["params"]["item"])
     elif method == "shutdown":
         send({"id": number, "result": {}})
     elif number in answers:
