@@ -210,6 +210,8 @@ impl Shared {
             value,
             if_version: params.if_version,
             expires_at: ttl_ms.map(|ttl| now + ttl),
+            owner_bytes_max: None,
+            audit: None,
             now_ms: now,
         });
         match written.await.map_err(|error| failed(&error))? {
@@ -218,6 +220,10 @@ impl Shared {
             StateWritten::Conflict(found) => {
                 let error = refuse(ErrorCode::InvalidArgument, "the value has another version");
                 Err(error.detail("reason", "version_conflict").detail("version", found))
+            }
+            StateWritten::OverQuota { used, max } => {
+                let error = refuse(ErrorCode::PayloadTooLarge, "the scope has no space left");
+                Err(error.detail("used", used).detail("max", max))
             }
             StateWritten::Stale => Err(refuse(ErrorCode::Unauthorized, "the run is over")),
         }

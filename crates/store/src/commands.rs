@@ -12,11 +12,13 @@
 //! | grant set late     | [`FreezeGrant`]                      |
 //! | new attempt        | [`RestartRun`]                       |
 //! | state by the proxy | [`WriteState`]                       |
+//! | calls alone        | [`RecordAudit`]                      |
 //!
 //! Invariant: a command that is carried out twice changes nothing the second time (results: when they come
-//! with their chunk).
+//! with their chunk; audit records: every call is a fact of its own).
 
 mod accept;
+mod audit;
 mod deliver;
 mod results;
 mod runs;
@@ -25,6 +27,7 @@ mod state;
 mod transcript;
 
 pub use accept::{AcceptEvent, Accepted, Admission, Lane, NewRun, admit};
+pub use audit::RecordAudit;
 pub use deliver::{ClaimDelivery, DeliveryOutcome, FinishDelivery};
 pub use results::{Applied, ApplyResults, Terminal};
 pub use runs::{CancelQueued, CancelRequest, FreezeGrant, RecordDiagnostics, RestartRun};
@@ -46,6 +49,7 @@ pub enum Command {
     ClaimDelivery(ClaimDelivery),
     FinishDelivery(Box<FinishDelivery>),
     RecordDiagnostics(RecordDiagnostics),
+    RecordAudit(RecordAudit),
     WriteState(Box<WriteState>),
 }
 
@@ -70,6 +74,7 @@ impl Command {
             Command::ClaimDelivery(command) => Outcome::Changed(command.execute(tx)?),
             Command::FinishDelivery(command) => Outcome::Changed(command.execute(tx)?),
             Command::RecordDiagnostics(command) => Outcome::Changed(command.execute(tx)?),
+            Command::RecordAudit(command) => Outcome::Changed(command.execute(tx)?),
             Command::WriteState(command) => Outcome::StateWritten(command.execute(tx)?),
         })
     }

@@ -1,5 +1,6 @@
 //! Everything that only looks: point reads and pages, always by workspace.
 
+pub mod audit;
 pub mod conversations;
 pub mod deliveries;
 pub mod events;

@@ -142,3 +142,17 @@ CREATE TABLE outbox (
 );
 CREATE INDEX outbox_open ON outbox (target, id, surface) WHERE status IN ('pending', 'claimed');
 CREATE INDEX outbox_by_run ON outbox (run_id, id);
+
+-- Calls of runners: a row holds the records of one or of many, oldest first.
+CREATE TABLE audit (
+    id           {serial},
+    workspace_id TEXT NOT NULL,
+    run_id       TEXT,
+    calls        BIGINT NOT NULL,
+    denials      BIGINT NOT NULL,
+    first_at     BIGINT NOT NULL,
+    last_at      BIGINT NOT NULL,
+    body         TEXT NOT NULL
+);
+CREATE INDEX audit_by_run ON audit (workspace_id, run_id, id);
+CREATE INDEX audit_denials ON audit (workspace_id, id) WHERE denials > 0;

@@ -2,8 +2,8 @@
 
 use crate::commands::{
     AcceptEvent, Accepted, Applied, ApplyResults, CancelQueued, CancelRequest, ClaimDelivery,
-    Command, FinishDelivery, FreezeGrant, Outcome, RecordDiagnostics, RestartRun, StateWritten,
-    WriteState,
+    Command, FinishDelivery, FreezeGrant, Outcome, RecordAudit, RecordDiagnostics, RestartRun,
+    StateWritten, WriteState,
 };
 use crate::drivers::{Driver, PostgresDriver, SqliteDriver, checkpoint};
 use crate::reader::{self, Answer, ReadJob, Turn};
@@ -196,6 +196,14 @@ impl Store {
         diagnostics: Vec<crate::types::Diagnostic>,
     ) -> Result<bool, StoreError> {
         self.change(Command::RecordDiagnostics(RecordDiagnostics { run_id, diagnostics })).await
+    }
+
+    /// Keeps the records of calls that changed nothing.
+    pub async fn record_audit(
+        &self,
+        batches: Vec<crate::types::AuditBatch>,
+    ) -> Result<(), StoreError> {
+        self.change(Command::RecordAudit(RecordAudit { batches })).await.map(drop)
     }
 
     pub async fn write_state(&self, command: WriteState) -> Result<StateWritten, StoreError> {

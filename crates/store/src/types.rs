@@ -1,5 +1,6 @@
 //! The facts as the host hands them in and reads them back.
 
+pub use crate::audit::{AuditBatch, AuditRecord};
 use greenroom_protocol::{RunError, RunStatus};
 use serde_json::value::RawValue;
 

@@ -8,6 +8,8 @@
 mod accept;
 #[path = "suite/applied.rs"]
 mod applied;
+#[path = "suite/audit.rs"]
+mod audit;
 #[path = "suite/batches.rs"]
 mod batches;
 #[path = "suite/crash.rs"]
@@ -106,6 +108,13 @@ suite! {
     batches:
         one_bad_command_fails_alone,
         a_closed_store_has_kept_what_was_sent;
+    audit:
+        records_come_back_newest_first_and_unfolded,
+        pages_of_records_join_without_a_gap,
+        records_are_found_by_run_method_code_and_denial,
+        a_rare_record_is_found_over_several_pages,
+        a_write_keeps_its_record_with_its_outcome,
+        whatever_a_caller_claims_is_kept;
     opening:
         every_open_is_a_new_epoch_with_the_same_key,
         a_newer_schema_is_refused_and_left_alone;

@@ -3,8 +3,11 @@
 //! Invariant: a write is conditional on the run still being the caller's (running, same attempt and epoch)
 //! and, where asked for, on the version the caller last saw.
 
+use super::audit::insert_outcome;
+use crate::audit::{AuditRecord, OK};
 use crate::sql::Tx;
 use crate::{StoreError, params, reads};
+use greenroom_protocol::ErrorCode;
 
 #[derive(Debug, Clone)]
 pub struct WriteState {
@@ -19,6 +22,10 @@ pub struct WriteState {
     /// The version the key must have now, 0 for none at all.
     pub if_version: Option<i64>,
     pub expires_at: Option<i64>,
+    /// What the owner's names and values may take together.
+    pub owner_bytes_max: Option<i64>,
+    /// The record of the call, kept with its outcome.
+    pub audit: Option<AuditRecord>,
     pub now_ms: i64,
 }
 
@@ -30,12 +37,33 @@ pub enum StateWritten {
     Deleted(bool),
     /// The key has another version.
     Conflict(i64),
+    /// The owner's values would take more than they may: nothing was written.
+    OverQuota { used: i64, max: i64 },
     /// The run is over.
     Stale,
 }
 
+impl StateWritten {
+    /// How the call ends that asked for it.
+    fn code(self) -> &'static str {
+        match self {
+            StateWritten::Set(_) | StateWritten::Deleted(_) => OK,
+            StateWritten::Conflict(_) => ErrorCode::InvalidArgument.as_str(),
+            StateWritten::OverQuota { .. } => ErrorCode::PayloadTooLarge.as_str(),
+            StateWritten::Stale => ErrorCode::Unauthorized.as_str(),
+        }
+    }
+}
+
 impl WriteState {
     pub(super) fn execute(&self, tx: &mut dyn Tx) -> Result<StateWritten, StoreError> {
+        let written = self.write(tx)?;
+        let run = (self.workspace_id.as_str(), self.run_id.as_str());
+        insert_outcome(tx, run, self.audit.as_ref(), written.code())?;
+        Ok(written)
+    }
+
+    fn write(&self, tx: &mut dyn Tx) -> Result<StateWritten, StoreError> {
         let live = tx.query_opt(
             "SELECT 1 FROM runs WHERE workspace_id = ?1 AND run_id = ?2 AND status = 'running'
                AND attempt = ?3 AND epoch = ?4",

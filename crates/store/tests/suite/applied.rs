@@ -188,6 +188,8 @@ pub(crate) async fn state_is_written_under_conditions(ground: Ground) {
         value: value.map(str::to_owned),
         if_version,
         expires_at: None,
+        owner_bytes_max: None,
+        audit: None,
         now_ms: 2_000,
     };
     let steps = [

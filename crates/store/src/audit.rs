@@ -1,0 +1,131 @@
+//! Audit records, and the compact form in which a row keeps many of them.
+//!
+//! Invariant: a record says who called what and how it ended, never what was said: no payload, no secret.
+//! What is packed comes back as it was.
+
+use crate::StoreError;
+use serde::{Deserialize, Serialize};
+
+/// The code of a call that was served.
+pub const OK: &str = "ok";
+/// The code of a call that failed inside the host: it was not refused.
+const FAILED: &str = "runtime_error";
+
+/// One call of a runner.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AuditRecord {
+    /// None when the call named no live run.
+    pub attempt: Option<i64>,
+    pub agent: String,
+    pub runner: String,
+    pub plugin: String,
+    pub method: String,
+    pub resource: Option<String>,
+    pub scope: Option<String>,
+    /// `ok` or an error code.
+    pub code: String,
+    pub bytes_in: i64,
+    pub bytes_out: i64,
+    pub duration_us: i64,
+    /// Unix milliseconds.
+    pub at_ms: i64,
+}
+
+impl AuditRecord {
+    /// The same call with its outcome.
+    pub fn ended(&self, code: &str) -> AuditRecord {
+        AuditRecord { code: code.to_owned(), ..self.clone() }
+    }
+
+    /// Whether the call was refused.
+    pub fn is_denial(&self) -> bool {
+        is_denial(&self.code)
+    }
+}
+
+/// Whether a code says that the host refused a call.
+pub fn is_denial(code: &str) -> bool {
+    !matches!(code, OK | FAILED)
+}
+
+/// Records of one run, or of calls that named none.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AuditBatch {
+    pub workspace_id: String,
+    pub run_id: Option<String>,
+    pub records: Vec<AuditRecord>,
+}
+
+/// Neighbours of the same caller share one entry.
+#[derive(Serialize, Deserialize)]
+struct Group<'a> {
+    #[serde(rename = "t")]
+    attempt: Option<i64>,
+    #[serde(rename = "a", borrow)]
+    agent: std::borrow::Cow<'a, str>,
+    #[serde(rename = "r", borrow)]
+    runner: std::borrow::Cow<'a, str>,
+    #[serde(rename = "p", borrow)]
+    plugin: std::borrow::Cow<'a, str>,
+    #[serde(rename = "c")]
+    calls: Vec<Call>,
+}
+
+/// `method, resource, scope, code, bytes_in, bytes_out, duration_us, at_ms`
+type Call = (String, Option<String>, Option<String>, String, i64, i64, i64, i64);
+
+pub(crate) fn pack(records: &[AuditRecord]) -> Result<String, StoreError> {
+    let groups = records.chunk_by(is_same_caller).map(|records| Group {
+        attempt: records[0].attempt,
+        agent: records[0].agent.as_str().into(),
+        runner: records[0].runner.as_str().into(),
+        plugin: records[0].plugin.as_str().into(),
+        calls: records.iter().map(call).collect(),
+    });
+    let groups: Vec<_> = groups.collect();
+    serde_json::to_string(&groups).map_err(damaged)
+}
+
+pub(crate) fn unpack(body: &str) -> Result<Vec<AuditRecord>, StoreError> {
+    let groups: Vec<Group<'_>> = serde_json::from_str(body).map_err(damaged)?;
+    let records = groups.into_iter().flat_map(|group| {
+        let Group { attempt, agent, runner, plugin, calls } = group;
+        calls.into_iter().map(move |call| AuditRecord {
+            attempt,
+            agent: agent.clone().into_owned(),
+            runner: runner.clone().into_owned(),
+            plugin: plugin.clone().into_owned(),
+            method: call.0,
+            resource: call.1,
+            scope: call.2,
+            code: call.3,
+            bytes_in: call.4,
+            bytes_out: call.5,
+            duration_us: call.6,
+            at_ms: call.7,
+        })
+    });
+    Ok(records.collect())
+}
+
+fn is_same_caller(one: &AuditRecord, other: &AuditRecord) -> bool {
+    (one.attempt, &one.agent, &one.runner, &one.plugin)
+        == (other.attempt, &other.agent, &other.runner, &other.plugin)
+}
+
+fn call(record: &AuditRecord) -> Call {
+    (
+        record.method.clone(),
+        record.resource.clone(),
+        record.scope.clone(),
+        record.code.clone(),
+        record.bytes_in,
+        record.bytes_out,
+        record.duration_us,
+        record.at_ms,
+    )
+}
+
+fn damaged(error: serde_json::Error) -> StoreError {
+    StoreError::Refused(format!("audit records cannot be packed or read: {error}"))
+}
