@@ -1,0 +1,64 @@
+//! The HTTP client of the object store: the one that the host has anyway.
+//!
+//! Invariant: no redirects, no proxies, and every request ends in time.
+
+use async_trait::async_trait;
+use http_body_util::BodyExt;
+use object_store::ClientOptions;
+use object_store::client::{
+    HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse,
+    HttpResponseBody, HttpService,
+};
+use std::time::Duration;
+
+const CONNECT_WITHIN: Duration = Duration::from_secs(5);
+/// Nothing may be silent for longer; a large body may take longer in all.
+const READ_WITHIN: Duration = Duration::from_secs(30);
+
+#[derive(Debug)]
+pub(super) struct Connector;
+
+impl HttpConnector for Connector {
+    fn connect(&self, _: &ClientOptions) -> object_store::Result<HttpClient> {
+        let client = reqwest::Client::builder()
+            .redirect(reqwest::redirect::Policy::none())
+            .no_proxy()
+            .user_agent(concat!("greenroom/", env!("CARGO_PKG_VERSION")))
+            .connect_timeout(CONNECT_WITHIN)
+            .read_timeout(READ_WITHIN)
+            .build();
+        let client = client.map_err(|error| object_store::Error::Generic {
+            store: "S3",
+            source: Box::new(error),
+        })?;
+        Ok(HttpClient::new(Client(client)))
+    }
+}
+
+#[derive(Debug)]
+struct Client(reqwest::Client);
+
+#[async_trait]
+impl HttpService for Client {
+    async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
+        let request = reqwest::Request::try_from(request.map(reqwest::Body::wrap)).map_err(failed)?;
+        let response = self.0.execute(request).await.map_err(failed)?;
+        let (parts, body) = http::Response::<reqwest::Body>::from(response).into_parts();
+        Ok(HttpResponse::from_parts(parts, HttpResponseBody::new(body.map_err(failed))))
+    }
+}
+
+fn failed(error: reqwest::Error) -> HttpError {
+    let kind = if error.is_timeout() {
+        HttpErrorKind::Timeout
+    } else if error.is_connect() {
+        HttpErrorKind::Connect
+    } else if error.is_request() {
+        HttpErrorKind::Request
+    } else if error.is_body() || error.is_decode() {
+        HttpErrorKind::Interrupted
+    } else {
+        HttpErrorKind::Unknown
+    };
+    HttpError::new(kind, error.without_url())
+}
