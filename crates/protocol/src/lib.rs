@@ -2,6 +2,7 @@
 //!
 //! Invariant: types and pure checks only, no IO. A change here is a change of contract.
 
+pub mod api;
 pub mod content;
 pub mod context;
 pub mod error;
@@ -21,6 +22,7 @@ pub mod transcript;
 pub mod version;
 pub mod wire;
 
+pub use api::Method;
 pub use content::{
     ArtifactRef, ContentElement, MessageContent, RawEventRef, Role, StaticContextRef,
 };

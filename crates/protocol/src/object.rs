@@ -25,6 +25,13 @@ pub(crate) fn optional<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     Ok(Option::<Braced<T>>::deserialize(from)?.map(|Braced(value)| value))
 }
 
+/// Null as the type's default.
+pub(crate) fn or_default<'de, T: Deserialize<'de> + Default, D: Deserializer<'de>>(
+    from: D,
+) -> Result<T, D::Error> {
+    Ok(optional(from)?.unwrap_or_default())
+}
+
 pub(crate) fn list<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     from: D,
 ) -> Result<Vec<T>, D::Error> {

@@ -7,6 +7,7 @@ mod check;
 mod delta;
 
 pub use check::check_state_key;
+pub(crate) use check::is_base64;
 pub use delta::DeltaRef;
 
 use crate::nesting::{self, NESTING_MAX};

@@ -3,6 +3,35 @@
 //! Invariant: a structure that a program outside may have to read or write is in the list, and
 //! `docs/schema/` holds exactly what this list gives.
 
+use crate::api::artifacts::{
+    ArtifactCreateParams, ArtifactIdParams, ArtifactRange, ArtifactStreamEnd, ArtifactStreamItem,
+    ArtifactView, OpenStreamParams, ReadRangeParams,
+};
+use crate::api::audit::AuditView;
+use crate::api::events::{EventGetParams, EventPage, EventPageParams, EventView};
+use crate::api::history::{
+    HistoryPage, HistoryPageParams, HistorySearchParams, HistorySearchResult,
+};
+use crate::api::knowledge::{
+    KnowledgeBases, KnowledgeListParams, KnowledgePassages, KnowledgeRetrieveParams,
+};
+use crate::api::models::{
+    CountTokensParams, EmbedResult, ModelEmbedParams, ModelInvokeParams, ModelRerankParams,
+    ModelStreamItem, ProviderResponse, RerankResult, TokenCount,
+};
+use crate::api::platform::{ActionOutcome, ApprovalView, RequestActionParams};
+use crate::api::state::{
+    Deleted, StateDeleteParams, StateGetParams, StateListParams, StatePage, StateSetParams,
+    StateValue, StateWritten,
+};
+use crate::api::steering::{SteeringItems, SteeringPullParams};
+use crate::api::storage::{
+    StorageDeleteParams, StorageGetParams, StorageListParams, StoragePage, StorageSetParams,
+    StorageValue, StorageWritten,
+};
+use crate::api::tools::{
+    ToolCallParams, ToolCallResult, ToolDetailParams, ToolSearchParams, ToolSearchResult,
+};
 use crate::payload::{
     ActionRequested, ArtifactCreated, MessageCompleted, MessageDelta, RunCompleted, RunFailed,
     StateUpdated, ToolCallCompleted, ToolCallStarted,
@@ -13,7 +42,7 @@ use crate::wire::{
 };
 use crate::{
     AgentAPIError, AgentRunContext, AgentRunRequest, AgentRunResult, AgentRunnerManifest,
-    EventAnswer, ListAgentRunnersResponse, NewEvent, RunView, TranscriptItem,
+    EventAnswer, ListAgentRunnersResponse, Method, NewEvent, RunView, ToolResource, TranscriptItem,
 };
 use schemars::{Schema, schema_for};
 
@@ -23,30 +52,87 @@ pub fn all() -> Vec<(&'static str, Schema)> {
         ($($name:ident),+ $(,)?) => { vec![$((stringify!($name), schema_for!($name))),+] };
     }
     schemas![
+        ActionOutcome,
         ActionRequested,
         AgentAPIError,
         AgentRunContext,
         AgentRunRequest,
         AgentRunResult,
         AgentRunnerManifest,
+        ApprovalView,
+        ArtifactCreateParams,
         ArtifactCreated,
+        ArtifactIdParams,
+        ArtifactRange,
+        ArtifactStreamEnd,
+        ArtifactStreamItem,
+        ArtifactView,
+        AuditView,
         CancelParams,
+        CountTokensParams,
+        Deleted,
+        EmbedResult,
         EventAnswer,
+        EventGetParams,
+        EventPage,
+        EventPageParams,
+        EventView,
+        HistoryPage,
+        HistoryPageParams,
+        HistorySearchParams,
+        HistorySearchResult,
         InitializeParams,
         InitializeResult,
+        KnowledgeBases,
+        KnowledgeListParams,
+        KnowledgePassages,
+        KnowledgeRetrieveParams,
         ListAgentRunnersResponse,
         MessageCompleted,
         MessageDelta,
+        Method,
+        ModelEmbedParams,
+        ModelInvokeParams,
+        ModelRerankParams,
+        ModelStreamItem,
         NewEvent,
+        OpenStreamParams,
+        ProviderResponse,
+        ReadRangeParams,
+        RequestActionParams,
         RequestCancelParams,
+        RerankResult,
         RpcError,
         RunCompleted,
         RunFailed,
         RunView,
+        StateDeleteParams,
+        StateGetParams,
+        StateListParams,
+        StatePage,
+        StateSetParams,
         StateUpdated,
+        StateValue,
+        StateWritten,
+        SteeringItems,
+        SteeringPullParams,
+        StorageDeleteParams,
+        StorageGetParams,
+        StorageListParams,
+        StoragePage,
+        StorageSetParams,
+        StorageValue,
+        StorageWritten,
         StreamItemParams,
+        TokenCount,
         ToolCallCompleted,
+        ToolCallParams,
+        ToolCallResult,
         ToolCallStarted,
+        ToolDetailParams,
+        ToolResource,
+        ToolSearchParams,
+        ToolSearchResult,
         TranscriptItem,
     ]
 }

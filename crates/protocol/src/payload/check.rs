@@ -54,7 +54,7 @@ impl ArtifactCreated {
 }
 
 /// The standard alphabet with padding (RFC 4648 §4).
-fn is_base64(text: &str) -> bool {
+pub(crate) fn is_base64(text: &str) -> bool {
     let digits = text.strip_suffix("==").or_else(|| text.strip_suffix('=')).unwrap_or(text);
     text.len().is_multiple_of(4)
         && digits.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'+' || b == b'/')

@@ -109,11 +109,11 @@ fn reread(name: &str, value: &Value) -> Result<Value, String> {
         "RunView" => reread_as::<greenroom_protocol::RunView>(&text),
         "StreamItemParams" => reread_as::<greenroom_protocol::wire::StreamItemParams>(&text),
         "TranscriptItem" => reread_as::<greenroom_protocol::TranscriptItem>(&text),
-        other => panic!("no structure is called `{other}`"),
+        other => crate::api_vectors::reread(other, &text),
     }
 }
 
-fn reread_as<T: DeserializeOwned + Serialize>(text: &str) -> Result<Value, String> {
+pub(crate) fn reread_as<T: DeserializeOwned + Serialize>(text: &str) -> Result<Value, String> {
     serde_json::from_str::<T>(text).map_err(|error| error.to_string()).map(|value| write(&value))
 }
 
@@ -132,7 +132,7 @@ fn reread_payload(kind: &str, text: &str) -> Result<Value, String> {
     }
 }
 
-fn write<T: Serialize>(value: &T) -> Value {
+pub(crate) fn write<T: Serialize>(value: &T) -> Value {
     serde_json::to_value(value).expect("protocol values can be written")
 }
 

@@ -1,0 +1,98 @@
+//! `events.*`: the event log as envelopes (seed 003 §4.3).
+//!
+//! Invariant: an envelope never holds a platform's raw payload, at most a reference to it.
+
+use super::fields::{check_name, check_values, fixed, limit, or_default};
+use super::{Method, PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX, Params};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// The parameters of `events.get`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct EventGetParams {
+    pub event_id: String,
+}
+
+impl Params for EventGetParams {
+    const METHOD: Method = Method::EventsGet;
+
+    fn check(&self) -> Result<(), String> {
+        check_name("event_id", &self.event_id)
+    }
+}
+
+/// One entry of the event log, as `events.get` and `GET /v1/events/{id}` show it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct EventView {
+    pub event_id: String,
+    pub source: String,
+    pub event_type: String,
+    #[serde(default)]
+    pub conversation_id: Option<String>,
+    /// The place among the events of its conversation.
+    #[serde(default)]
+    pub conversation_seq: Option<i64>,
+    #[serde(default)]
+    pub run_id: Option<String>,
+    /// The place in the whole log.
+    pub seq: i64,
+    /// RFC 3339.
+    pub created_at: String,
+    /// The entrance; null for the host's own facts (`source` = `host`).
+    #[serde(default)]
+    pub trigger: Option<Value>,
+    /// The event as it was handed in, or the host's own fact.
+    #[serde(default)]
+    pub event: Value,
+}
+
+/// The parameters of `events.page`, newest first.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct EventPageParams {
+    /// The run's own conversation when absent, unless the grant says more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conversation_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before_cursor: Option<String>,
+    /// All types when empty.
+    #[serde(default, deserialize_with = "or_default", skip_serializing_if = "Vec::is_empty")]
+    #[schemars(with = "Option<Vec<String>>")]
+    pub event_types: Vec<String>,
+    /// From 1 on; more than 200 is taken as 200.
+    #[serde(
+        default = "fixed::<PAGE_LIMIT_DEFAULT>",
+        deserialize_with = "limit::<_, PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX>"
+    )]
+    #[schemars(with = "Option<u32>", range(min = 1))]
+    pub limit: u32,
+}
+
+impl Default for EventPageParams {
+    fn default() -> Self {
+        Self {
+            conversation_id: None,
+            before_cursor: None,
+            event_types: Vec::new(),
+            limit: PAGE_LIMIT_DEFAULT,
+        }
+    }
+}
+
+impl Params for EventPageParams {
+    const METHOD: Method = Method::EventsPage;
+
+    fn check(&self) -> Result<(), String> {
+        check_values("event_types", &self.event_types)
+    }
+}
+
+/// The answer to `events.page`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct EventPage {
+    /// Newest first.
+    pub items: Vec<EventView>,
+    #[serde(default)]
+    pub next_cursor: Option<String>,
+    pub has_more: bool,
+}

@@ -1,0 +1,142 @@
+//! `state.*`: small JSON values per scope (seed 003 §4.5).
+//!
+//! Invariant: a key has 1 to 256 bytes and no control characters; versions begin at 1, 0 means "not there".
+
+use super::fields::{lifetime, optional_limit};
+use super::{Method, PAGE_LIMIT_MAX, Params};
+use crate::payload::{StateScope, check_state_key};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// The parameters of `state.get`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StateGetParams {
+    pub scope: StateScope,
+    pub key: String,
+}
+
+impl Params for StateGetParams {
+    const METHOD: Method = Method::StateGet;
+
+    fn check(&self) -> Result<(), String> {
+        check_state_key(&self.key)
+    }
+}
+
+/// The answer to `state.get`; a key that is not there has the value null and the version 0.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StateValue {
+    #[serde(default)]
+    pub value: Value,
+    #[serde(default)]
+    pub version: i64,
+}
+
+/// The parameters of `state.set`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StateSetParams {
+    pub scope: StateScope,
+    pub key: String,
+    /// Any JSON, null included; at most 256 KiB as text.
+    pub value: Value,
+    /// Write only if the key still has this version; 0 means that it must not be there.
+    #[serde(
+        default,
+        deserialize_with = "crate::number::count",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(range(min = 0))]
+    pub if_version: Option<i64>,
+    /// Forget the value after so many seconds, from 1 on.
+    #[serde(default, deserialize_with = "lifetime", skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub ttl_s: Option<i64>,
+}
+
+impl Params for StateSetParams {
+    const METHOD: Method = Method::StateSet;
+
+    fn check(&self) -> Result<(), String> {
+        check_state_key(&self.key)
+    }
+}
+
+/// The answer to `state.set`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StateWritten {
+    pub version: i64,
+}
+
+/// The parameters of `state.delete`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StateDeleteParams {
+    pub scope: StateScope,
+    pub key: String,
+    /// Delete only if the key still has this version.
+    #[serde(
+        default,
+        deserialize_with = "crate::number::count",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(range(min = 0))]
+    pub if_version: Option<i64>,
+}
+
+impl Params for StateDeleteParams {
+    const METHOD: Method = Method::StateDelete;
+
+    fn check(&self) -> Result<(), String> {
+        check_state_key(&self.key)
+    }
+}
+
+/// The answer to `state.delete` and `storage.delete`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Deleted {
+    /// False when there was nothing.
+    pub deleted: bool,
+}
+
+/// The parameters of `state.list`, in the order of the keys.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StateListParams {
+    pub scope: StateScope,
+    /// Only keys that begin so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prefix: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<String>,
+    /// From 1 on; more than 200 is taken as 200.
+    #[serde(
+        default,
+        deserialize_with = "optional_limit::<_, PAGE_LIMIT_MAX>",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(range(min = 1))]
+    pub limit: Option<u32>,
+}
+
+impl Params for StateListParams {
+    const METHOD: Method = Method::StateList;
+}
+
+/// The answer to `state.list`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StatePage {
+    pub items: Vec<StateEntry>,
+    #[serde(default)]
+    pub next_cursor: Option<String>,
+    #[serde(default)]
+    pub has_more: bool,
+}
+
+/// One value of a scope.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StateEntry {
+    pub key: String,
+    #[serde(default)]
+    pub value: Value,
+    #[serde(default)]
+    pub version: i64,
+}

@@ -1,0 +1,84 @@
+//! `tools.*`: granted tools, looked up and called.
+//!
+//! Invariant: a tool is named as in `ctx.resources.tools`; one that failed answers with `error`, a refusal
+//! of the call itself is an API error.
+
+use super::fields::{check_name, check_query, fixed, limit, or_default};
+use super::{Method, Params, TOP_K_MAX};
+use crate::{Object, ToolResource};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// The parameters of `tools.get_detail`; the answer is a [`ToolResource`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ToolDetailParams {
+    pub tool_name: String,
+}
+
+impl Params for ToolDetailParams {
+    const METHOD: Method = Method::ToolsGetDetail;
+
+    fn check(&self) -> Result<(), String> {
+        check_name("tool_name", &self.tool_name)
+    }
+}
+
+/// The parameters of `tools.search`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ToolSearchParams {
+    pub query: String,
+    /// From 1 on; more than 100 is taken as 100.
+    #[serde(default = "fixed::<5>", deserialize_with = "limit::<_, 5, TOP_K_MAX>")]
+    #[schemars(with = "Option<u32>", range(min = 1))]
+    pub top_k: u32,
+}
+
+impl Params for ToolSearchParams {
+    const METHOD: Method = Method::ToolsSearch;
+
+    fn check(&self) -> Result<(), String> {
+        check_query("query", &self.query)
+    }
+}
+
+/// The answer to `tools.search`, best first.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ToolSearchResult {
+    pub items: Vec<ToolResource>,
+}
+
+/// The parameters of `tools.call`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ToolCallParams {
+    pub tool_name: String,
+    #[serde(default, deserialize_with = "or_default")]
+    #[schemars(with = "Option<Object>")]
+    pub parameters: Object,
+    /// The model's own id of the call, for the record.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool_call_id: Option<String>,
+}
+
+impl Params for ToolCallParams {
+    const METHOD: Method = Method::ToolsCall;
+
+    fn check(&self) -> Result<(), String> {
+        check_name("tool_name", &self.tool_name)
+    }
+}
+
+/// The answer to `tools.call`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ToolCallResult {
+    #[serde(default)]
+    pub result: Value,
+    /// The result as text, for the model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content: Option<String>,
+    /// What the tool says went wrong.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<Object>,
+}
