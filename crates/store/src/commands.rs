@@ -12,29 +12,47 @@
 //! | grant set late     | [`FreezeGrant`]                      |
 //! | new attempt        | [`RestartRun`]                       |
 //! | state by the proxy | [`WriteState`]                       |
+//! | storage            | [`WriteStorage`]                     |
 //! | calls alone        | [`RecordAudit`]                      |
+//! | action intended    | [`RequestAction`], [`ApplyResults`]  |
+//! | action decided     | [`AnswerApproval`], [`ExpireApprovals`], [`CancelApproval`] |
+//! | message pulled     | [`PullSteering`]                     |
 //!
 //! Invariant: a command that is carried out twice changes nothing the second time (results: when they come
 //! with their chunk; audit records: every call is a fact of its own).
 
 mod accept;
+mod approvals;
 mod audit;
 mod deliver;
+mod fence;
 mod results;
 mod runs;
 mod start;
 mod state;
+mod steering;
+mod storage;
 mod transcript;
+mod usage;
 
-pub use accept::{AcceptEvent, Accepted, Admission, Lane, NewRun, admit};
+pub use accept::{AcceptEvent, Accepted, Admission, Lane, NewRun, Way, admit};
+pub use approvals::{
+    AnswerApproval, Answered, CancelApproval, Decision, ExpireApprovals, RequestAction, Requested,
+    Wanted,
+};
 pub use audit::RecordAudit;
 pub use deliver::{ClaimDelivery, DeliveryOutcome, FinishDelivery};
+pub use fence::RunFence;
 pub use results::{Applied, ApplyResults, Terminal};
 pub use runs::{CancelQueued, CancelRequest, FreezeGrant, RecordDiagnostics, RestartRun};
 pub use state::{StateWritten, WriteState};
+pub use steering::{PullSteering, Pulled};
+pub(crate) use storage::WHOLE_WORKSPACE;
+pub use storage::{StorageWritten, WriteStorage};
 
 use crate::StoreError;
 use crate::sql::Tx;
+use crate::types::ApprovalRow;
 use std::sync::Arc;
 
 /// One change. Boxed where large, so that the queue stays small.
@@ -51,6 +69,12 @@ pub enum Command {
     RecordDiagnostics(RecordDiagnostics),
     RecordAudit(RecordAudit),
     WriteState(Box<WriteState>),
+    RequestAction(Box<RequestAction>),
+    AnswerApproval(Box<AnswerApproval>),
+    ExpireApprovals(ExpireApprovals),
+    CancelApproval(CancelApproval),
+    PullSteering(Box<PullSteering>),
+    WriteStorage(Box<WriteStorage>),
 }
 
 /// What came of it.
@@ -61,6 +85,11 @@ pub enum Outcome {
     Cancel(Box<CancelRequest>),
     Changed(bool),
     StateWritten(StateWritten),
+    Requested(Requested),
+    Answered(Answered),
+    Expired(Vec<ApprovalRow>),
+    Pulled(Pulled),
+    StorageWritten(StorageWritten),
 }
 
 impl Command {
@@ -76,6 +105,12 @@ impl Command {
             Command::RecordDiagnostics(command) => Outcome::Changed(command.execute(tx)?),
             Command::RecordAudit(command) => Outcome::Changed(command.execute(tx)?),
             Command::WriteState(command) => Outcome::StateWritten(command.execute(tx)?),
+            Command::RequestAction(command) => Outcome::Requested(command.execute(tx)?),
+            Command::AnswerApproval(command) => Outcome::Answered(command.execute(tx)?),
+            Command::ExpireApprovals(command) => Outcome::Expired(command.execute(tx)?),
+            Command::CancelApproval(command) => Outcome::Changed(command.execute(tx)?),
+            Command::PullSteering(command) => Outcome::Pulled(command.execute(tx)?),
+            Command::WriteStorage(command) => Outcome::StorageWritten(command.execute(tx)?),
         })
     }
 }

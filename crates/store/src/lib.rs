@@ -3,6 +3,7 @@
 //! Invariant: what a command changes is committed together and before its outcome is told; nobody holds a
 //! transaction. SQLite and PostgreSQL run the same commands and pass the same suite.
 
+mod approvals;
 pub mod audit;
 pub mod chunk;
 pub mod commands;

@@ -1,12 +1,15 @@
 //! Everything that only looks: point reads and pages, always by workspace.
 
+pub mod approvals;
 pub mod audit;
 pub mod conversations;
 pub mod deliveries;
 pub mod events;
+mod names;
 pub mod results;
 pub mod runs;
 pub mod state;
+pub mod storage;
 
 /// Which way a page goes from its starting point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

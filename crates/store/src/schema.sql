@@ -59,6 +59,11 @@ CREATE TABLE runs (
     reserved_seq     BIGINT NOT NULL,
     effects          BIGINT NOT NULL,
     cancel_requested BIGINT NOT NULL,
+    -- Whether it takes messages that arrive while it runs, and the place of the last that it has pulled.
+    steers           BIGINT NOT NULL,
+    steered_seq      BIGINT,
+    -- Whether one of its calls has asked for an approval, so that its end knows what to look for.
+    asked            BIGINT NOT NULL DEFAULT 0,
     created_at       BIGINT NOT NULL,
     started_at       BIGINT,
     finished_at      BIGINT,
@@ -98,30 +103,61 @@ CREATE TABLE diagnostics (
 );
 CREATE INDEX diagnostics_by_run ON diagnostics (run_id, id);
 
+-- The conversation as it is read: an answer stands with the event it answers (`event_seq`), whatever came
+-- in between. `id` is what the search index refers to.
 CREATE TABLE transcript (
+    id              {serial},
     workspace_id    TEXT NOT NULL,
     conversation_id TEXT NOT NULL,
+    event_seq       BIGINT NOT NULL,
     seq             BIGINT NOT NULL,
     item_id         TEXT NOT NULL,
     thread_id       TEXT,
     role            TEXT NOT NULL,
+    event_type      TEXT,
+    actor_id        TEXT,
     event_id        TEXT,
     run_id          TEXT,
     text            TEXT,
     body            TEXT NOT NULL,
     created_at      BIGINT NOT NULL,
-    PRIMARY KEY (workspace_id, conversation_id, seq)
-) {by_key};
+    UNIQUE (workspace_id, conversation_id, event_seq, seq)
+);
+CREATE INDEX transcript_by_thread ON transcript
+    (workspace_id, conversation_id, thread_id, event_seq, seq) WHERE thread_id IS NOT NULL;
 
 CREATE TABLE state (
     workspace_id TEXT NOT NULL,
     owner        TEXT NOT NULL,
     name         TEXT NOT NULL,
-    value        TEXT NOT NULL,
+    size         BIGINT NOT NULL,
     version      BIGINT NOT NULL,
     expires_at   BIGINT,
     updated_at   BIGINT NOT NULL,
+    value        TEXT NOT NULL,
     PRIMARY KEY (workspace_id, owner, name)
+) {by_key};
+CREATE INDEX state_expiring ON state (expires_at) WHERE expires_at IS NOT NULL;
+
+-- Blobs of runners. The value stands last: lists read the rest alone.
+CREATE TABLE storage (
+    workspace_id TEXT NOT NULL,
+    owner        TEXT NOT NULL,
+    name         TEXT NOT NULL,
+    size         BIGINT NOT NULL,
+    updated_at   BIGINT NOT NULL,
+    value        {blob} NOT NULL,
+    PRIMARY KEY (workspace_id, owner, name)
+);
+
+-- What the rows of state and storage take per owner; owner '' is all storage of the workspace.
+CREATE TABLE usage (
+    workspace_id TEXT NOT NULL,
+    kind         TEXT NOT NULL,
+    owner        TEXT NOT NULL,
+    bytes        BIGINT NOT NULL,
+    entries      BIGINT NOT NULL,
+    PRIMARY KEY (workspace_id, kind, owner)
 ) {by_key};
 
 -- What has to reach a surface: first in, first out per target.
@@ -156,3 +192,45 @@ CREATE TABLE audit (
 );
 CREATE INDEX audit_by_run ON audit (workspace_id, run_id, id);
 CREATE INDEX audit_denials ON audit (workspace_id, id) WHERE denials > 0;
+
+-- Actions that somebody is asked about. What they put into the outbox is decided when they are asked for.
+CREATE TABLE approvals (
+    workspace_id    TEXT NOT NULL,
+    approval_id     TEXT NOT NULL,
+    kind            TEXT NOT NULL,
+    run_id          TEXT NOT NULL,
+    attempt         BIGINT NOT NULL,
+    agent           TEXT NOT NULL,
+    runner_id       TEXT NOT NULL,
+    conversation_id TEXT,
+    actor           TEXT,
+    action          TEXT NOT NULL,
+    target          TEXT NOT NULL,
+    payload         TEXT NOT NULL,
+    nonce           TEXT NOT NULL,
+    delivery_id     TEXT NOT NULL,
+    surface         TEXT NOT NULL,
+    lane            TEXT NOT NULL,
+    sequence        BIGINT NOT NULL,
+    delivery        TEXT NOT NULL,
+    status          TEXT NOT NULL,
+    created_at      BIGINT NOT NULL,
+    expires_at      BIGINT NOT NULL,
+    answered_at     BIGINT,
+    answered_by     TEXT,
+    PRIMARY KEY (workspace_id, approval_id)
+) {by_key};
+CREATE INDEX approvals_by_run ON approvals (run_id, approval_id);
+CREATE INDEX approvals_pending ON approvals (workspace_id, approval_id) WHERE status = 'pending';
+CREATE INDEX approvals_due ON approvals (expires_at) WHERE status = 'pending';
+
+-- Messages that came while a run was under way which takes them: pulled by it, or runs of their own later.
+CREATE TABLE steering (
+    workspace_id     TEXT NOT NULL,
+    run_id           TEXT NOT NULL,
+    conversation_seq BIGINT NOT NULL,
+    event_seq        BIGINT NOT NULL,
+    -- The run that the message becomes if it is never pulled.
+    new_run          TEXT NOT NULL,
+    PRIMARY KEY (workspace_id, run_id, conversation_seq)
+) {by_key};

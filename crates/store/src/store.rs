@@ -1,14 +1,16 @@
 //! The store's handle: open it once, clone it freely.
 
 use crate::commands::{
-    AcceptEvent, Accepted, Applied, ApplyResults, CancelQueued, CancelRequest, ClaimDelivery,
-    Command, FinishDelivery, FreezeGrant, Outcome, RecordAudit, RecordDiagnostics, RestartRun,
-    StateWritten, WriteState,
+    AcceptEvent, Accepted, AnswerApproval, Answered, Applied, ApplyResults, CancelApproval,
+    CancelQueued, CancelRequest, ClaimDelivery, Command, ExpireApprovals, FinishDelivery,
+    FreezeGrant, Outcome, PullSteering, Pulled, RecordAudit, RecordDiagnostics, RequestAction,
+    Requested, RestartRun, StateWritten, StorageWritten, WriteState, WriteStorage,
 };
 use crate::drivers::{Driver, PostgresDriver, SqliteDriver, checkpoint};
 use crate::reader::{self, Answer, ReadJob, Turn};
 use crate::shares::Shares;
 use crate::sql::Tx;
+use crate::types::ApprovalRow;
 use crate::writer::{Job, Writer};
 use crate::{StoreError, schema};
 use std::path::{Path, PathBuf};
@@ -209,6 +211,48 @@ impl Store {
     pub async fn write_state(&self, command: WriteState) -> Result<StateWritten, StoreError> {
         match self.submit(Command::WriteState(Box::new(command))).await? {
             Outcome::StateWritten(written) => Ok(written),
+            other => Err(mixed_up(&other)),
+        }
+    }
+
+    pub async fn write_storage(&self, command: WriteStorage) -> Result<StorageWritten, StoreError> {
+        match self.submit(Command::WriteStorage(Box::new(command))).await? {
+            Outcome::StorageWritten(written) => Ok(written),
+            other => Err(mixed_up(&other)),
+        }
+    }
+
+    pub async fn request_action(&self, command: RequestAction) -> Result<Requested, StoreError> {
+        match self.submit(Command::RequestAction(Box::new(command))).await? {
+            Outcome::Requested(requested) => Ok(requested),
+            other => Err(mixed_up(&other)),
+        }
+    }
+
+    pub async fn answer_approval(&self, command: AnswerApproval) -> Result<Answered, StoreError> {
+        match self.submit(Command::AnswerApproval(Box::new(command))).await? {
+            Outcome::Answered(answered) => Ok(answered),
+            other => Err(mixed_up(&other)),
+        }
+    }
+
+    pub async fn expire_approvals(
+        &self,
+        command: ExpireApprovals,
+    ) -> Result<Vec<ApprovalRow>, StoreError> {
+        match self.submit(Command::ExpireApprovals(command)).await? {
+            Outcome::Expired(expired) => Ok(expired),
+            other => Err(mixed_up(&other)),
+        }
+    }
+
+    pub async fn cancel_approval(&self, command: CancelApproval) -> Result<bool, StoreError> {
+        self.change(Command::CancelApproval(command)).await
+    }
+
+    pub async fn pull_steering(&self, command: PullSteering) -> Result<Pulled, StoreError> {
+        match self.submit(Command::PullSteering(Box::new(command))).await? {
+            Outcome::Pulled(pulled) => Ok(pulled),
             other => Err(mixed_up(&other)),
         }
     }

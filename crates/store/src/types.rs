@@ -1,14 +1,19 @@
 //! The facts as the host hands them in and reads them back.
 
+pub use crate::approvals::{ApprovalKind, ApprovalRow, ApprovalStatus, Delivered, NewApproval};
 pub use crate::audit::{AuditBatch, AuditRecord};
 use greenroom_protocol::{RunError, RunStatus};
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 /// How the runs of one conversation follow each other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Queue {
     Serial,
     Parallel,
+    /// Like serial, but messages go to the run that is under way if it takes them.
+    Steer,
     Replace,
 }
 
@@ -17,17 +22,21 @@ impl Queue {
         match self {
             Queue::Serial => "serial",
             Queue::Parallel => "parallel",
+            Queue::Steer => "steer",
             Queue::Replace => "replace",
         }
     }
 
     pub fn parse(text: &str) -> Option<Self> {
-        [Queue::Serial, Queue::Parallel, Queue::Replace].into_iter().find(|q| q.as_str() == text)
+        [Queue::Serial, Queue::Parallel, Queue::Steer, Queue::Replace]
+            .into_iter()
+            .find(|queue| queue.as_str() == text)
     }
 }
 
 /// What becomes of a run that the host's end interrupted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum OnInterrupt {
     Fail,
     Retry,
@@ -50,7 +59,7 @@ pub struct GrantDoc {
 }
 
 /// A run as stored.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunRow {
     pub workspace_id: String,
     pub run_id: String,
@@ -73,6 +82,8 @@ pub struct RunRow {
     pub reserved_seq: i64,
     pub effects: bool,
     pub cancel_requested: bool,
+    /// It takes messages that arrive while it runs.
+    pub steers: bool,
     pub created_at: i64,
     pub started_at: Option<i64>,
     pub finished_at: Option<i64>,
@@ -113,6 +124,8 @@ pub struct NewItem {
     pub role: &'static str,
     pub event_id: Option<String>,
     pub run_id: Option<String>,
+    /// Who said it, where a person or a program outside did.
+    pub actor_id: Option<String>,
     pub text: Option<String>,
     /// The rest of the item (`actor, segments, artifacts, metadata`) as a JSON object.
     pub body: String,
@@ -121,11 +134,18 @@ pub struct NewItem {
 /// A transcript item as stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ItemRow {
+    /// The item's number in the whole store.
+    pub id: i64,
     pub conversation_id: String,
+    /// The conversation's event that the item belongs to.
+    pub event_seq: i64,
     pub seq: i64,
     pub item_id: String,
     pub thread_id: Option<String>,
     pub role: String,
+    /// What kind of event brought the item in; none for answers.
+    pub event_type: Option<String>,
+    pub actor_id: Option<String>,
     pub event_id: Option<String>,
     pub run_id: Option<String>,
     pub text: Option<String>,
@@ -158,6 +178,8 @@ pub struct StateWrite {
     pub owner: String,
     pub name: String,
     pub value: Option<String>,
+    /// What the owner's names and values may take together.
+    pub owner_bytes_max: Option<i64>,
 }
 
 /// One state value as stored.

@@ -2,7 +2,9 @@
 //!
 //! Invariant: a refusal writes nothing, so that a retry is a first try.
 
-use super::transcript::{count_event, insert_item};
+use super::steering::requeue;
+use super::transcript::{Place, count_event, insert_item};
+use crate::reads::events::Known;
 use crate::sql::Tx;
 use crate::types::{GrantDoc, NewItem, OnInterrupt, Queue, RunRow};
 use crate::{StoreError, params, reads};
@@ -38,19 +40,37 @@ pub struct NewRun {
     /// Numbers 1..=reserved_seq may be published before they are stored.
     pub reserved_seq: i64,
     pub epoch: i64,
+    /// Its grant lets it pull messages that arrive while it runs.
+    pub steers: bool,
+    /// How many messages may wait for the run that this event would steer; nothing: it steers none.
+    pub steering_length_max: Option<i64>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Accepted {
-    /// Kept. `run` is none for an unbound event; `cancelled` were queued and made way; `replaced` still run
-    /// and have to be cancelled.
-    New { run: Option<RunRow>, cancelled: Vec<RunRow>, replaced: Vec<String> },
+    /// Kept. `run` is none for an unbound event; `way` is what had to make way for it.
+    New { run: Option<RunRow>, way: Way },
+    /// Kept, for the run that is under way to pull.
+    Steered { run: Box<RunRow> },
     /// The same key with the same body came before: the first answer again.
     Repeated { run: Option<RunRow> },
+    /// The same, of an event that went to a run under way.
+    SteeredBefore { run: Box<RunRow> },
     /// The same key came before with another body.
     Conflict,
     /// Too many runs wait in the lane; nothing was written.
     LaneFull,
+}
+
+/// What makes way for a replacing run.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Way {
+    /// Were queued and are over.
+    pub cancelled: Vec<RunRow>,
+    /// How many of those were messages that had waited for a run to pull them.
+    pub requeued: usize,
+    /// Still run and have to be cancelled.
+    pub replaced: Vec<String>,
 }
 
 /// The open runs of a conversation.
@@ -74,9 +94,9 @@ pub fn admit(queue: Queue, lane: Lane, lane_length_max: i64) -> Admission {
         Queue::Parallel => Admission::Start,
         Queue::Replace if lane.running == 0 => Admission::Start,
         Queue::Replace => Admission::Wait,
-        Queue::Serial if lane == Lane::default() => Admission::Start,
-        Queue::Serial if lane.queued < lane_length_max => Admission::Wait,
-        Queue::Serial => Admission::Refuse,
+        Queue::Serial | Queue::Steer if lane == Lane::default() => Admission::Start,
+        Queue::Serial | Queue::Steer if lane.queued < lane_length_max => Admission::Wait,
+        Queue::Serial | Queue::Steer => Admission::Refuse,
     }
 }
 
@@ -84,6 +104,9 @@ impl AcceptEvent {
     pub(super) fn execute(&self, tx: &mut dyn Tx) -> Result<Accepted, StoreError> {
         if let Some(earlier) = self.earlier(tx)? {
             return Ok(earlier);
+        }
+        if let Some(active) = self.steerable(tx)? {
+            return self.steer(tx, active);
         }
         let (admission, running) = match (&self.run, &self.conversation_id) {
             (Some(run), Some(conversation)) => self.admission(tx, run, conversation)?,
@@ -93,10 +116,10 @@ impl AcceptEvent {
             return Ok(Accepted::LaneFull);
         }
         let replaces = self.run.as_ref().is_some_and(|run| run.queue == Queue::Replace);
-        let (cancelled, replaced) =
-            if replaces { self.make_way(tx, running)? } else { (Vec::new(), Vec::new()) };
+        let way = if replaces { self.make_way(tx, running)? } else { Way::default() };
         let (conversation_seq, transcript_seq) = self.append_to_conversation(tx)?;
-        let event_seq = self.insert_event(tx, conversation_seq)?;
+        let run_id = self.run.as_ref().map(|run| run.run_id.as_str());
+        let event_seq = self.insert_event(tx, run_id, conversation_seq)?;
         let run = match &self.run {
             Some(run) => {
                 let row = self.row(run, admission, event_seq, conversation_seq, transcript_seq);
@@ -108,14 +131,14 @@ impl AcceptEvent {
             }
             None => None,
         };
-        Ok(Accepted::New { run, cancelled, replaced })
+        Ok(Accepted::New { run, way })
     }
 
     /// What the key already stands for, if anything.
     fn earlier(&self, tx: &mut dyn Tx) -> Result<Option<Accepted>, StoreError> {
         let found = reads::events::by_key(tx, &self.workspace_id, &self.source, &self.event_id)?;
-        let Some((hash, run_id)) = found else { return Ok(None) };
-        if hash != self.body_hash {
+        let Some(Known { seq, body_hash, run_id }) = found else { return Ok(None) };
+        if body_hash != self.body_hash {
             return Ok(Some(Accepted::Conflict));
         }
         let run = match &run_id {
@@ -125,9 +148,8 @@ impl AcceptEvent {
         // Our own commit whose answer was lost is told as new, so that the host acts on it.
         let ours = self.run.as_ref().map(|run| &run.run_id) == run_id.as_ref() && run_id.is_some();
         Ok(Some(match run {
-            Some(run) if ours => {
-                Accepted::New { run: Some(run), cancelled: Vec::new(), replaced: Vec::new() }
-            }
+            Some(run) if ours => Accepted::New { run: Some(run), way: Way::default() },
+            Some(run) if run.event_seq != seq => Accepted::SteeredBefore { run: Box::new(run) },
             run => Accepted::Repeated { run },
         }))
     }
@@ -164,12 +186,12 @@ impl AcceptEvent {
     }
 
     /// Ends the queued runs of the conversation and marks the running ones, so that not even a crash
-    /// brings them back.
-    fn make_way(
-        &self,
-        tx: &mut dyn Tx,
-        running: Vec<String>,
-    ) -> Result<(Vec<RunRow>, Vec<String>), StoreError> {
+    /// brings them back. Messages that wait for a running one end with them.
+    fn make_way(&self, tx: &mut dyn Tx, running: Vec<String>) -> Result<Way, StoreError> {
+        let mut requeued = 0;
+        for run_id in &running {
+            requeued += requeue(tx, &self.workspace_id, run_id, self.now_ms)?;
+        }
         let queued = tx.query(
             "SELECT run_id FROM runs
              WHERE workspace_id = ?1 AND conversation_id = ?2
@@ -184,12 +206,12 @@ impl AcceptEvent {
             cancelled.extend(ended);
         }
         for run_id in &running {
-            super::runs::mark_cancelled(tx, &self.workspace_id, run_id)?;
+            super::runs::mark_cancelled(tx, &self.workspace_id, run_id, self.now_ms)?;
         }
-        Ok((cancelled, running))
+        Ok(Way { cancelled, requeued, replaced: running })
     }
 
-    fn append_to_conversation(
+    pub(super) fn append_to_conversation(
         &self,
         tx: &mut dyn Tx,
     ) -> Result<(Option<i64>, Option<i64>), StoreError> {
@@ -198,17 +220,23 @@ impl AcceptEvent {
         let (event_seq, transcript_seq) =
             count_event(tx, &self.workspace_id, conversation, items, self.now_ms)?;
         if let Some(item) = &self.item {
-            insert_item(tx, &self.workspace_id, conversation, transcript_seq, item, self.now_ms)?;
+            let place = Place {
+                workspace: &self.workspace_id,
+                conversation,
+                event_seq,
+                event_type: Some(&self.event_type),
+            };
+            insert_item(tx, place, transcript_seq, item, self.now_ms)?;
         }
         Ok((Some(event_seq), Some(transcript_seq)))
     }
 
-    fn insert_event(
+    pub(super) fn insert_event(
         &self,
         tx: &mut dyn Tx,
+        run_id: Option<&str>,
         conversation_seq: Option<i64>,
     ) -> Result<i64, StoreError> {
-        let run_id = self.run.as_ref().map(|run| run.run_id.as_str());
         let row = tx.query_opt(
             "INSERT INTO events (workspace_id, source, event_id, body_hash, event_type,
                  conversation_id, conversation_seq, run_id, body, created_at)
@@ -229,7 +257,7 @@ impl AcceptEvent {
         row.ok_or_else(|| StoreError::Refused("the event got no number".to_owned()))?.int()
     }
 
-    fn row(
+    pub(super) fn row(
         &self,
         run: &NewRun,
         admission: Admission,
@@ -260,6 +288,7 @@ impl AcceptEvent {
             reserved_seq: run.reserved_seq,
             effects: false,
             cancel_requested: false,
+            steers: run.steers,
             created_at: self.now_ms,
             started_at: starts.then_some(self.now_ms),
             finished_at: None,
@@ -270,14 +299,14 @@ impl AcceptEvent {
     }
 }
 
-fn insert_run(tx: &mut dyn Tx, run: &RunRow) -> Result<(), StoreError> {
+pub(super) fn insert_run(tx: &mut dyn Tx, run: &RunRow) -> Result<(), StoreError> {
     tx.execute(
         "INSERT INTO runs (workspace_id, run_id, event_seq, event_id, agent, runner_id,
              conversation_id, conversation_seq, transcript_seq, queue, status, attempt, epoch,
              grant_hash, on_interrupt, deadline_ms, surface, last_seq, reserved_seq, effects,
-             cancel_requested, created_at, started_at)
+             cancel_requested, steers, created_at, started_at)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, 0, ?18,
-             0, 0, ?19, ?20)",
+             0, 0, ?19, ?20, ?21)",
         params![
             &run.workspace_id,
             &run.run_id,
@@ -297,6 +326,7 @@ fn insert_run(tx: &mut dyn Tx, run: &RunRow) -> Result<(), StoreError> {
             run.deadline_ms,
             &run.surface,
             run.reserved_seq,
+            i64::from(run.steers),
             run.created_at,
             run.started_at,
         ],

@@ -3,10 +3,15 @@
 //! Invariant: everything a batch of results changes is committed together, and only while the run is the
 //! writer's own (same attempt, same epoch, still running). Late output changes nothing.
 
+use super::approvals::{Question, ask, cancel_calls};
 use super::start::start_next;
-use super::transcript::{count_items, insert_item};
-use crate::sql::{Tx, prose};
-use crate::types::{Chunk, Diagnostic, HostEvent, NewDelivery, NewItem, RunRow, StateWrite};
+use super::state::{StateWritten, write_result};
+use super::steering::requeue;
+use super::transcript::{Place, count_items, insert_item};
+use crate::sql::{Row, Tx, prose};
+use crate::types::{
+    Chunk, Diagnostic, HostEvent, NewApproval, NewDelivery, NewItem, RunRow, StateWrite,
+};
 use crate::{StoreError, params, reads};
 use greenroom_protocol::{RunError, RunStatus};
 
@@ -30,6 +35,10 @@ pub struct ApplyResults {
     pub state: Vec<StateWrite>,
     pub items: Vec<NewItem>,
     pub deliveries: Vec<NewDelivery>,
+    /// Actions that somebody is asked about first.
+    pub approvals: Vec<NewApproval>,
+    /// Approvals of the run that may be pending.
+    pub approvals_pending_max: i64,
     pub diagnostics: Vec<Diagnostic>,
     pub log: Vec<HostEvent>,
     pub terminal: Option<Terminal>,
@@ -45,26 +54,34 @@ pub struct Terminal {
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Applied {
-    /// Committed; `next` is the run of the same conversation that started with this terminal.
-    Done { next: Option<Box<RunRow>> },
+    /// Committed; `next` is the run of the same conversation that started with this terminal, `requeued` how
+    /// many messages became runs because it never pulled them.
+    Done { next: Option<Box<RunRow>>, requeued: usize },
     /// The run was no longer the writer's: nothing was changed.
     Stale,
 }
 
+/// What a run may leave behind at its end.
+struct Left {
+    /// A call of it has asked for an approval.
+    asked: bool,
+    /// Messages may wait for it.
+    steers: bool,
+}
+
 impl ApplyResults {
     pub(super) fn execute(&self, tx: &mut dyn Tx) -> Result<Applied, StoreError> {
-        if !self.update_run(tx)? {
-            return self.apply_late(tx);
-        }
+        let Some(left) = self.update_run(tx)? else { return self.apply_late(tx) };
         if let Some(chunk) = &self.chunk {
             insert_chunk(tx, &self.run_id, chunk)?;
         }
         for write in &self.state {
-            write_state(tx, &self.workspace_id, write, self.now_ms)?;
+            self.write_state(tx, write)?;
         }
         self.append_items(tx)?;
         for delivery in &self.deliveries {
-            self.insert_delivery(tx, delivery)?;
+            let run = (self.workspace_id.as_str(), self.run_id.as_str());
+            insert_delivery(tx, run, delivery, self.now_ms)?;
         }
         for diagnostic in &self.diagnostics {
             insert_diagnostic(tx, &self.run_id, diagnostic)?;
@@ -73,18 +90,58 @@ impl ApplyResults {
             let about = (self.conversation_id.as_deref(), Some(self.run_id.as_str()));
             insert_host_event(tx, &self.workspace_id, event, about, self.now_ms)?;
         }
-        let conversation = self.conversation_id.as_deref();
-        let next = match self.terminal {
-            Some(_) => {
-                start_next(tx, &self.workspace_id, conversation, self.epoch_now, self.now_ms)?
-            }
-            None => None,
-        };
-        Ok(Applied::Done { next })
+        self.ask(tx)?;
+        match self.terminal {
+            Some(_) => self.finish(tx, &left),
+            None => Ok(Applied::Done { next: None, requeued: 0 }),
+        }
     }
 
-    /// The one condition: status, attempt and epoch.
-    fn update_run(&self, tx: &mut dyn Tx) -> Result<bool, StoreError> {
+    /// What a run leaves behind: calls that wait for approval are over, messages it never pulled become runs
+    /// of their own, and the next of the lane starts.
+    fn finish(&self, tx: &mut dyn Tx, left: &Left) -> Result<Applied, StoreError> {
+        let (workspace, conversation) = (&self.workspace_id, self.conversation_id.as_deref());
+        if left.asked {
+            cancel_calls(tx, workspace, &self.run_id, self.now_ms)?;
+        }
+        let requeued = match left.steers {
+            true => requeue(tx, workspace, &self.run_id, self.now_ms)?,
+            false => 0,
+        };
+        let next = start_next(tx, workspace, conversation, self.epoch_now, self.now_ms)?;
+        Ok(Applied::Done { next, requeued })
+    }
+
+    /// Keeps the questions that results ask; one too many is noted instead.
+    fn ask(&self, tx: &mut dyn Tx) -> Result<(), StoreError> {
+        for approval in &self.approvals {
+            let asked = ask(
+                tx,
+                &Question {
+                    workspace_id: &self.workspace_id,
+                    run_id: &self.run_id,
+                    attempt: self.attempt,
+                    conversation_id: self.conversation_id.as_deref(),
+                    approval,
+                    pending_max: self.approvals_pending_max,
+                    now_ms: self.now_ms,
+                },
+            )?;
+            if !asked {
+                let max = self.approvals_pending_max;
+                let diagnostic = Diagnostic {
+                    kind: "refused_result".to_owned(),
+                    message: format!("more than {max} approvals of this run are pending"),
+                    created_at: self.now_ms,
+                };
+                insert_diagnostic(tx, &self.run_id, &diagnostic)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The one condition: status, attempt and epoch. Nothing when it does not hold.
+    fn update_run(&self, tx: &mut dyn Tx) -> Result<Option<Left>, StoreError> {
         let first_seq = self.chunk.as_ref().map(|chunk| chunk.first_seq);
         let last_seq = self.chunk.as_ref().map(|chunk| chunk.last_seq);
         let status = self.terminal.as_ref().map_or(RunStatus::Running, |end| end.status);
@@ -92,7 +149,7 @@ impl ApplyResults {
         let error = self.terminal.as_ref().and_then(|end| end.error.as_ref());
         let error = error.and_then(|error| serde_json::to_string(error).ok());
         let usage = self.terminal.as_ref().and_then(|end| end.usage.as_deref());
-        let changed = tx.execute(
+        let row = tx.query_opt(
             "UPDATE runs SET last_seq = COALESCE(CAST(?5 AS BIGINT), last_seq),
                  reserved_seq = CASE WHEN reserved_seq > ?6 THEN reserved_seq ELSE ?6 END,
                  effects = CASE WHEN ?7 = 1 THEN 1 ELSE effects END,
@@ -100,7 +157,8 @@ impl ApplyResults {
                  status = ?9, finished_at = ?10, error = ?11, usage = ?12
              WHERE workspace_id = ?1 AND run_id = ?2 AND status = 'running'
                AND attempt = ?3 AND epoch = ?4
-               AND (CAST(?13 AS BIGINT) IS NULL OR last_seq < ?13)",
+               AND (CAST(?13 AS BIGINT) IS NULL OR last_seq < ?13)
+             RETURNING asked, steers",
             params![
                 &self.workspace_id,
                 &self.run_id,
@@ -117,7 +175,8 @@ impl ApplyResults {
                 first_seq,
             ],
         )?;
-        Ok(changed == 1)
+        let read = |mut row: Row| Ok(Left { asked: row.int()? != 0, steers: row.int()? != 0 });
+        row.map(read).transpose()
     }
 
     /// Tells a repeated command (the first one was committed) from a late one.
@@ -138,7 +197,7 @@ impl ApplyResults {
             }
             _ => None,
         };
-        Ok(Applied::Done { next })
+        Ok(Applied::Done { next, requeued: 0 })
     }
 
     fn is_chunk_stored(&self, tx: &mut dyn Tx) -> Result<bool, StoreError> {
@@ -150,34 +209,64 @@ impl ApplyResults {
         Ok(found.map(|mut row| row.text()).transpose()?.as_ref() == Some(&chunk.body))
     }
 
+    /// A value that finds no space is left out, and the run's diagnostics say so.
+    fn write_state(&self, tx: &mut dyn Tx, write: &StateWrite) -> Result<(), StoreError> {
+        let written = write_result(tx, &self.workspace_id, write, self.now_ms)?;
+        let StateWritten::OverQuota { used, max } = written else { return Ok(()) };
+        let message =
+            format!("`{}` was not written: its scope has {used} of {max} bytes in use", write.name);
+        let kind = "state.over_quota".to_owned();
+        insert_diagnostic(tx, &self.run_id, &Diagnostic { kind, message, created_at: self.now_ms })
+    }
+
     fn append_items(&self, tx: &mut dyn Tx) -> Result<(), StoreError> {
         let Some(conversation) = &self.conversation_id else { return Ok(()) };
         let Ok(count @ 1..) = i64::try_from(self.items.len()) else { return Ok(()) };
         let last = count_items(tx, &self.workspace_id, conversation, count)?;
+        let event_seq = self.place(tx)?;
+        let workspace = self.workspace_id.as_str();
+        let place = Place { workspace, conversation, event_seq, event_type: None };
         for (seq, item) in (last - count + 1..).zip(&self.items) {
-            insert_item(tx, &self.workspace_id, conversation, seq, item, self.now_ms)?;
+            insert_item(tx, place, seq, item, self.now_ms)?;
         }
         Ok(())
     }
 
-    fn insert_delivery(&self, tx: &mut dyn Tx, delivery: &NewDelivery) -> Result<(), StoreError> {
-        tx.execute(
-            "INSERT INTO outbox (workspace_id, delivery_id, surface, target, run_id, sequence,
-                 payload, status, attempts, created_at, updated_at)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 'pending', 0, ?8, ?8)",
-            params![
-                &self.workspace_id,
-                &delivery.delivery_id,
-                &delivery.surface,
-                &delivery.target,
-                &self.run_id,
-                delivery.sequence,
-                &delivery.payload,
-                self.now_ms,
-            ],
+    /// Answers stand with the event that their run was started for.
+    fn place(&self, tx: &mut dyn Tx) -> Result<i64, StoreError> {
+        let row = tx.query_opt(
+            "SELECT conversation_seq FROM runs WHERE workspace_id = ?1 AND run_id = ?2",
+            params![&self.workspace_id, &self.run_id],
         )?;
-        Ok(())
+        let missing = || StoreError::Refused("the run has no place in its conversation".to_owned());
+        row.ok_or_else(missing)?.opt_int()?.ok_or_else(missing)
     }
+}
+
+/// Puts a delivery into the outbox; one that is there already is left as it is.
+pub(super) fn insert_delivery(
+    tx: &mut dyn Tx,
+    (workspace, run_id): (&str, &str),
+    delivery: &NewDelivery,
+    now_ms: i64,
+) -> Result<(), StoreError> {
+    tx.execute(
+        "INSERT INTO outbox (workspace_id, delivery_id, surface, target, run_id, sequence,
+             payload, status, attempts, created_at, updated_at)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 'pending', 0, ?8, ?8)
+         ON CONFLICT (delivery_id) DO NOTHING",
+        params![
+            workspace,
+            &delivery.delivery_id,
+            &delivery.surface,
+            &delivery.target,
+            run_id,
+            delivery.sequence,
+            &delivery.payload,
+            now_ms,
+        ],
+    )?;
+    Ok(())
 }
 
 pub(super) fn insert_chunk(tx: &mut dyn Tx, run_id: &str, chunk: &Chunk) -> Result<(), StoreError> {
@@ -185,29 +274,6 @@ pub(super) fn insert_chunk(tx: &mut dyn Tx, run_id: &str, chunk: &Chunk) -> Resu
         "INSERT INTO results (run_id, first_seq, last_seq, body) VALUES (?1, ?2, ?3, ?4)",
         params![run_id, chunk.first_seq, chunk.last_seq, &chunk.body],
     )?;
-    Ok(())
-}
-
-fn write_state(
-    tx: &mut dyn Tx,
-    workspace: &str,
-    write: &StateWrite,
-    now_ms: i64,
-) -> Result<(), StoreError> {
-    match &write.value {
-        Some(value) => tx.execute(
-            "INSERT INTO state (workspace_id, owner, name, value, version, updated_at)
-             VALUES (?1, ?2, ?3, ?4, 1, ?5)
-             ON CONFLICT (workspace_id, owner, name) DO UPDATE SET
-                 value = excluded.value, version = state.version + 1, expires_at = NULL,
-                 updated_at = excluded.updated_at",
-            params![workspace, &write.owner, &write.name, value, now_ms],
-        )?,
-        None => tx.execute(
-            "DELETE FROM state WHERE workspace_id = ?1 AND owner = ?2 AND name = ?3",
-            params![workspace, &write.owner, &write.name],
-        )?,
-    };
     Ok(())
 }
 

@@ -3,6 +3,7 @@
 //! Invariant: a run that was cancelled or has had an effect is never started again.
 
 use super::accept::insert_grant;
+use super::approvals::cancel_calls;
 use super::results::{insert_chunk, insert_diagnostic};
 use super::start::start_next;
 use crate::chunk::ChunkBuilder;
@@ -20,15 +21,24 @@ pub struct FreezeGrant {
     pub attempt: i64,
     pub epoch: i64,
     pub grant: GrantDoc,
+    /// The grant lets the run pull messages that arrive while it runs.
+    pub steers: bool,
 }
 
 impl FreezeGrant {
     pub(super) fn execute(&self, tx: &mut dyn Tx) -> Result<bool, StoreError> {
         let changed = tx.execute(
-            "UPDATE runs SET grant_hash = ?5
+            "UPDATE runs SET grant_hash = ?5, steers = ?6
              WHERE workspace_id = ?1 AND run_id = ?2 AND attempt = ?3 AND epoch = ?4
                AND status = 'running' AND (grant_hash IS NULL OR grant_hash = ?5)",
-            params![&self.workspace_id, &self.run_id, self.attempt, self.epoch, &self.grant.hash],
+            params![
+                &self.workspace_id,
+                &self.run_id,
+                self.attempt,
+                self.epoch,
+                &self.grant.hash,
+                i64::from(self.steers)
+            ],
         )?;
         if changed == 1 {
             insert_grant(tx, &self.grant)?;
@@ -77,7 +87,7 @@ impl CancelQueued {
                 }))
             }
             RunStatus::Running => {
-                mark_cancelled(tx, &self.workspace_id, &self.run_id)?;
+                mark_cancelled(tx, &self.workspace_id, &self.run_id, self.now_ms)?;
                 Ok(CancelRequest::Running)
             }
             ended => Ok(CancelRequest::Ended(ended)),
@@ -85,7 +95,8 @@ impl CancelQueued {
     }
 }
 
-/// Starts a run again whose host went away: a new attempt, announced by a result of the host's own.
+/// Starts a run again whose host went away: a new attempt, announced by a result of the host's own, which has
+/// to pull messages anew.
 /// Refused when the run has had an effect or was to be cancelled, and when the chunk would take a number that
 /// a reader may have seen for something else.
 #[derive(Debug, Clone)]
@@ -106,6 +117,7 @@ impl RestartRun {
     pub(super) fn execute(&self, tx: &mut dyn Tx) -> Result<bool, StoreError> {
         let changed = tx.execute(
             "UPDATE runs SET attempt = ?5, epoch = ?6, started_at = ?7, last_seq = ?8,
+                 steered_seq = NULL,
                  reserved_seq = CASE WHEN reserved_seq > ?9 THEN reserved_seq ELSE ?9 END
              WHERE workspace_id = ?1 AND run_id = ?2 AND attempt = ?3 AND epoch = ?4
                AND status = 'running' AND effects = 0 AND cancel_requested = 0
@@ -177,16 +189,22 @@ pub(super) fn end_queued(
     reads::runs::get(tx, workspace, run_id)
 }
 
-/// Marks a running run, so that a crash before its terminal does not bring it back.
+/// Marks a running run, so that a crash before its terminal does not bring it back, and gives up what its
+/// calls wait for: nothing is done any more for a run that was cancelled.
 pub(super) fn mark_cancelled(
     tx: &mut dyn Tx,
     workspace: &str,
     run_id: &str,
+    now_ms: i64,
 ) -> Result<(), StoreError> {
-    tx.execute(
+    let marked = tx.query_opt(
         "UPDATE runs SET cancel_requested = 1
-         WHERE workspace_id = ?1 AND run_id = ?2 AND status = 'running'",
+         WHERE workspace_id = ?1 AND run_id = ?2 AND status = 'running' RETURNING asked",
         params![workspace, run_id],
     )?;
+    let asked = marked.map(|mut row| row.int()).transpose()?;
+    if asked == Some(1) {
+        cancel_calls(tx, workspace, run_id, now_ms)?;
+    }
     Ok(())
 }

@@ -22,8 +22,14 @@ pub fn load(tx: &mut dyn Tx, workspace: &str, seq: i64) -> Result<Option<EventRo
     row.map(read).transpose()
 }
 
-/// What a key stands for: the hash of its body, and the run it led to.
-pub type Known = (Vec<u8>, Option<String>);
+/// What a key stands for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Known {
+    pub seq: i64,
+    pub body_hash: Vec<u8>,
+    /// The run it led to, or the one that it steers.
+    pub run_id: Option<String>,
+}
 
 /// What is known under a key.
 pub fn by_key(
@@ -33,11 +39,14 @@ pub fn by_key(
     event_id: &str,
 ) -> Result<Option<Known>, StoreError> {
     let row = tx.query_opt(
-        "SELECT body_hash, run_id FROM events
+        "SELECT seq, body_hash, run_id FROM events
          WHERE workspace_id = ?1 AND source = ?2 AND event_id = ?3",
         params![workspace, source, event_id],
     )?;
-    row.map(|mut row| Ok((row.blob()?, row.opt_text()?))).transpose()
+    let read = |mut row: Row| {
+        Ok(Known { seq: row.int()?, body_hash: row.blob()?, run_id: row.opt_text()? })
+    };
+    row.map(read).transpose()
 }
 
 /// All events with this id: ids are the sender's, so two sources may use the same one.

@@ -12,7 +12,8 @@ macro_rules! select {
             "SELECT workspace_id, run_id, event_seq, event_id, agent, runner_id, conversation_id,
                  conversation_seq, transcript_seq, queue, status, attempt, epoch, grant_hash,
                  on_interrupt, deadline_ms, surface, last_seq, reserved_seq, effects,
-                 cancel_requested, created_at, started_at, finished_at, error, usage, isolation
+                 cancel_requested, steers, created_at, started_at, finished_at, error, usage,
+                 isolation
              FROM runs ",
             $tail
         )
@@ -144,6 +145,7 @@ fn read(mut row: Row) -> Result<RunRow, StoreError> {
         reserved_seq: row.int()?,
         effects: row.int()? != 0,
         cancel_requested: row.int()? != 0,
+        steers: row.int()? != 0,
         created_at: row.int()?,
         started_at: row.opt_int()?,
         finished_at: row.opt_int()?,

@@ -2,7 +2,7 @@
 
 use super::support::*;
 use greenroom_protocol::RunStatus;
-use greenroom_store::commands::{AcceptEvent, Accepted};
+use greenroom_store::commands::{AcceptEvent, Accepted, Way};
 use greenroom_store::reads;
 use greenroom_store::types::{OnInterrupt, Queue, RunRow};
 
@@ -30,6 +30,7 @@ pub(crate) async fn a_new_event_starts_its_run_at_once(ground: Ground) {
         reserved_seq: 64,
         effects: false,
         cancel_requested: false,
+        steers: false,
         created_at: 1_000,
         started_at: Some(1_000),
         finished_at: None,
@@ -38,8 +39,7 @@ pub(crate) async fn a_new_event_starts_its_run_at_once(ground: Ground) {
         isolation: None,
     };
     let accepted = store.accept(event("c", "a")).await.unwrap();
-    let new =
-        Accepted::New { run: Some(expected.clone()), cancelled: Vec::new(), replaced: Vec::new() };
+    let new = Accepted::New { run: Some(expected.clone()), way: Way::default() };
     assert_eq!(accepted, new);
     assert_eq!(run(&store, "run-a").await, expected);
     let events = store.read(|tx| reads::events::by_id(tx, W, "a")).await.unwrap();
@@ -88,7 +88,7 @@ pub(crate) async fn a_key_belongs_to_its_workspace_and_source(ground: Ground) {
 pub(crate) async fn an_unbound_event_is_kept_without_a_run(ground: Ground) {
     let store = ground.open();
     let unbound = AcceptEvent { run: None, ..event("c", "a") };
-    let new = Accepted::New { run: None, cancelled: Vec::new(), replaced: Vec::new() };
+    let new = Accepted::New { run: None, way: Way::default() };
     assert_eq!(store.accept(unbound.clone()).await.unwrap(), new);
     assert_eq!(store.accept(unbound).await.unwrap(), Accepted::Repeated { run: None });
     let kept: Vec<_> = rows(&store).await.into_iter().filter(|table| table.1 > 0).collect();

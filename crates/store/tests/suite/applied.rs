@@ -20,7 +20,12 @@ pub(crate) fn delivery(id: &str) -> NewDelivery {
 
 fn state(name: &str, value: Option<&str>) -> StateWrite {
     let value = value.map(str::to_owned);
-    StateWrite { owner: "conversation:c".to_owned(), name: name.to_owned(), value }
+    StateWrite {
+        owner: "conversation:c".to_owned(),
+        name: name.to_owned(),
+        value,
+        owner_bytes_max: None,
+    }
 }
 
 pub(crate) fn diagnostic(message: &str) -> Diagnostic {
@@ -244,7 +249,7 @@ pub(crate) async fn of_many_terminals_at_once_one_wins(ground: Ground) {
     let answers = futures_util::future::try_join_all(tries).await.unwrap();
     let won: Vec<_> = answers.iter().filter(|answer| **answer != Applied::Stale).collect();
     assert_eq!(won.len(), 1);
-    assert!(matches!(won[0], Applied::Done { next: Some(next) } if next.run_id == "run-b"));
+    assert!(matches!(won[0], Applied::Done { next: Some(next), .. } if next.run_id == "run-b"));
     assert!(rows(&store).await.contains(&("results".to_owned(), 1)));
 }
 
@@ -260,6 +265,7 @@ pub(crate) async fn a_grant_is_frozen_once(ground: Ground) {
         attempt,
         epoch: 1,
         grant: grant(hash),
+        steers: false,
     };
     assert!(!store.freeze_grant(freeze("g0", 2)).await.unwrap(), "another attempt");
     assert!(store.freeze_grant(freeze("g1", 1)).await.unwrap());

@@ -2,7 +2,7 @@
 
 use super::support::*;
 use greenroom_protocol::RunStatus;
-use greenroom_store::commands::{Accepted, Applied, ApplyResults, Terminal};
+use greenroom_store::commands::{Accepted, Applied, ApplyResults, Terminal, Way};
 use greenroom_store::types::Queue;
 use greenroom_store::{Store, reads};
 
@@ -14,7 +14,7 @@ pub(crate) async fn a_serial_run_starts_with_its_predecessors_terminal(ground: G
     }
     assert_eq!(accept(&store, event("elsewhere", "e")).await.status, RunStatus::Running);
     let end = ApplyResults { epoch_now: 9, ..completed(&first, 1) };
-    let Applied::Done { next: Some(next) } = store.apply(end).await.unwrap() else {
+    let Applied::Done { next: Some(next), .. } = store.apply(end).await.unwrap() else {
         panic!("nothing started")
     };
     assert_eq!((next.run_id.as_str(), next.status), ("run-b", RunStatus::Running));
@@ -68,7 +68,7 @@ pub(crate) async fn replace_ends_the_queued_and_marks_the_running(ground: Ground
     accept(&store, event("c", "b")).await;
     accept(&store, event("c", "d")).await;
     let newest = with_queue(event("c", "z"), Queue::Replace);
-    let Accepted::New { run: Some(newest), cancelled, replaced } =
+    let Accepted::New { run: Some(newest), way: Way { cancelled, replaced, requeued: 0 } } =
         store.accept(newest).await.unwrap()
     else {
         panic!("not accepted")

@@ -58,7 +58,7 @@ impl Conversation {
         let waits = match queue {
             Queue::Parallel => false,
             Queue::Replace => any_runs,
-            Queue::Serial => serial_runs || waiting > 0,
+            Queue::Serial | Queue::Steer => serial_runs || waiting > 0,
         };
         if queue == Queue::Serial && waits && waiting >= LANE_MAX {
             return None;
@@ -156,7 +156,7 @@ impl Play {
         }
         let model = self.model.get_mut(conversation).unwrap();
         model.set(&run_id, RunStatus::Completed);
-        let Applied::Done { next } = answer else { panic!("{run_id} was stale") };
+        let Applied::Done { next, .. } = answer else { panic!("{run_id} was stale") };
         assert_eq!(next.map(|run| run.run_id), model.start_next());
     }
 

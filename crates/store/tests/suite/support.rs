@@ -94,6 +94,8 @@ pub(crate) fn event(conversation: &str, name: &str) -> AcceptEvent {
             surface: None,
             reserved_seq: 64,
             epoch: 1,
+            steers: false,
+            steering_length_max: Some(3),
         }),
         item: Some(item(&format!("item-{name}"), "user", name)),
         now_ms: 1_000,
@@ -121,6 +123,7 @@ pub(crate) fn item(item_id: &str, role: &'static str, text: &str) -> NewItem {
         role,
         event_id: None,
         run_id: None,
+        actor_id: None,
         text: Some(text.to_owned()),
         body: "{}".to_owned(),
     }
@@ -142,6 +145,8 @@ pub(crate) fn results(run: &RunRow) -> ApplyResults {
         state: Vec::new(),
         items: Vec::new(),
         deliveries: Vec::new(),
+        approvals: Vec::new(),
+        approvals_pending_max: 10,
         diagnostics: Vec::new(),
         log: Vec::new(),
         terminal: None,
@@ -200,7 +205,7 @@ pub(crate) async fn accept(store: &Store, event: AcceptEvent) -> RunRow {
 /// Applies results that must not be stale and returns the id of the run that started with them.
 pub(crate) async fn apply(store: &Store, command: ApplyResults) -> Option<String> {
     match store.apply(command).await.unwrap() {
-        Applied::Done { next } => next.map(|run| run.run_id),
+        Applied::Done { next, .. } => next.map(|run| run.run_id),
         Applied::Stale => panic!("stale"),
     }
 }
@@ -227,7 +232,9 @@ pub(crate) async fn rows(store: &Store) -> Vec<(String, i64)> {
              UNION ALL SELECT 'diagnostics', count(*) FROM diagnostics
              UNION ALL SELECT 'transcript', count(*) FROM transcript
              UNION ALL SELECT 'state', count(*) FROM state
-             UNION ALL SELECT 'outbox', count(*) FROM outbox",
+             UNION ALL SELECT 'outbox', count(*) FROM outbox
+             UNION ALL SELECT 'approvals', count(*) FROM approvals
+             UNION ALL SELECT 'steering', count(*) FROM steering",
             &[],
         )?;
         found.into_iter().map(|mut row| Ok((row.text()?, row.int()?))).collect()
@@ -239,9 +246,8 @@ pub(crate) async fn rows(store: &Store) -> Vec<(String, i64)> {
 pub(crate) async fn transcript(store: &Store, conversation: &str) -> Vec<String> {
     use reads::conversations::{Span, history};
     let conversation = conversation.to_owned();
-    let span =
-        Span { after: 0, before: i64::MAX, direction: reads::Direction::Forward, limit: 10_000 };
-    let items = store.read(move |tx| history(tx, W, &conversation, span)).await.unwrap();
+    let span = Span::whole(reads::Direction::Forward, 10_000);
+    let items = store.read(move |tx| history(tx, W, &conversation, &span)).await.unwrap();
     let line = |item: &greenroom_store::types::ItemRow| {
         format!("{} {} {}", item.seq, item.role, item.text.as_deref().unwrap_or("-"))
     };

@@ -1,0 +1,327 @@
+//! Actions: done at once, or asked about, answered, expired, given up.
+//!
+//! Invariant: an action acts by its one row in the outbox, and that row is written in the transaction of the
+//! decision that allows it. A decision is made once; an approval of a call is never left pending behind
+//! its run.
+
+use super::audit::insert_outcome;
+use super::fence::RunFence;
+use super::results::{insert_delivery, insert_host_event};
+use crate::approvals::{ApprovalKind, ApprovalRow, ApprovalStatus, NewApproval};
+use crate::audit::{AuditRecord, OK};
+use crate::sql::Tx;
+use crate::types::{HostEvent, NewDelivery};
+use crate::{StoreError, params, reads};
+use greenroom_protocol::{ErrorCode, RunStatus};
+use serde_json::json;
+
+/// What a live run asks for through the proxy.
+#[derive(Debug, Clone)]
+pub struct RequestAction {
+    pub fence: RunFence,
+    pub conversation_id: Option<String>,
+    pub wanted: Wanted,
+    /// Approvals of one run that may be pending.
+    pub pending_max: i64,
+    pub audit: Option<AuditRecord>,
+    pub now_ms: i64,
+}
+
+#[derive(Debug, Clone)]
+pub enum Wanted {
+    /// Allowed beforehand: on its way with this commit.
+    Act { delivery: NewDelivery, log: HostEvent },
+    /// Somebody is asked first.
+    Ask(Box<NewApproval>),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Requested {
+    /// In the outbox.
+    Queued,
+    /// Waits for an answer.
+    Asked,
+    /// Too many of the run's approvals are pending; nothing was written.
+    TooMany,
+    /// The run is over, or about to be.
+    Stale,
+}
+
+impl Requested {
+    fn code(self) -> &'static str {
+        match self {
+            Requested::Queued | Requested::Asked => OK,
+            Requested::TooMany => ErrorCode::RateLimited.as_str(),
+            Requested::Stale => ErrorCode::Unauthorized.as_str(),
+        }
+    }
+}
+
+impl RequestAction {
+    pub(super) fn execute(&self, tx: &mut dyn Tx) -> Result<Requested, StoreError> {
+        let requested = self.request(tx)?;
+        let run = (self.fence.workspace_id.as_str(), self.fence.run_id.as_str());
+        insert_outcome(tx, run, self.audit.as_ref(), requested.code())?;
+        Ok(requested)
+    }
+
+    fn request(&self, tx: &mut dyn Tx) -> Result<Requested, StoreError> {
+        let RunFence { workspace_id, run_id, attempt, epoch } = &self.fence;
+        let asks = matches!(self.wanted, Wanted::Ask(_));
+        // An action may have been done twice if the run were started again.
+        let changed = tx.execute(
+            "UPDATE runs SET effects = 1, asked = CASE WHEN ?5 = 1 THEN 1 ELSE asked END
+             WHERE workspace_id = ?1 AND run_id = ?2 AND status = 'running'
+               AND attempt = ?3 AND epoch = ?4 AND cancel_requested = 0",
+            params![workspace_id, run_id, *attempt, *epoch, i64::from(asks)],
+        )?;
+        if changed == 0 {
+            return Ok(Requested::Stale);
+        }
+        let about = (self.conversation_id.as_deref(), Some(run_id.as_str()));
+        match &self.wanted {
+            Wanted::Act { delivery, log } => {
+                insert_delivery(tx, (workspace_id, run_id), delivery, self.now_ms)?;
+                insert_host_event(tx, workspace_id, log, about, self.now_ms)?;
+                Ok(Requested::Queued)
+            }
+            Wanted::Ask(approval) => {
+                let asked = ask(
+                    tx,
+                    &Question {
+                        workspace_id,
+                        run_id,
+                        attempt: *attempt,
+                        conversation_id: self.conversation_id.as_deref(),
+                        approval,
+                        pending_max: self.pending_max,
+                        now_ms: self.now_ms,
+                    },
+                )?;
+                Ok(if asked { Requested::Asked } else { Requested::TooMany })
+            }
+        }
+    }
+}
+
+/// One question with the run that asks it.
+pub(super) struct Question<'a> {
+    pub(super) workspace_id: &'a str,
+    pub(super) run_id: &'a str,
+    pub(super) attempt: i64,
+    pub(super) conversation_id: Option<&'a str>,
+    pub(super) approval: &'a NewApproval,
+    pub(super) pending_max: i64,
+    pub(super) now_ms: i64,
+}
+
+/// Keeps a question; false when the run has too many that are not answered.
+pub(super) fn ask(tx: &mut dyn Tx, question: &Question<'_>) -> Result<bool, StoreError> {
+    let Question { workspace_id, run_id, approval, .. } = question;
+    if reads::approvals::get(tx, workspace_id, &approval.approval_id)?.is_some() {
+        return Ok(true);
+    }
+    if reads::approvals::count_pending(tx, workspace_id, run_id)? >= question.pending_max {
+        return Ok(false);
+    }
+    insert(tx, question)?;
+    let row = reads::approvals::get(tx, workspace_id, &approval.approval_id)?;
+    if let Some(row) = row {
+        record(tx, &row, "requested", question.now_ms)?;
+    }
+    Ok(true)
+}
+
+fn insert(tx: &mut dyn Tx, question: &Question<'_>) -> Result<(), StoreError> {
+    let approval = question.approval;
+    tx.execute(
+        "INSERT INTO approvals (workspace_id, approval_id, kind, run_id, attempt, agent, runner_id,
+             conversation_id, actor, action, target, payload, nonce, delivery_id, surface, lane,
+             sequence, delivery, status, created_at, expires_at)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18,
+             'pending', ?19, ?20)",
+        params![
+            question.workspace_id,
+            &approval.approval_id,
+            approval.kind.as_str(),
+            question.run_id,
+            question.attempt,
+            &approval.agent,
+            &approval.runner_id,
+            question.conversation_id,
+            &approval.actor,
+            &approval.action,
+            &approval.target,
+            &approval.payload,
+            &approval.nonce,
+            &approval.delivery.delivery_id,
+            &approval.delivery.surface,
+            &approval.delivery.target,
+            approval.delivery.sequence,
+            &approval.delivery.payload,
+            question.now_ms,
+            approval.expires_at,
+        ],
+    )?;
+    Ok(())
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Decision {
+    Allow,
+    Deny,
+}
+
+impl Decision {
+    /// The status that an approval has by it.
+    pub fn status(self) -> ApprovalStatus {
+        match self {
+            Decision::Allow => ApprovalStatus::Allowed,
+            Decision::Deny => ApprovalStatus::Denied,
+        }
+    }
+}
+
+#[derive(Debug, Clone)]
+pub struct AnswerApproval {
+    pub workspace_id: String,
+    pub approval_id: String,
+    pub nonce: String,
+    pub decision: Decision,
+    /// Who answers.
+    pub by: String,
+    pub now_ms: i64,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Answered {
+    /// Decided now; if it was allowed, its delivery is in the outbox.
+    New(Box<ApprovalRow>),
+    /// The same decision had been made before.
+    Repeated(Box<ApprovalRow>),
+    /// It was decided otherwise, has expired, or its run is over.
+    Conflict(Box<ApprovalRow>),
+    WrongNonce,
+    NotFound,
+}
+
+impl AnswerApproval {
+    pub(super) fn execute(&self, tx: &mut dyn Tx) -> Result<Answered, StoreError> {
+        let found = reads::approvals::get(tx, &self.workspace_id, &self.approval_id)?;
+        let Some(row) = found else { return Ok(Answered::NotFound) };
+        if row.asked.nonce != self.nonce {
+            return Ok(Answered::WrongNonce);
+        }
+        if row.status == self.decision.status() {
+            return Ok(Answered::Repeated(Box::new(row)));
+        }
+        if row.status != ApprovalStatus::Pending {
+            return Ok(Answered::Conflict(Box::new(row)));
+        }
+        if row.asked.expires_at <= self.now_ms {
+            let row = settle(tx, row, ApprovalStatus::Expired, None, self.now_ms)?;
+            return Ok(Answered::Conflict(Box::new(row)));
+        }
+        if row.asked.kind == ApprovalKind::Call && !is_waiting(tx, &row)? {
+            let row = settle(tx, row, ApprovalStatus::Cancelled, None, self.now_ms)?;
+            return Ok(Answered::Conflict(Box::new(row)));
+        }
+        if self.decision == Decision::Allow {
+            let run = (row.workspace_id.as_str(), row.run_id.as_str());
+            insert_delivery(tx, run, &row.asked.delivery, self.now_ms)?;
+        }
+        let row = settle(tx, row, self.decision.status(), Some(&self.by), self.now_ms)?;
+        Ok(Answered::New(Box::new(row)))
+    }
+}
+
+/// Whether the run that asked is still there to hear the answer.
+fn is_waiting(tx: &mut dyn Tx, row: &ApprovalRow) -> Result<bool, StoreError> {
+    let run = reads::runs::get(tx, &row.workspace_id, &row.run_id)?;
+    Ok(run.is_some_and(|run| {
+        run.status == RunStatus::Running && run.attempt == row.attempt && !run.cancel_requested
+    }))
+}
+
+/// Settles everything that has expired; says what.
+#[derive(Debug, Clone)]
+pub struct ExpireApprovals {
+    /// Everything that expires up to this moment.
+    pub due_ms: i64,
+    pub limit: i64,
+    pub now_ms: i64,
+}
+
+impl ExpireApprovals {
+    pub(super) fn execute(&self, tx: &mut dyn Tx) -> Result<Vec<ApprovalRow>, StoreError> {
+        let due = reads::approvals::due(tx, self.due_ms, self.limit)?;
+        let settled =
+            due.into_iter().map(|row| settle(tx, row, ApprovalStatus::Expired, None, self.now_ms));
+        settled.collect()
+    }
+}
+
+/// Gives a question up whose call nobody waits for any more; false when it was settled before.
+#[derive(Debug, Clone)]
+pub struct CancelApproval {
+    pub workspace_id: String,
+    pub approval_id: String,
+    pub now_ms: i64,
+}
+
+impl CancelApproval {
+    pub(super) fn execute(&self, tx: &mut dyn Tx) -> Result<bool, StoreError> {
+        let found = reads::approvals::get(tx, &self.workspace_id, &self.approval_id)?;
+        let pending = found.filter(|row| row.status == ApprovalStatus::Pending);
+        let Some(row) = pending else { return Ok(false) };
+        settle(tx, row, ApprovalStatus::Cancelled, None, self.now_ms)?;
+        Ok(true)
+    }
+}
+
+/// Nobody waits for the calls of a run that is over.
+pub(super) fn cancel_calls(
+    tx: &mut dyn Tx,
+    workspace: &str,
+    run_id: &str,
+    now_ms: i64,
+) -> Result<(), StoreError> {
+    for row in reads::approvals::waiting(tx, workspace, run_id)? {
+        settle(tx, row, ApprovalStatus::Cancelled, None, now_ms)?;
+    }
+    Ok(())
+}
+
+/// Ends a pending approval and adds how to the event log.
+fn settle(
+    tx: &mut dyn Tx,
+    row: ApprovalRow,
+    status: ApprovalStatus,
+    by: Option<&str>,
+    now_ms: i64,
+) -> Result<ApprovalRow, StoreError> {
+    tx.execute(
+        "UPDATE approvals SET status = ?3, answered_at = ?4, answered_by = ?5
+         WHERE workspace_id = ?1 AND approval_id = ?2 AND status || '' = 'pending'",
+        params![&row.workspace_id, &row.asked.approval_id, status.as_str(), now_ms, by],
+    )?;
+    let settled = reads::approvals::get(tx, &row.workspace_id, &row.asked.approval_id)?;
+    let settled = settled.unwrap_or(row);
+    record(tx, &settled, status.as_str(), now_ms)?;
+    Ok(settled)
+}
+
+fn record(tx: &mut dyn Tx, row: &ApprovalRow, word: &str, now_ms: i64) -> Result<(), StoreError> {
+    let asked = &row.asked;
+    let target: serde_json::Value = serde_json::from_str(&asked.target).unwrap_or_default();
+    let body = json!({"approval_id": asked.approval_id, "run_id": row.run_id, "agent": asked.agent,
+        "action": asked.action, "target": target, "asked_by": asked.kind.as_str(),
+        "answered_by": row.answered_by});
+    let event = HostEvent {
+        event_id: format!("{}.{word}", asked.approval_id),
+        event_type: format!("approval.{word}"),
+        body: body.to_string(),
+    };
+    let about = (row.conversation_id.as_deref(), Some(row.run_id.as_str()));
+    insert_host_event(tx, &row.workspace_id, &event, about, now_ms)
+}

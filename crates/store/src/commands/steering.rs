@@ -1,0 +1,211 @@
+//! Messages for a run that is under way: kept for it, pulled by it, or runs of their own after it.
+//!
+//! Invariant: a message belongs to one run at any moment. What a run has pulled stands at or below its
+//! `steered_seq`; what stands above when it ends becomes a queued run in that very transaction.
+
+use super::accept::{AcceptEvent, Accepted, Admission, insert_grant, insert_run};
+use super::audit::insert_outcome;
+use super::fence::RunFence;
+use super::results::insert_host_event;
+use crate::audit::{AuditRecord, OK};
+use crate::sql::Tx;
+use crate::types::{EventRow, HostEvent, Queue, RunRow};
+use crate::{StoreError, params, reads};
+use greenroom_protocol::ErrorCode;
+use serde_json::json;
+
+impl AcceptEvent {
+    /// The run under way that takes this message: of the same agent and runner, with its answers going to the
+    /// same surface, and with nothing queued that the message would overtake.
+    pub(super) fn steerable(&self, tx: &mut dyn Tx) -> Result<Option<RunRow>, StoreError> {
+        let (Some(run), Some(conversation)) = (&self.run, &self.conversation_id) else {
+            return Ok(None);
+        };
+        if run.queue != Queue::Steer || run.steering_length_max.is_none() {
+            return Ok(None);
+        }
+        let open = tx.query(
+            "SELECT run_id, status, queue FROM runs
+             WHERE workspace_id = ?1 AND conversation_id = ?2 AND status IN ('queued', 'running')",
+            params![&self.workspace_id, conversation],
+        )?;
+        let mut active = None;
+        for mut row in open {
+            let (run_id, status, queue) = (row.text()?, row.text()?, row.text()?);
+            match status.as_str() {
+                "running" if queue == Queue::Steer.as_str() => active = Some(run_id),
+                "running" => {}
+                _ => return Ok(None),
+            }
+        }
+        let Some(active) = active else { return Ok(None) };
+        let active = reads::runs::get(tx, &self.workspace_id, &active)?;
+        Ok(active.filter(|active| {
+            active.steers
+                && !active.cancel_requested
+                && active.agent == run.agent
+                && active.runner_id == run.runner_id
+                && active.surface == run.surface
+        }))
+    }
+
+    /// Keeps the message for that run.
+    pub(super) fn steer(&self, tx: &mut dyn Tx, active: RunRow) -> Result<Accepted, StoreError> {
+        let Some(run) = &self.run else { return Ok(Accepted::LaneFull) };
+        let waiting = pending(tx, &self.workspace_id, &active.run_id, i64::MAX)?.len();
+        if i64::try_from(waiting).unwrap_or(i64::MAX) >= run.steering_length_max.unwrap_or(0) {
+            return Ok(Accepted::LaneFull);
+        }
+        let theirs = AcceptEvent {
+            item: self.item.clone().map(|mut item| {
+                item.run_id = Some(active.run_id.clone());
+                item
+            }),
+            ..self.clone()
+        };
+        let (conversation_seq, transcript_seq) = theirs.append_to_conversation(tx)?;
+        let event_seq = self.insert_event(tx, Some(&active.run_id), conversation_seq)?;
+        let row = self.row(run, Admission::Wait, event_seq, conversation_seq, transcript_seq);
+        let new_run = serde_json::to_string(&row).map_err(|error| damaged(&error))?;
+        tx.execute(
+            "INSERT INTO steering (workspace_id, run_id, conversation_seq, event_seq, new_run)
+             VALUES (?1, ?2, ?3, ?4, ?5)",
+            params![&self.workspace_id, &active.run_id, conversation_seq, event_seq, &new_run],
+        )?;
+        if let Some(grant) = &run.grant {
+            insert_grant(tx, grant)?;
+        }
+        Ok(Accepted::Steered { run: Box::new(active) })
+    }
+}
+
+/// Hands the messages that wait for a live run to it, the oldest first.
+#[derive(Debug, Clone)]
+pub struct PullSteering {
+    pub fence: RunFence,
+    pub limit: i64,
+    pub audit: Option<AuditRecord>,
+    pub now_ms: i64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Pulled {
+    /// The messages' events in order; none when nothing waits.
+    Events(Vec<EventRow>),
+    /// The run is over, or about to be.
+    Stale,
+}
+
+impl PullSteering {
+    pub(super) fn execute(&self, tx: &mut dyn Tx) -> Result<Pulled, StoreError> {
+        let pulled = self.pull(tx)?;
+        let code = match &pulled {
+            Pulled::Events(_) => OK,
+            Pulled::Stale => ErrorCode::Unauthorized.as_str(),
+        };
+        let run = (self.fence.workspace_id.as_str(), self.fence.run_id.as_str());
+        insert_outcome(tx, run, self.audit.as_ref(), code)?;
+        Ok(pulled)
+    }
+
+    fn pull(&self, tx: &mut dyn Tx) -> Result<Pulled, StoreError> {
+        let RunFence { workspace_id, run_id, attempt, .. } = &self.fence;
+        if !self.fence.holds(tx)? {
+            return Ok(Pulled::Stale);
+        }
+        let waiting = pending(tx, workspace_id, run_id, self.limit)?;
+        let Some(last) = waiting.last() else { return Ok(Pulled::Events(Vec::new())) };
+        tx.execute(
+            "UPDATE runs SET steered_seq = ?3 WHERE workspace_id = ?1 AND run_id = ?2",
+            params![workspace_id, run_id, last.conversation_seq],
+        )?;
+        let mut events = Vec::with_capacity(waiting.len());
+        for message in &waiting {
+            let event = reads::events::load(tx, workspace_id, message.event_seq)?;
+            let Some(event) = event else { continue };
+            let log = HostEvent {
+                event_id: format!("{run_id}.{attempt}.injected.{}", message.conversation_seq),
+                event_type: "steering.injected".to_owned(),
+                body: json!({"run_id": run_id, "event_id": event.event_id,
+                    "source": event.source, "attempt": attempt})
+                .to_string(),
+            };
+            let about = (event.conversation_id.as_deref(), Some(run_id.as_str()));
+            insert_host_event(tx, workspace_id, &log, about, self.now_ms)?;
+            events.push(event);
+        }
+        Ok(Pulled::Events(events))
+    }
+}
+
+struct Waiting {
+    conversation_seq: i64,
+    event_seq: i64,
+    new_run: String,
+}
+
+/// What a run has not pulled, the oldest first.
+fn pending(
+    tx: &mut dyn Tx,
+    workspace: &str,
+    run_id: &str,
+    limit: i64,
+) -> Result<Vec<Waiting>, StoreError> {
+    let rows = tx.query(
+        "SELECT conversation_seq, event_seq, new_run FROM steering
+         WHERE workspace_id = ?1 AND run_id = ?2 AND conversation_seq > COALESCE(
+             (SELECT steered_seq FROM runs WHERE workspace_id = ?1 AND run_id = ?2), 0)
+         ORDER BY conversation_seq LIMIT ?3",
+        params![workspace, run_id, limit],
+    )?;
+    rows.into_iter()
+        .map(|mut row| {
+            Ok(Waiting {
+                conversation_seq: row.int()?,
+                event_seq: row.int()?,
+                new_run: row.text()?,
+            })
+        })
+        .collect()
+}
+
+/// At the end of a run: what it never pulled becomes queued runs. Says how many.
+pub(super) fn requeue(
+    tx: &mut dyn Tx,
+    workspace: &str,
+    run_id: &str,
+    now_ms: i64,
+) -> Result<usize, StoreError> {
+    let waiting = pending(tx, workspace, run_id, i64::MAX)?;
+    for message in &waiting {
+        let run: RunRow =
+            serde_json::from_str(&message.new_run).map_err(|error| damaged(&error))?;
+        insert_run(tx, &run)?;
+        tx.execute(
+            "UPDATE events SET run_id = ?2 WHERE seq = ?1",
+            params![message.event_seq, &run.run_id],
+        )?;
+        tx.execute(
+            "UPDATE transcript SET run_id = ?4
+             WHERE workspace_id = ?1 AND conversation_id = ?2 AND seq = ?3",
+            params![workspace, &run.conversation_id, run.transcript_seq, &run.run_id],
+        )?;
+        let log = HostEvent {
+            event_id: format!("{run_id}.requeued.{}", message.conversation_seq),
+            event_type: "steering.requeued".to_owned(),
+            body: json!({"run_id": run.run_id, "event_id": run.event_id, "steered": run_id})
+                .to_string(),
+        };
+        let about = (run.conversation_id.as_deref(), Some(run.run_id.as_str()));
+        insert_host_event(tx, workspace, &log, about, now_ms)?;
+    }
+    tx.execute(
+        "DELETE FROM steering WHERE workspace_id = ?1 AND run_id = ?2",
+        params![workspace, run_id],
+    )?;
+    Ok(waiting.len())
+}
+
+fn damaged(error: &serde_json::Error) -> StoreError {
+    StoreError::Refused(format!("a message that waits for a run cannot be kept or read: {error}"))
+}
