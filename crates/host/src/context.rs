@@ -8,10 +8,11 @@ use crate::grant::Grant;
 use crate::ids::DEFAULT_WORKSPACE;
 use greenroom_protocol::payload::StateScope;
 use greenroom_protocol::{
-    AgentEventContext, AgentRunContext, AgentRunState, AgentRuntimeContext, AgentTrigger,
+    AgentEventContext, AgentResources, AgentRunContext, AgentRunState, AgentRuntimeContext, AgentTrigger,
     ContextAccess, ConversationContext, DeliveryContext, InlineContextPolicy, InlineMode, NewEvent,
     Object, PROTOCOL_VERSION, TriggerSource,
 };
+use greenroom_store::reads::conversations::Position;
 use greenroom_store::types::RunRow;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -38,6 +39,8 @@ pub struct Identity {
     pub subject_id: Option<String>,
     pub surface: Option<String>,
     pub max_message_size: Option<u64>,
+    /// The place of the run's event in its conversation.
+    pub conversation_seq: Option<i64>,
 }
 
 impl Identity {
@@ -58,6 +61,7 @@ impl Identity {
                 .map(|subject| owner(&[&subject.subject_type, text(&subject.subject_id)])),
             surface: run.surface.clone(),
             max_message_size: None,
+            conversation_seq: run.conversation_seq,
         }
     }
 
@@ -80,7 +84,7 @@ impl Identity {
 }
 
 /// Parts that cannot be taken for other parts.
-fn owner(parts: &[&str]) -> String {
+pub(crate) fn owner(parts: &[&str]) -> String {
     serde_json::to_string(parts).unwrap_or_default()
 }
 
@@ -96,6 +100,7 @@ pub struct ContextParts<'a> {
     pub state: AgentRunState,
     pub delivery: DeliveryContext,
     pub cursors: &'a Cursors,
+    pub resources: AgentResources,
     pub remaining: Duration,
     pub now_ms: i64,
 }
@@ -104,7 +109,7 @@ impl ContextParts<'_> {
     pub fn build(self) -> AgentRunContext {
         let access = self.access();
         let runtime = self.runtime();
-        let Self { run, envelope, grant, state, delivery, .. } = self;
+        let Self { run, envelope, grant, state, delivery, resources, .. } = self;
         let event = &envelope.event;
         let mut metadata = event.metadata.clone();
         metadata.insert("attempt".to_owned(), run.attempt.into());
@@ -140,7 +145,7 @@ impl ContextParts<'_> {
             subject: event.subject.clone(),
             input: event.input.clone(),
             delivery,
-            resources: grant.resources(),
+            resources,
             context: access,
             state,
             runtime,
@@ -153,7 +158,7 @@ impl ContextParts<'_> {
 
     fn access(&self) -> ContextAccess {
         let run = self.run;
-        let before = run.transcript_seq.map(|seq| seq.to_string());
+        let before = run.conversation_seq.map(|seq| Position::before_event(seq).to_string());
         let cursor = run.conversation_id.as_deref().zip(before).map(|(conversation, before)| {
             self.cursors.seal(&["history", &run.workspace_id, conversation], &before)
         });

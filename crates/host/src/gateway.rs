@@ -9,9 +9,9 @@ use crate::host::{Host, Shared};
 use crate::ids::{self, now_ms};
 use crate::ledger::RESERVE_FIRST;
 use crate::metrics::Metrics;
-use crate::settings::{Agent, Settings};
+use crate::settings::{Agent, Limits, Settings};
 use greenroom_protocol::{EventAnswer, NewEvent, TriggerSource};
-use greenroom_store::commands::{AcceptEvent, Accepted, NewRun};
+use greenroom_store::commands::{AcceptEvent, Accepted, NewRun, Way};
 use greenroom_store::types::{NewItem, RunRow};
 use greenroom_store::{StoreError, reads};
 use serde_json::json;
@@ -99,7 +99,7 @@ impl Shared {
                 tracing::warn!(agent = agent.name, "too many runs are open");
                 return Err(Refusal::Busy);
             }
-            Some(agent) => Some(self.new_run(agent, surface, settings.limits.lane_length)),
+            Some(agent) => Some(self.new_run(agent, surface, &event, &settings.limits)),
             None => None,
         };
         let event_id = event.event_id.get_or_insert_with(|| ids::fresh("evt")).clone();
@@ -136,42 +136,56 @@ impl Shared {
         };
         let id = event_id.clone();
         let read = self.store.read(move |tx| {
-            let Some((hash, run_id)) = reads::events::by_key(tx, &workspace, &source, &id)? else {
+            let Some(known) = reads::events::by_key(tx, &workspace, &source, &id)? else {
                 return Ok(None);
             };
-            let run = match run_id {
-                Some(run_id) => reads::runs::get(tx, &workspace, &run_id)?,
+            let run = match &known.run_id {
+                Some(run_id) => reads::runs::get(tx, &workspace, run_id)?,
                 None => None,
             };
-            Ok(Some((hash, run)))
+            Ok(Some((known, run)))
         });
         match read.await.map_err(Refusal::Store)? {
             None => Err(refusal),
-            Some((hash, run)) if hash == body_hash => Ok((answer(event_id, run.as_ref()), false)),
-            Some(_) => Err(Refusal::Conflict),
+            Some((known, _)) if known.body_hash != body_hash => Err(Refusal::Conflict),
+            Some((known, Some(run))) if run.event_seq != known.seq => {
+                Ok((steered(event_id, &run), false))
+            }
+            Some((_, run)) => Ok((answer(event_id, run.as_ref()), false)),
         }
     }
 
-    fn new_run(&self, agent: &Agent, surface: Option<String>, lane_length_max: i64) -> NewRun {
+    fn new_run(
+        &self,
+        agent: &Agent,
+        surface: Option<String>,
+        event: &NewEvent,
+        limits: &Limits,
+    ) -> NewRun {
         let descriptor = self.runtime.descriptor(&agent.runner);
         let grant = descriptor.map(|descriptor| {
-            let grant = Arc::new(Grant::build(agent, &descriptor.manifest));
+            let grant = Arc::new(Grant::build(agent, &descriptor.manifest, &self.registry.names()));
             let doc = grant.to_doc();
             self.keep_grant(&doc.hash, &grant);
-            doc
+            (doc, grant.steering)
         });
+        let (grant, steers) = grant.unzip();
+        // A replay shows what a run of its own would do.
+        let steering = event.event_type.starts_with("message.") && !is_replay(event);
         NewRun {
             run_id: ids::fresh("run"),
             agent: agent.name.clone(),
             runner_id: agent.runner.to_string(),
             queue: agent.queue,
-            lane_length_max,
+            lane_length_max: limits.lane_length,
             grant,
             on_interrupt: agent.on_interrupt,
             deadline_ms: i64::try_from(agent.deadline.as_millis()).unwrap_or(i64::MAX),
             surface,
             reserved_seq: RESERVE_FIRST,
             epoch: self.store.epoch(),
+            steers: steers.unwrap_or(false),
+            steering_length_max: steering.then_some(limits.steering_length),
         }
     }
 
@@ -183,15 +197,23 @@ impl Shared {
         let event_id = command.event_id.clone();
         let accepted = self.store.accept(command).await.map_err(Refusal::Store)?;
         match accepted {
-            Accepted::New { run, cancelled, replaced } => {
+            Accepted::New { run, way } => {
                 Metrics::add(&self.metrics.events_accepted);
                 let answer = answer(event_id, run.as_ref());
-                self.act(run, cancelled, replaced, envelope).await;
+                self.act(run, way, envelope).await;
                 Ok((answer, true))
             }
             Accepted::Repeated { run } => {
                 Metrics::add(&self.metrics.events_repeated);
                 Ok((answer(event_id, run.as_ref()), false))
+            }
+            Accepted::Steered { run } => {
+                Metrics::add(&self.metrics.events_accepted);
+                Ok((steered(event_id, &run), true))
+            }
+            Accepted::SteeredBefore { run } => {
+                Metrics::add(&self.metrics.events_repeated);
+                Ok((steered(event_id, &run), false))
             }
             Accepted::Conflict => Err(Refusal::Conflict),
             Accepted::LaneFull => {
@@ -205,20 +227,20 @@ impl Shared {
     async fn act(
         self: &Arc<Self>,
         run: Option<RunRow>,
-        cancelled: Vec<RunRow>,
-        replaced: Vec<String>,
+        way: Way,
         envelope: Arc<Envelope>,
     ) {
+        self.metrics.opened(way.requeued);
         if let Some(run) = run {
             self.metrics.opened(1);
             if run.status == greenroom_protocol::RunStatus::Running {
                 Shared::start(self, run, Some(envelope));
             }
         }
-        for run in &cancelled {
+        for run in &way.cancelled {
             self.cancelled_in_queue(run).await;
         }
-        for run_id in replaced {
+        for run_id in way.replaced {
             let shared = Arc::clone(self);
             self.tasks.spawn("replace", async move {
                 shared.cancel_live(&run_id, "replaced by a newer event").await;
@@ -255,7 +277,7 @@ fn surface(
     agent: Option<&Agent>,
 ) -> Result<Option<String>, Refusal> {
     // A replay shows what a run would do; it does not answer anyone a second time.
-    if event.metadata.contains_key("replay_of") {
+    if is_replay(event) {
         return Ok(None);
     }
     let named = event.delivery.as_ref().map(|delivery| delivery.surface.as_str());
@@ -268,6 +290,10 @@ fn surface(
         }
         None => Ok(agent.and_then(|agent| agent.delivery.clone())),
     }
+}
+
+fn is_replay(event: &NewEvent) -> bool {
+    event.metadata.contains_key("replay_of")
 }
 
 /// The same body gives the same hash, however its JSON was laid out.
@@ -290,9 +316,15 @@ fn item(event: &NewEvent, event_id: &str, run: Option<&NewRun>) -> NewItem {
         role: if is_message { "user" } else { "event" },
         event_id: Some(event_id.to_owned()),
         run_id: run.map(|run| run.run_id.clone()),
+        actor_id: event.actor.as_ref().and_then(|actor| actor.actor_id.clone()),
         text: event.input.text.as_ref().map(|text| text.replace('\0', "\u{fffd}")),
         body: body.to_string(),
     }
+}
+
+/// The answer of a message that a run under way takes.
+fn steered(event_id: String, run: &RunRow) -> EventAnswer {
+    EventAnswer { event_id, run_id: Some(run.run_id.clone()), status: "steered".to_owned() }
 }
 
 fn answer(event_id: String, run: Option<&RunRow>) -> EventAnswer {

@@ -8,7 +8,7 @@ use crate::ids::{Moment, rfc3339};
 use bytes::BytesMut;
 use greenroom_protocol::{Object, RunView};
 use greenroom_store::reads::Direction;
-use greenroom_store::reads::conversations::Span;
+use greenroom_store::reads::conversations::{Position, Span};
 use greenroom_store::reads::runs::RunFilter;
 use greenroom_store::types::{DeliveryRow, EventRow, ItemRow, RunRow};
 use greenroom_store::{StoreError, reads};
@@ -159,23 +159,22 @@ impl Host {
     ) -> Result<Option<Option<Page<Value>>>, StoreError> {
         let domain = ["history", workspace, conversation];
         let Ok(position) = self.position(&domain, query.cursor.as_deref()) else { return Ok(None) };
-        let position = position.and_then(|seq| seq.parse::<i64>().ok());
-        let (after, before) = match query.direction {
-            Direction::Backward => (0, position.unwrap_or(i64::MAX)),
-            Direction::Forward => (position.unwrap_or(0), i64::MAX),
-        };
-        let span =
-            Span { after, before, direction: query.direction, limit: query.limit as i64 + 1 };
+        let position = position.and_then(|place| Position::parse(&place));
+        let mut span = Span::whole(query.direction, query.limit as i64 + 1);
+        match query.direction {
+            Direction::Backward => span.before = position.unwrap_or(Position::END),
+            Direction::Forward => span.after = position.unwrap_or(Position::START),
+        }
         let (owner, id) = (workspace.to_owned(), conversation.to_owned());
         let read = self.store().read(move |tx| {
             if reads::conversations::get(tx, &owner, &id)?.is_none() {
                 return Ok(None);
             }
-            reads::conversations::history(tx, &owner, &id, span).map(Some)
+            reads::conversations::history(tx, &owner, &id, &span).map(Some)
         });
         let Some(rows) = read.await? else { return Ok(Some(None)) };
         let (mut rows, has_more) = cut(rows, query.limit);
-        let next = rows.last().map(|row| row.seq.to_string());
+        let next = rows.last().map(|row| Position::of(row).to_string());
         if query.direction == Direction::Backward {
             rows.reverse();
         }
@@ -268,7 +267,7 @@ fn run_view(run: RunRow) -> RunView {
     }
 }
 
-fn item_view(row: ItemRow) -> Value {
+pub(crate) fn item_view(row: ItemRow) -> Value {
     let body: Value = serde_json::from_str(&row.body).unwrap_or_default();
     let mut item = json!({
         "item_id": row.item_id, "conversation_id": row.conversation_id,
@@ -283,7 +282,7 @@ fn item_view(row: ItemRow) -> Value {
     item
 }
 
-fn event_view(row: EventRow) -> Value {
+pub(crate) fn event_view(row: EventRow) -> Value {
     let body: Value =
         row.body.and_then(|body| serde_json::from_str(&body).ok()).unwrap_or_default();
     json!({

@@ -14,6 +14,8 @@ mod audit;
 mod batches;
 #[path = "suite/crash.rs"]
 mod crash;
+#[path = "suite/history.rs"]
+mod history;
 #[path = "suite/lanes.rs"]
 mod lanes;
 #[path = "suite/model.rs"]
@@ -98,9 +100,14 @@ suite! {
         a_page_of_results_starts_at_any_number,
         state_is_listed_by_prefix_within_its_bounds,
         runs_are_paged_and_filtered,
-        a_transcript_is_paged_both_ways,
         conversations_and_events_are_paged,
         nobody_sees_another_workspace;
+    history:
+        a_transcript_is_paged_both_ways,
+        answers_stand_with_their_event,
+        a_thread_is_paged_by_itself,
+        nothing_is_shown_from_an_event_on,
+        a_position_is_read_as_it_was_written;
     texts:
         any_character_comes_back,
         u0000_is_replaced_in_prose_and_refused_in_names,

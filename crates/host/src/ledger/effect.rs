@@ -30,7 +30,12 @@ impl Changes {
             Payload::StateUpdated(update) => {
                 if let Some(owner) = identity.state_owner(update.scope) {
                     let value = (!update.value.is_null()).then(|| update.value.to_string());
-                    self.state.push(StateWrite { owner, name: update.key, value });
+                    self.state.push(StateWrite {
+                        owner,
+                        name: update.key,
+                        value,
+                        owner_bytes_max: None,
+                    });
                 }
             }
             Payload::ToolCallStarted(_) => self.effects = true,
@@ -75,6 +80,7 @@ impl Changes {
             role: message.role.as_str(),
             event_id: Some(identity.event_id.clone()),
             run_id: Some(identity.run_id.clone()),
+            actor_id: None,
             text: Some(text.replace('\0', "\u{fffd}")),
             body: body.to_string(),
         });
@@ -115,6 +121,7 @@ impl Changes {
             role: "tool",
             event_id: Some(identity.event_id.clone()),
             run_id: Some(identity.run_id.clone()),
+            actor_id: None,
             text: Some(text.replace('\0', "\u{fffd}")),
             body: body.to_string(),
         });

@@ -46,25 +46,38 @@ pub(super) fn count_items(
     row.ok_or_else(|| StoreError::Refused("no conversation counter".to_owned()))?.int()
 }
 
+/// Where an item goes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place<'a> {
+    pub(super) workspace: &'a str,
+    pub(super) conversation: &'a str,
+    /// The conversation's event that the item belongs to.
+    pub(super) event_seq: i64,
+    /// The type of that event for the item that came with it.
+    pub(super) event_type: Option<&'a str>,
+}
+
 pub(super) fn insert_item(
     tx: &mut dyn Tx,
-    workspace: &str,
-    conversation: &str,
+    place: Place<'_>,
     seq: i64,
     item: &NewItem,
     now_ms: i64,
 ) -> Result<(), StoreError> {
     tx.execute(
-        "INSERT INTO transcript (workspace_id, conversation_id, seq, item_id, thread_id, role,
-             event_id, run_id, text, body, created_at)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+        "INSERT INTO transcript (workspace_id, conversation_id, event_seq, seq, item_id, thread_id,
+             role, event_type, actor_id, event_id, run_id, text, body, created_at)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
         params![
-            workspace,
-            conversation,
+            place.workspace,
+            place.conversation,
+            place.event_seq,
             seq,
             &item.item_id,
             &item.thread_id,
             item.role,
+            place.event_type,
+            &item.actor_id,
             &item.event_id,
             &item.run_id,
             &item.text.as_deref().map(prose),

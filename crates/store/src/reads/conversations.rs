@@ -5,6 +5,33 @@ use crate::sql::{Row, Tx};
 use crate::types::{ConversationRow, ItemRow};
 use crate::{StoreError, params};
 
+/// The columns that `read_item` takes apart.
+macro_rules! item_columns {
+    () => {
+        "id, conversation_id, event_seq, seq, item_id, thread_id, role, event_type, actor_id,
+         event_id, run_id, text, body, created_at"
+    };
+}
+
+/// A page of a transcript, with one more condition and in one order.
+macro_rules! page_of {
+    ($and:literal, $order:literal) => {
+        concat!(
+            "SELECT ",
+            item_columns!(),
+            " FROM transcript
+              WHERE workspace_id = ?1 AND conversation_id = ?2
+                AND (event_seq, seq) > (?3, ?4) AND (event_seq, seq) < (?5, ?6) ",
+            $and,
+            " ORDER BY event_seq ",
+            $order,
+            ", seq ",
+            $order,
+            " LIMIT ?7"
+        )
+    };
+}
+
 pub fn get(
     tx: &mut dyn Tx,
     workspace: &str,
@@ -36,15 +63,64 @@ pub fn page(
     rows.into_iter().map(read_conversation).collect()
 }
 
+/// Where an item stands in its conversation: items of one event stand together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Position {
+    pub event_seq: i64,
+    pub seq: i64,
+}
+
+impl Position {
+    /// Before everything.
+    pub const START: Position = Position { event_seq: 0, seq: 0 };
+    /// After everything.
+    pub const END: Position = Position { event_seq: i64::MAX, seq: i64::MAX };
+
+    /// Before everything that belongs to an event.
+    pub fn before_event(event_seq: i64) -> Position {
+        Position { event_seq, seq: 0 }
+    }
+
+    /// The place of an item.
+    pub fn of(item: &ItemRow) -> Position {
+        Position { event_seq: item.event_seq, seq: item.seq }
+    }
+
+    /// Reads what `Display` wrote.
+    pub fn parse(text: &str) -> Option<Position> {
+        let (event_seq, seq) = text.split_once('.')?;
+        let position = Position { event_seq: event_seq.parse().ok()?, seq: seq.parse().ok()? };
+        (position.to_string() == text).then_some(position)
+    }
+}
+
+impl std::fmt::Display for Position {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}.{}", self.event_seq, self.seq)
+    }
+}
+
 /// Where a page of a transcript starts and ends.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Span {
-    /// Items above this number only.
-    pub after: i64,
-    /// Items below this number only.
-    pub before: i64,
+    /// Items behind this place only.
+    pub after: Position,
+    /// Items before this place only.
+    pub before: Position,
     pub direction: Direction,
     pub limit: i64,
+    /// Items of one thread only.
+    pub thread: Option<String>,
+    /// Items of earlier events only: what a run may see ends before its own.
+    pub event_seq_before: Option<i64>,
+}
+
+impl Span {
+    /// A page of the whole conversation.
+    pub fn whole(direction: Direction, limit: i64) -> Span {
+        let (after, before) = (Position::START, Position::END);
+        Span { after, before, direction, limit, thread: None, event_seq_before: None }
+    }
 }
 
 /// A page of transcript items in the direction asked for.
@@ -52,28 +128,28 @@ pub fn history(
     tx: &mut dyn Tx,
     workspace: &str,
     conversation: &str,
-    span: Span,
+    span: &Span,
 ) -> Result<Vec<ItemRow>, StoreError> {
-    let params = params![workspace, conversation, span.after, span.before, span.limit];
-    let rows = match span.direction {
-        Direction::Backward => tx.query(
-            "SELECT conversation_id, seq, item_id, thread_id, role, event_id, run_id, text, body,
-                 created_at
-             FROM transcript
-             WHERE workspace_id = ?1 AND conversation_id = ?2 AND seq > ?3 AND seq < ?4
-             ORDER BY seq DESC LIMIT ?5",
-            params,
-        )?,
-        Direction::Forward => tx.query(
-            "SELECT conversation_id, seq, item_id, thread_id, role, event_id, run_id, text, body,
-                 created_at
-             FROM transcript
-             WHERE workspace_id = ?1 AND conversation_id = ?2 AND seq > ?3 AND seq < ?4
-             ORDER BY seq LIMIT ?5",
-            params,
-        )?,
+    let own = span.event_seq_before.map_or(Position::END, Position::before_event);
+    let (after, before) = (span.after, span.before.min(own));
+    let mut params = params![
+        workspace,
+        conversation,
+        after.event_seq,
+        after.seq,
+        before.event_seq,
+        before.seq,
+        span.limit,
+    ]
+    .to_vec();
+    params.extend(span.thread.iter().map(crate::sql::Value::from));
+    let sql = match (span.direction, &span.thread) {
+        (Direction::Backward, None) => page_of!("", "DESC"),
+        (Direction::Forward, None) => page_of!("", "ASC"),
+        (Direction::Backward, Some(_)) => page_of!("AND thread_id = ?8", "DESC"),
+        (Direction::Forward, Some(_)) => page_of!("AND thread_id = ?8", "ASC"),
     };
-    rows.into_iter().map(read_item).collect()
+    tx.query(sql, &params)?.into_iter().map(read_item).collect()
 }
 
 fn read_conversation(mut row: Row) -> Result<ConversationRow, StoreError> {
@@ -86,13 +162,17 @@ fn read_conversation(mut row: Row) -> Result<ConversationRow, StoreError> {
     })
 }
 
-fn read_item(mut row: Row) -> Result<ItemRow, StoreError> {
+pub(super) fn read_item(mut row: Row) -> Result<ItemRow, StoreError> {
     Ok(ItemRow {
+        id: row.int()?,
         conversation_id: row.text()?,
+        event_seq: row.int()?,
         seq: row.int()?,
         item_id: row.text()?,
         thread_id: row.opt_text()?,
         role: row.text()?,
+        event_type: row.opt_text()?,
+        actor_id: row.opt_text()?,
         event_id: row.opt_text()?,
         run_id: row.opt_text()?,
         text: row.opt_text()?,

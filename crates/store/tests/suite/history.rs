@@ -1,0 +1,114 @@
+//! A transcript is read by place: items of one event stand together, whatever came in between.
+
+use super::support::*;
+use greenroom_store::Store;
+use greenroom_store::commands::ApplyResults;
+use greenroom_store::reads::Direction::{Backward, Forward};
+use greenroom_store::reads::conversations::{Position, Span, history};
+
+fn at(event_seq: i64, seq: i64) -> Position {
+    Position { event_seq, seq }
+}
+
+/// The texts of a page of conversation `c`.
+async fn texts(store: &Store, span: Span) -> Vec<String> {
+    let page = store.read(move |tx| history(tx, W, "c", &span)).await.unwrap();
+    page.into_iter().map(|item| item.text.unwrap()).collect()
+}
+
+pub(crate) async fn a_transcript_is_paged_both_ways(ground: Ground) {
+    let store = ground.open();
+    for n in 1..=5 {
+        accept(&store, event("c", &n.to_string())).await;
+    }
+    let back = |before, limit| Span { before, ..Span::whole(Backward, limit) };
+    assert_eq!(texts(&store, back(Position::END, 2)).await, ["5", "4"]);
+    assert_eq!(texts(&store, back(at(4, 4), 2)).await, ["3", "2"]);
+    assert_eq!(texts(&store, back(at(2, 2), 2)).await, ["1"]);
+    let on = |after, before, limit| Span { after, before, ..Span::whole(Forward, limit) };
+    assert_eq!(texts(&store, on(Position::START, Position::END, 2)).await, ["1", "2"]);
+    let between = on(at(2, 2), at(5, 5), 9);
+    assert_eq!(texts(&store, between).await, ["3", "4"], "both borders are left out");
+    assert!(texts(&store, on(at(5, 5), Position::END, 9)).await.is_empty());
+}
+
+pub(crate) async fn answers_stand_with_their_event(ground: Ground) {
+    let store = ground.open();
+    let first = accept(&store, event("c", "question 1")).await;
+    accept(&store, event("c", "question 2")).await;
+    let answer = |n: i64, text: &str| ApplyResults {
+        items: vec![item(&format!("answer-{n}"), "assistant", text)],
+        chunk: Some(delta_chunk(n, &["x"])),
+        ..results(&first)
+    };
+    apply(&store, answer(1, "answer 1a")).await;
+    accept(&store, event("c", "question 3")).await;
+    apply(&store, answer(2, "answer 1b")).await;
+    let all = ["question 1", "answer 1a", "answer 1b", "question 2", "question 3"];
+    assert_eq!(texts(&store, Span::whole(Forward, 9)).await, all);
+    // Page by page, in both directions, each place used as the next border.
+    for (direction, limit) in [(Forward, 1), (Forward, 2), (Backward, 1), (Backward, 2)] {
+        let (mut found, mut span) = (Vec::new(), Span::whole(direction, limit));
+        loop {
+            let asked = span.clone();
+            let page = store.read(move |tx| history(tx, W, "c", &asked)).await.unwrap();
+            let Some(last) = page.last() else { break };
+            match direction {
+                Forward => span.after = Position::of(last),
+                Backward => span.before = Position::of(last),
+            }
+            found.extend(page.into_iter().map(|item| item.text.unwrap()));
+        }
+        if direction == Backward {
+            found.reverse();
+        }
+        assert_eq!(found, all, "{direction:?} by {limit}");
+    }
+    let before = Span { before: Position::before_event(2), ..Span::whole(Backward, 9) };
+    assert_eq!(texts(&store, before).await, ["answer 1b", "answer 1a", "question 1"]);
+}
+
+pub(crate) async fn a_thread_is_paged_by_itself(ground: Ground) {
+    let store = ground.open();
+    for n in 1..=6 {
+        let mut sent = event("c", &n.to_string());
+        let thread = (n % 3 != 0).then(|| format!("t{}", n % 3));
+        sent.item.as_mut().unwrap().thread_id = thread;
+        accept(&store, sent).await;
+    }
+    let thread =
+        |name: &str, direction| Span { thread: Some(name.to_owned()), ..Span::whole(direction, 9) };
+    assert_eq!(texts(&store, thread("t1", Forward)).await, ["1", "4"]);
+    assert_eq!(texts(&store, thread("t2", Backward)).await, ["5", "2"]);
+    let rest = Span { after: at(1, 1), ..thread("t1", Forward) };
+    assert_eq!(texts(&store, rest).await, ["4"]);
+    assert!(texts(&store, thread("", Forward)).await.is_empty());
+}
+
+pub(crate) async fn nothing_is_shown_from_an_event_on(ground: Ground) {
+    let store = ground.open();
+    for n in 1..=4 {
+        accept(&store, event("c", &n.to_string())).await;
+    }
+    let seen = |before, event_seq| Span {
+        before,
+        event_seq_before: Some(event_seq),
+        ..Span::whole(Backward, 9)
+    };
+    assert_eq!(texts(&store, seen(Position::END, 3)).await, ["2", "1"]);
+    assert_eq!(texts(&store, seen(at(2, 2), 3)).await, ["1"]);
+    assert_eq!(texts(&store, seen(at(4, 4), 3)).await, ["2", "1"], "a later cursor shows no more");
+    assert!(texts(&store, seen(Position::END, 1)).await.is_empty());
+}
+
+pub(crate) async fn a_position_is_read_as_it_was_written(_ground: Ground) {
+    assert_eq!(at(12, 7).to_string(), "12.7");
+    for position in [at(12, 7), Position::START, Position::END, Position::before_event(3)] {
+        assert_eq!(Position::parse(&position.to_string()), Some(position));
+    }
+    for text in
+        ["", "1", "1.", ".1", "1.2.3", "01.2", "1.+2", "a.b", "1. 2", "1.99999999999999999999"]
+    {
+        assert_eq!(Position::parse(text), None, "{text}");
+    }
+}
