@@ -8,9 +8,9 @@ use crate::grant::Grant;
 use crate::ids::DEFAULT_WORKSPACE;
 use greenroom_protocol::payload::StateScope;
 use greenroom_protocol::{
-    AgentEventContext, AgentResources, AgentRunContext, AgentRunState, AgentRuntimeContext, AgentTrigger,
-    ContextAccess, ConversationContext, DeliveryContext, InlineContextPolicy, InlineMode, NewEvent,
-    Object, PROTOCOL_VERSION, TriggerSource,
+    AgentEventContext, AgentResources, AgentRunContext, AgentRunState, AgentRuntimeContext,
+    AgentTrigger, ContextAccess, ConversationContext, DeliveryContext, InlineContextPolicy,
+    InlineMode, NewEvent, Object, PROTOCOL_VERSION, TriggerSource,
 };
 use greenroom_store::reads::conversations::Position;
 use greenroom_store::types::RunRow;

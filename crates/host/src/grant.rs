@@ -4,13 +4,15 @@
 //! runs of a binding share one stored document. The third layer, the event's scope, is applied where ids are
 //! used: state owners, cursors and conversations are made from the run's own event.
 
+use crate::registry::ResourceNames;
 use crate::settings::{Agent, Approval, Reach};
 use greenroom_protocol::manifest::{
-    ArtifactPermission, EventPermission, HistoryPermission, StorageArea,
+    ArtifactPermission, EventPermission, HistoryPermission, KnowledgePermission, ModelPermission,
+    StorageArea, ToolPermission,
 };
 use greenroom_protocol::payload::StateScope;
 use greenroom_protocol::{
-    AgentResources, AgentRunnerManifest, ContextAPICapabilities, Object, RunnerId, StorageResource,
+    AgentRunnerManifest, ContextAPICapabilities, Object, RunnerId, StorageResource,
 };
 use greenroom_store::types::GrantDoc;
 use serde::{Deserialize, Serialize};
@@ -29,6 +31,11 @@ pub struct Grant {
     pub state: BTreeSet<StateScope>,
     pub storage: BTreeSet<StorageArea>,
     pub actions: BTreeMap<String, Approval>,
+    pub models: Offer<ModelPermission>,
+    pub tools: Offer<ToolPermission>,
+    pub knowledge: Offer<KnowledgePermission>,
+    /// Whether the run takes messages that arrive while it runs.
+    pub steering: bool,
 }
 
 /// Operations on facts, and how far they reach.
@@ -38,9 +45,16 @@ pub struct Pull<T: Ord> {
     pub operations: BTreeSet<T>,
 }
 
+/// Operations on named resources, and which.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Offer<T: Ord> {
+    pub names: BTreeSet<String>,
+    pub operations: BTreeSet<T>,
+}
+
 impl Grant {
     /// Intersects what the runner asks for with what its binding allows.
-    pub fn build(agent: &Agent, manifest: &AgentRunnerManifest) -> Self {
+    pub fn build(agent: &Agent, manifest: &AgentRunnerManifest, known: &ResourceNames) -> Self {
         let asked = &manifest.permissions;
         let policy = &agent.grant;
         let may_keep_state = !asked.storage.is_empty();
@@ -63,6 +77,10 @@ impl Grant {
             state: if may_keep_state { policy.state.clone() } else { BTreeSet::new() },
             storage: storage.intersection(&policy.storage).copied().collect(),
             actions,
+            models: offer(&asked.models, &policy.models, &known.models),
+            tools: offer(&asked.tools, &policy.tools, &known.tools),
+            knowledge: offer(&asked.knowledge_bases, &policy.knowledge, &known.knowledge),
+            steering: manifest.capabilities.steering && agent.queue.as_str() == "steer",
         }
     }
 
@@ -72,18 +90,37 @@ impl Grant {
         GrantDoc { hash: crate::ids::hex(&Sha256::digest(body.as_bytes())), body }
     }
 
-    /// What the runner may ask for: granted, and answered by this version.
+    /// What the runner may ask for beside its resources.
     pub fn available_apis(&self) -> ContextAPICapabilities {
-        ContextAPICapabilities { state: !self.state.is_empty(), ..Default::default() }
+        crate::proxy::table::available_apis(self)
     }
 
-    /// The resources of the run, as the runner sees them.
-    pub fn resources(&self) -> AgentResources {
-        AgentResources { storage: StorageResource::default(), ..AgentResources::default() }
+    /// The storage areas of the run, as the runner sees them.
+    pub fn storage_resource(&self) -> StorageResource {
+        let has = |area| self.storage.contains(&area);
+        StorageResource {
+            plugin: has(StorageArea::Plugin),
+            workspace: has(StorageArea::Workspace),
+            binding: has(StorageArea::Binding),
+        }
     }
 }
 
 fn pull<T: Ord + Copy>(asked: &[T], reach: Reach) -> Pull<T> {
     let operations = if reach == Reach::None { &[] } else { asked };
     Pull { reach, operations: operations.iter().copied().collect() }
+}
+
+/// Of the resources that exist, those that the binding names; `prefix.*` names all that begin so.
+fn offer<T: Ord + Copy>(asked: &[T], named: &[String], known: &[String]) -> Offer<T> {
+    let is_named = |name: &&String| {
+        named.iter().any(|pattern| match pattern.strip_suffix('*') {
+            Some(prefix) if prefix.is_empty() || prefix.ends_with('.') => name.starts_with(prefix),
+            _ => *name == pattern,
+        })
+    };
+    Offer {
+        names: known.iter().filter(is_named).cloned().collect(),
+        operations: asked.iter().copied().collect(),
+    }
 }

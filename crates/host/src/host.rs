@@ -9,6 +9,9 @@ use crate::ids::now_ms;
 use crate::live::Live;
 use crate::metrics::Metrics;
 use crate::proxy::ProxyGate;
+use crate::proxy::audit::Auditor;
+use crate::proxy::meter::PluginBuckets;
+use crate::registry::Registry;
 use crate::run::RunTask;
 use crate::settings::Settings;
 use crate::tasks::Tasks;
@@ -46,6 +49,8 @@ pub struct HostOptions {
     pub settings: Settings,
     pub runners: Vec<RunnerSpec>,
     pub runtime: greenroom_runtime::Settings,
+    /// Models, tools and knowledge bases.
+    pub registry: Arc<dyn Registry>,
 }
 
 /// What all parts of the host see.
@@ -60,6 +65,9 @@ pub(crate) struct Shared {
     pub(crate) tasks: Tasks,
     pub(crate) wake_delivery: Notify,
     pub(crate) webhooks: WebhookClient,
+    pub(crate) auditor: Arc<Auditor>,
+    pub(crate) plugin_buckets: PluginBuckets,
+    pub(crate) registry: Arc<dyn Registry>,
     grants: Mutex<HashMap<String, Arc<Grant>>>,
 }
 
@@ -85,9 +93,15 @@ impl Host {
             tasks: Tasks::default(),
             wake_delivery: Notify::new(),
             webhooks: WebhookClient::default(),
+            auditor: Arc::default(),
+            plugin_buckets: PluginBuckets::default(),
+            registry: options.registry,
             grants: Mutex::default(),
         });
         gate.open(&shared);
+        let auditor = Arc::clone(&shared.auditor);
+        let stopping = shared.tasks.stopping().clone();
+        shared.tasks.spawn("audit", auditor.keep(shared.store.clone(), stopping));
         shared.runtime.apply(options.runners).await;
         let started = crate::recovery::recover(&shared).await?;
         for run in started {

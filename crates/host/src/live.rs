@@ -4,10 +4,16 @@
 
 use crate::context::Identity;
 use crate::grant::Grant;
+use crate::proxy::audit::Subject;
+use crate::proxy::meter::Bucket;
 use greenroom_store::types::RunRow;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use tokio::sync::watch;
+
+/// Runs that are remembered as overdue.
+const OVERDUE_KNOWN: usize = 256;
 
 #[derive(Debug)]
 pub(crate) struct LiveRun {
@@ -15,6 +21,9 @@ pub(crate) struct LiveRun {
     ended: watch::Sender<bool>,
     applied: watch::Sender<u64>,
     rights: OnceLock<Rights>,
+    /// What the run may still call.
+    pub(crate) bucket: Bucket,
+    overdue: AtomicBool,
 }
 
 /// What a live run may do, and as whom.
@@ -23,6 +32,8 @@ pub(crate) struct Rights {
     pub(crate) grant: Arc<Grant>,
     pub(crate) identity: Identity,
     pub(crate) attempt: i64,
+    /// Whom audit records are about.
+    pub(crate) subject: Arc<Subject>,
 }
 
 impl LiveRun {
@@ -65,6 +76,15 @@ impl LiveRun {
         }
     }
 
+    /// The run ends because its time is over; before `end`.
+    pub(crate) fn overdue(&self) {
+        self.overdue.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_overdue(&self) -> bool {
+        self.overdue.load(Ordering::Relaxed)
+    }
+
     pub(crate) fn end(&self) {
         self.ended.send_replace(true);
         self.applied.send_replace(u64::MAX);
@@ -79,6 +99,8 @@ impl LiveRun {
 #[derive(Debug, Default)]
 pub(crate) struct Live {
     by_run: Mutex<HashMap<String, Arc<LiveRun>>>,
+    /// The last runs that were overdue, so that their runners are told why they are refused.
+    overdue: Mutex<VecDeque<String>>,
 }
 
 impl Live {
@@ -88,6 +110,8 @@ impl Live {
             ended: watch::channel(false).0,
             applied: watch::channel(0).0,
             rights: OnceLock::new(),
+            bucket: Bucket::default(),
+            overdue: AtomicBool::new(false),
         });
         if run.cancel_requested {
             live.cancel("cancelled");
@@ -101,7 +125,18 @@ impl Live {
     }
 
     pub(crate) fn leave(&self, run_id: &str) {
-        self.lock().remove(run_id);
+        let left = self.lock().remove(run_id);
+        if left.is_some_and(|live| live.is_overdue()) {
+            let mut overdue = self.overdue.lock().unwrap_or_else(PoisonError::into_inner);
+            overdue.truncate(OVERDUE_KNOWN - 1);
+            overdue.push_front(run_id.to_owned());
+        }
+    }
+
+    /// Whether a run that is over was ended by its deadline, as far as that is still known.
+    pub(crate) fn was_overdue(&self, run_id: &str) -> bool {
+        let overdue = self.overdue.lock().unwrap_or_else(PoisonError::into_inner);
+        overdue.iter().any(|known| known == run_id)
     }
 
     pub(crate) fn count(&self) -> usize {

@@ -1,29 +1,31 @@
-//! The API proxy: what a running runner may ask the host for.
+//! The API proxy: everything a running runner may ask the host for, and nothing else.
 //!
-//! Invariant: no call is served without a live run on the very connection that calls, and a grant that
-//! covers it. This version serves `state.*`; everything else is refused with the same shape.
+//! Invariant: no call is served without passing, in this order: the rate of its plugin, a live run on the very
+//! connection that calls, the rate of that run, a method that the frozen grant covers, its size. Handlers then
+//! check ids and scopes. Every call leaves one audit record; every refusal has the same shape.
+
+pub(crate) mod audit;
+mod call;
+mod events;
+pub(crate) mod meter;
+mod resources;
+mod state;
+mod storage;
+pub(crate) mod table;
 
 use crate::host::Shared;
-use crate::ids::now_ms;
-use crate::live::Rights;
+use crate::live::{LiveRun, Rights};
 use crate::metrics::Metrics;
-use greenroom_protocol::payload::{StateScope, check_state_key};
+use audit::{Beginning, Subject, Trail};
+pub(crate) use call::not_found;
+use call::{Answer, Call, refuse, stale};
+use greenroom_protocol::api::Method;
 use greenroom_protocol::{AgentAPIError, ErrorCode};
-use greenroom_runtime::{Proxy, ProxyCall};
-use greenroom_store::commands::{StateWritten, WriteState};
-use greenroom_store::reads::state::StateSpan;
-use greenroom_store::{StoreError, reads};
-use serde::{Deserialize, Serialize};
-use serde_json::json;
-use serde_json::value::{RawValue, to_raw_value};
-use std::future::Future;
-use std::pin::Pin;
+use greenroom_runtime::{Proxy, ProxyCall, ProxyFuture, Standing};
+use std::borrow::Cow;
 use std::sync::{Arc, OnceLock, Weak};
-
-/// Values that one `state.list` returns at most.
-const STATE_LIST_MAX: i64 = 200;
-/// Size of the values that one `state.list` returns, the first excepted.
-const STATE_LIST_BYTES_MAX: i64 = 512 * 1024;
+use std::time::Duration;
+use table::Effect;
 
 /// The door between runtime and host: the runtime exists before the host's own parts do.
 #[derive(Default)]
@@ -35,216 +37,171 @@ impl ProxyGate {
     pub(crate) fn open(&self, shared: &Arc<Shared>) {
         let _ = self.shared.set(Arc::downgrade(shared));
     }
+
+    fn shared(&self) -> Option<Arc<Shared>> {
+        self.shared.get().and_then(Weak::upgrade)
+    }
 }
 
 impl Proxy for ProxyGate {
-    fn call(
-        &self,
-        call: ProxyCall,
-    ) -> Pin<Box<dyn Future<Output = Result<Box<RawValue>, AgentAPIError>> + Send + '_>> {
+    fn call(&self, call: ProxyCall) -> ProxyFuture<'_> {
         Box::pin(async move {
-            let shared = self.shared.get().and_then(Weak::upgrade);
-            let shared =
-                shared.ok_or_else(|| refuse(ErrorCode::RuntimeError, "the host is not ready"))?;
-            Metrics::add(&shared.metrics.proxy_calls);
-            let answer = shared.serve(call).await;
-            if let Err(error) = &answer {
-                Metrics::add(&shared.metrics.proxy_refusals);
-                tracing::debug!(
-                    code = error.code.as_str(),
-                    message = error.message,
-                    "call refused"
-                );
+            match self.shared() {
+                Some(shared) => serve(&shared, call).await,
+                None => Err(refuse(ErrorCode::RuntimeError, "the host is not ready").retryable()),
             }
-            answer
         })
     }
+
+    fn refused(&self, call: &ProxyCall, error: &AgentAPIError) {
+        let Some(shared) = self.shared() else { return };
+        Metrics::add(&shared.metrics.proxy_calls);
+        Metrics::add(&shared.metrics.proxy_refusals);
+        let run = live_run(&shared, call);
+        let rights = run.as_ref().and_then(|live| live.rights());
+        trail(&shared, call, rights).turned_away(error.code);
+    }
 }
 
-#[derive(Deserialize)]
-struct StateParams {
-    scope: String,
-    #[serde(default)]
-    key: Option<String>,
-    #[serde(default)]
-    value: Option<Box<RawValue>>,
-    #[serde(default)]
-    if_version: Option<i64>,
-    #[serde(default)]
-    ttl_s: Option<i64>,
-    #[serde(default)]
-    prefix: Option<String>,
-    #[serde(default)]
-    cursor: Option<String>,
-}
-
-#[derive(Serialize)]
-struct StateValue<'a> {
-    value: Option<&'a RawValue>,
-    version: i64,
-}
-
-impl Shared {
-    async fn serve(&self, call: ProxyCall) -> Result<Box<RawValue>, AgentAPIError> {
-        let live = call.run_id.as_deref().filter(|_| call.run_is_on_connection);
-        let live = live.and_then(|run_id| self.live.get(run_id));
-        let rights = live.as_ref().and_then(|live| live.rights());
-        let rights =
-            rights.ok_or_else(|| refuse(ErrorCode::Unauthorized, "there is no such live run"))?;
-        if let Some(live) = &live {
-            live.wait_for_applied(call.results_before).await;
-        }
-        match call.method.strip_prefix("state.") {
-            Some(operation) => self.serve_state(operation, rights, &call.params).await,
-            None => {
-                let message = format!("`{}` is not granted to this run", call.method);
-                Err(refuse(ErrorCode::Unauthorized, &message))
-            }
+async fn serve(shared: &Arc<Shared>, call: ProxyCall) -> Answer {
+    Metrics::add(&shared.metrics.proxy_calls);
+    let run = live_run(shared, &call);
+    let run = run.as_ref().and_then(|live| Some((live, live.rights()?)));
+    let mut trail = trail(shared, &call, run.map(|(_, rights)| rights));
+    let mut answer = check_and_carry_out(shared, &call, run, &mut trail).await;
+    match &mut answer {
+        Ok(answer) => trail.served(answer.get().len()),
+        Err(error) => {
+            Metrics::add(&shared.metrics.proxy_refusals);
+            tracing::debug!(code = error.code.as_str(), message = error.message, "call refused");
+            trail.refused(&shared.store, error.code).await;
         }
     }
+    answer
+}
 
-    async fn serve_state(
-        &self,
-        operation: &str,
-        rights: &Rights,
-        params: &RawValue,
-    ) -> Result<Box<RawValue>, AgentAPIError> {
-        let params: StateParams = serde_json::from_str(params.get())
-            .map_err(|error| refuse(ErrorCode::InvalidArgument, &error.to_string()))?;
-        let scope = StateScope::ALL.into_iter().find(|scope| scope.as_str() == params.scope);
-        let scope = scope.ok_or_else(|| {
-            refuse(ErrorCode::InvalidArgument, &format!("`{}` is not a scope", params.scope))
-        })?;
-        let owner =
-            rights.identity.state_owner(scope).filter(|_| rights.grant.state.contains(&scope));
-        let owner = owner.ok_or_else(|| {
-            let message = format!("state of scope `{}` is not granted to this run", params.scope);
-            refuse(ErrorCode::Unauthorized, &message)
-        })?;
-        match operation {
-            "get" => self.state_get(rights, owner, key(&params)?).await,
-            "list" => self.state_list(rights, owner, &params).await,
-            "set" => {
-                let value = params.value.as_ref().map_or("null", |value| value.get()).to_owned();
-                let bytes_max = self.settings.load().limits.state_value_bytes;
-                if value.len() > bytes_max {
-                    let message = format!("a state value has at most {bytes_max} bytes");
-                    return Err(refuse(ErrorCode::PayloadTooLarge, &message));
-                }
-                self.state_write(rights, owner, &params, Some(value)).await
-            }
-            "delete" => self.state_write(rights, owner, &params, None).await,
-            _ => Err(refuse(ErrorCode::Unauthorized, "there is no such method")),
+/// The run behind a call: under way here, on the connection that calls.
+fn live_run(shared: &Shared, call: &ProxyCall) -> Option<Arc<LiveRun>> {
+    let run_id = call.run_id.as_deref().filter(|_| call.standing == Standing::Live)?;
+    shared.live.get(run_id)
+}
+
+fn trail(shared: &Shared, call: &ProxyCall, rights: Option<&Rights>) -> Trail {
+    let subject = match rights {
+        Some(rights) => Arc::clone(&rights.subject),
+        None => Arc::new(Subject::claimed(call.run_id.as_deref())),
+    };
+    let method = match Method::parse(&call.method) {
+        Some(method) => Cow::Borrowed(method.as_str()),
+        None => Cow::Owned(call.method.clone()),
+    };
+    let (runner, plugin) = (Arc::clone(&call.runner), Arc::clone(&call.plugin));
+    let bytes_in = call.params.get().len();
+    Trail::new(&shared.auditor, Beginning { subject, runner, plugin, method, bytes_in })
+}
+
+/// The checks that every call passes, in one place.
+async fn check_and_carry_out(
+    shared: &Arc<Shared>,
+    call: &ProxyCall,
+    run: Option<(&Arc<LiveRun>, &Rights)>,
+    trail: &mut Trail,
+) -> Answer {
+    let settings = shared.settings.load_full();
+    let limits = &settings.limits;
+    let method = Method::parse(&call.method);
+    let row = method.map(table::row);
+    let cost = row.map_or(1, |row| row.cost);
+    let bucket = shared.plugin_buckets.of(&call.plugin);
+    bucket.take(cost, limits.calls_per_s_plugin).map_err(|wait| over_rate("plugin", wait))?;
+    let Some((live, rights)) = run else { return Err(no_run(shared, call)) };
+    live.bucket.take(cost, limits.calls_per_s_run).map_err(|wait| over_rate("run", wait))?;
+    let granted = method.zip(row).filter(|(_, row)| row.needs.granted(&rights.grant));
+    trail.about(None, row.map(|row| row.reaches.as_str().into()));
+    let (method, row) = granted.ok_or_else(|| {
+        let message = format!("`{}` is not granted to this run", call.method.escape_debug());
+        refuse(ErrorCode::Unauthorized, message).detail("reason", "not_granted")
+    })?;
+    let bytes = call.params.get().len();
+    if bytes > limits.call_bytes {
+        return Err(too_large("call", bytes, limits.call_bytes));
+    }
+    shared.auditor.room().await;
+    let mut call = Call {
+        shared,
+        live,
+        rights,
+        settings: &settings,
+        method,
+        plugin: &call.plugin,
+        sink: &call.sink,
+        params: &call.params,
+        results_before: call.results_before,
+        trail,
+    };
+    let answer = tokio::select! {
+        biased;
+        answer = carry_out(&mut call) => answer?,
+        () = live.wait_for_end() => return Err(over(live)),
+    };
+    let (bytes, bytes_max) = (answer.get().len(), limits.response_bytes);
+    if bytes > bytes_max && row.effect == Effect::Read {
+        return Err(too_large("answer", bytes, bytes_max));
+    }
+    Ok(answer)
+}
+
+/// A call sees what its run wrote before it.
+async fn carry_out(call: &mut Call<'_>) -> Answer {
+    call.live.wait_for_applied(call.results_before).await;
+    match call.method {
+        Method::StateGet => state::get(call).await,
+        Method::StateList => state::list(call).await,
+        Method::StateSet => state::set(call).await,
+        Method::StateDelete => state::delete(call).await,
+        Method::StorageGet => storage::get(call).await,
+        Method::StorageList => storage::list(call).await,
+        Method::StorageSet => storage::set(call).await,
+        Method::StorageDelete => storage::delete(call).await,
+        Method::EventsGet => events::get(call).await,
+        Method::EventsPage => events::page(call).await,
+        Method::ModelsInvoke
+        | Method::ModelsStream
+        | Method::ModelsRerank
+        | Method::ModelsEmbed
+        | Method::ModelsCountTokens => resources::model(call).await,
+        Method::ToolsGetDetail | Method::ToolsSearch | Method::ToolsCall => {
+            resources::tool(call).await
         }
-    }
-
-    async fn state_get(
-        &self,
-        rights: &Rights,
-        owner: String,
-        key: String,
-    ) -> Result<Box<RawValue>, AgentAPIError> {
-        let (workspace, now) = (rights.identity.workspace_id.clone(), now_ms());
-        let read =
-            self.store.read_near(move |tx| reads::state::get(tx, &workspace, &owner, &key, now));
-        let row = read.await.map_err(|error| failed(&error))?;
-        let value = row.as_ref().map(|row| serde_json::from_str::<&RawValue>(&row.value));
-        let value = value
-            .transpose()
-            .map_err(|error| refuse(ErrorCode::RuntimeError, &error.to_string()))?;
-        answer(&StateValue { value, version: row.as_ref().map_or(0, |row| row.version) })
-    }
-
-    async fn state_list(
-        &self,
-        rights: &Rights,
-        owner: String,
-        params: &StateParams,
-    ) -> Result<Box<RawValue>, AgentAPIError> {
-        let (workspace, now) = (rights.identity.workspace_id.clone(), now_ms());
-        let prefix = params.prefix.clone().unwrap_or_default();
-        let domain = ["state", &workspace, &owner, &prefix];
-        let after = match &params.cursor {
-            Some(cursor) => self.cursors.open(&domain, cursor).ok_or_else(|| {
-                refuse(ErrorCode::InvalidArgument, "`cursor` does not belong to this list")
-            })?,
-            None => String::new(),
-        };
-        let span = StateSpan {
-            prefix: prefix.clone(),
-            after,
-            values_max: STATE_LIST_MAX,
-            bytes_max: STATE_LIST_BYTES_MAX,
-        };
-        let (place, whose) = (workspace.clone(), owner.clone());
-        let read = self.store.read(move |tx| reads::state::list(tx, &place, &whose, &span, now));
-        let (rows, has_more) = read.await.map_err(|error| failed(&error))?;
-        let last = rows.last().filter(|_| has_more);
-        let next_cursor = last.map(|row| self.cursors.seal(&domain, &row.name));
-        let items: Vec<_> = rows
-            .iter()
-            .map(|row| {
-                let value: serde_json::Value = serde_json::from_str(&row.value).unwrap_or_default();
-                json!({"key": row.name, "value": value, "version": row.version})
-            })
-            .collect();
-        answer(&json!({"items": items, "next_cursor": next_cursor, "has_more": has_more}))
-    }
-
-    async fn state_write(
-        &self,
-        rights: &Rights,
-        owner: String,
-        params: &StateParams,
-        value: Option<String>,
-    ) -> Result<Box<RawValue>, AgentAPIError> {
-        let now = now_ms();
-        let ttl_ms = params.ttl_s.map(|ttl| ttl.clamp(0, i64::MAX / 2000) * 1000);
-        let written = self.store.write_state(WriteState {
-            workspace_id: rights.identity.workspace_id.clone(),
-            run_id: rights.identity.run_id.clone(),
-            attempt: rights.attempt,
-            epoch: self.store.epoch(),
-            owner,
-            name: key(params)?,
-            value,
-            if_version: params.if_version,
-            expires_at: ttl_ms.map(|ttl| now + ttl),
-            owner_bytes_max: None,
-            audit: None,
-            now_ms: now,
-        });
-        match written.await.map_err(|error| failed(&error))? {
-            StateWritten::Set(version) => answer(&json!({"version": version})),
-            StateWritten::Deleted(deleted) => answer(&json!({"deleted": deleted})),
-            StateWritten::Conflict(found) => {
-                let error = refuse(ErrorCode::InvalidArgument, "the value has another version");
-                Err(error.detail("reason", "version_conflict").detail("version", found))
-            }
-            StateWritten::OverQuota { used, max } => {
-                let error = refuse(ErrorCode::PayloadTooLarge, "the scope has no space left");
-                Err(error.detail("used", used).detail("max", max))
-            }
-            StateWritten::Stale => Err(refuse(ErrorCode::Unauthorized, "the run is over")),
-        }
+        Method::KnowledgeList | Method::KnowledgeRetrieve => resources::knowledge(call).await,
+        _ => Err(refuse(ErrorCode::RuntimeError, "not served by this version")),
     }
 }
 
-fn key(params: &StateParams) -> Result<String, AgentAPIError> {
-    let key = params.key.clone().unwrap_or_default();
-    check_state_key(&key).map_err(|reason| refuse(ErrorCode::InvalidArgument, &reason))?;
-    Ok(key)
+/// Why a run that is not live is not: the runner whose run was overdue is told so.
+fn no_run(shared: &Shared, call: &ProxyCall) -> AgentAPIError {
+    let overdue = |run_id: &str| shared.live.was_overdue(run_id);
+    if call.standing == Standing::Over && call.run_id.as_deref().is_some_and(overdue) {
+        return refuse(ErrorCode::DeadlineExceeded, "the run took longer than it may");
+    }
+    refuse(ErrorCode::Unauthorized, "there is no such live run")
 }
 
-fn answer(value: &impl Serialize) -> Result<Box<RawValue>, AgentAPIError> {
-    to_raw_value(value).map_err(|error| refuse(ErrorCode::RuntimeError, &error.to_string()))
+/// The run ended while the call was under way.
+fn over(live: &LiveRun) -> AgentAPIError {
+    if live.is_overdue() {
+        return refuse(ErrorCode::DeadlineExceeded, "the run took longer than it may");
+    }
+    stale()
 }
 
-fn refuse(code: ErrorCode, message: &str) -> AgentAPIError {
-    AgentAPIError::new(code, message)
+fn over_rate(whose: &str, wait: Duration) -> AgentAPIError {
+    let wait_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX).max(1);
+    refuse(ErrorCode::RateLimited, format!("the {whose} calls more often than it may"))
+        .detail("retry_after_ms", wait_ms)
 }
 
-fn failed(error: &StoreError) -> AgentAPIError {
-    tracing::error!(%error, "a call failed in the store");
-    AgentAPIError::new(ErrorCode::RuntimeError, "the store did not answer").retryable()
+fn too_large(what: &str, bytes: usize, bytes_max: usize) -> AgentAPIError {
+    let message = format!("the {what} has {bytes} bytes, {bytes_max} are allowed");
+    refuse(ErrorCode::PayloadTooLarge, message)
 }

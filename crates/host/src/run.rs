@@ -16,6 +16,7 @@ use crate::host::Shared;
 use crate::ids::now_ms;
 use crate::ledger::{Ledger, StateRights};
 use crate::live::{LiveRun, Rights};
+use crate::proxy::audit::Subject;
 use greenroom_protocol::error::run_code;
 use greenroom_protocol::{AgentRunRequest, RunError, RunStatus, RunnerId};
 use greenroom_runtime::{RunEvent, RunHandle, Unavailable};
@@ -83,6 +84,9 @@ impl RunTask {
             Ok(()) if ledger.has_overflowed() => handle.cancel(run_code::OVERFLOW),
             Ok(()) => {}
             Err(Stop::End(status, error)) => {
+                if status == RunStatus::Timeout {
+                    self.live.overdue();
+                }
                 handle.cancel(&error.code);
                 let held = ledger.end(status, error, now_ms());
                 if self.store(&mut ledger, held).await.is_err() {
@@ -161,7 +165,13 @@ impl RunTask {
         // From here on the runner may call: its rights stand before it hears of the run.
         let identity = Identity::new(&self.run, &self.envelope);
         let attempt = self.run.attempt;
-        self.live.granted(Rights { grant: Arc::clone(grant), identity, attempt });
+        let subject = Arc::new(Subject {
+            workspace_id: self.run.workspace_id.clone(),
+            run_id: Some(self.run.run_id.clone()),
+            attempt: Some(attempt),
+            agent: self.run.agent.clone(),
+        });
+        self.live.granted(Rights { grant: Arc::clone(grant), identity, attempt, subject });
         let handle = self.shared.runtime.start_run(request).await;
         fault::point("after_run_agent");
         Ok(handle)
@@ -186,7 +196,7 @@ impl RunTask {
         let agent = agent.ok_or_else(|| {
             unavailable(format!("agent `{}` is no longer configured", self.run.agent), false)
         })?;
-        let grant = Arc::new(Grant::build(agent, manifest));
+        let grant = Arc::new(Grant::build(agent, manifest, &self.shared.registry.names()));
         let doc = grant.to_doc();
         self.run.grant_hash = Some(doc.hash.clone());
         let command = FreezeGrant {
@@ -195,6 +205,7 @@ impl RunTask {
             attempt: self.run.attempt,
             epoch: self.run.epoch,
             grant: doc,
+            steers: grant.steering,
         };
         loop {
             match self.shared.store.freeze_grant(command.clone()).await {
@@ -219,6 +230,7 @@ impl RunTask {
             state,
             delivery,
             cursors: &self.shared.cursors,
+            resources: self.shared.resources(grant),
             remaining: self.deadline.saturating_duration_since(Instant::now()),
             now_ms: now_ms(),
         };
@@ -283,7 +295,7 @@ impl RunTask {
         self.run.effects |= pending.changes.effects;
         let epoch_now = self.shared.store.epoch();
         let command = pending.into_command(&self.run, epoch_now, self.isolation.clone(), now_ms());
-        let Applied::Done { next } = self.apply(command).await? else {
+        let Applied::Done { next, requeued } = self.apply(command).await? else {
             tracing::warn!(run.id = %self.run.run_id, "the run is no longer ours, its output is dropped");
             return Err(Stop::Leave);
         };
@@ -297,6 +309,7 @@ impl RunTask {
         if let Some(terminal) = terminal {
             self.shared.ended(&self.run, &terminal);
         }
+        self.shared.metrics.opened(requeued);
         if let Some(next) = next {
             Shared::start(&self.shared, *next, None);
         }

@@ -128,6 +128,8 @@ impl std::fmt::Debug for Webhook {
 pub struct Limits {
     pub result_bytes: usize,
     pub state_value_bytes: usize,
+    /// State of one owner: a conversation, an actor, a subject, a runner or a binding.
+    pub state_owner_bytes: u64,
     pub lane_length: i64,
     pub runs_open: usize,
     pub page_size: usize,
@@ -136,6 +138,22 @@ pub struct Limits {
     pub runner_start: Duration,
     pub cancel_grace: Duration,
     pub delivery_attempts: i64,
+    /// Cost of the calls that one run may make per second; a look-up costs 1, a search 100.
+    pub calls_per_s_run: u64,
+    /// The same for all runs of one plugin together.
+    pub calls_per_s_plugin: u64,
+    /// Largest parameters of one call.
+    pub call_bytes: usize,
+    /// Largest answer of one call.
+    pub response_bytes: usize,
+    pub artifact_bytes: u64,
+    /// Most bytes of an artifact in one answer.
+    pub read_range_bytes: u64,
+    pub storage_value_bytes: usize,
+    pub storage_plugin_bytes: u64,
+    pub storage_workspace_bytes: u64,
+    /// Messages that wait to be pulled by one run.
+    pub steering_length: i64,
 }
 
 impl Default for Limits {
@@ -143,6 +161,7 @@ impl Default for Limits {
         Self {
             result_bytes: 1 << 20,
             state_value_bytes: 256 << 10,
+            state_owner_bytes: 16 << 20,
             lane_length: 100,
             runs_open: 20_000,
             page_size: 200,
@@ -150,6 +169,16 @@ impl Default for Limits {
             runner_start: Duration::from_secs(20),
             cancel_grace: Duration::from_secs(5),
             delivery_attempts: 8,
+            calls_per_s_run: 50_000,
+            calls_per_s_plugin: 200_000,
+            call_bytes: 8 << 20,
+            response_bytes: 4 << 20,
+            artifact_bytes: 256 << 20,
+            read_range_bytes: 1 << 20,
+            storage_value_bytes: 4 << 20,
+            storage_plugin_bytes: 256 << 20,
+            storage_workspace_bytes: 2 << 30,
+            steering_length: 100,
         }
     }
 }

@@ -5,6 +5,7 @@ use crate::config::{self, Config};
 use crate::data_folder::DataFolder;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::{env, output, restart, wiring};
+use greenroom_host::registry::NoResources;
 use greenroom_host::{Host, HostOptions};
 use greenroom_runtime::RunnerSpec;
 use greenroom_server::{Server, serve};
@@ -12,6 +13,7 @@ use greenroom_store::Store;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -165,6 +167,7 @@ impl Running {
             settings: wiring::settings(&config),
             runners: runners.clone(),
             runtime: wiring::runtime(&config, &program, &data),
+            registry: Arc::new(NoResources),
         });
         let host = host.await.map_err(anyhow::Error::new)?;
         let stop = CancellationToken::new();

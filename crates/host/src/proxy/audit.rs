@@ -1,0 +1,292 @@
+//! The trail of calls: every call leaves exactly one record.
+//!
+//! Invariant: a write's record is committed with its outcome, a refusal's before the refusal is told; reads
+//! are gathered and stored within `BEHIND_MAX`. A call that is given up is recorded when it is dropped.
+//! Calls over their rate are gathered like reads: being refused must not cost the host a commit each.
+
+use crate::ids::{DEFAULT_WORKSPACE, now_ms};
+use greenroom_protocol::ErrorCode;
+use greenroom_store::Store;
+use greenroom_store::audit::OK;
+use greenroom_store::types::{AuditBatch, AuditRecord};
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+/// How long a read's record may wait.
+const BEHIND_MAX: Duration = Duration::from_millis(200);
+/// Records that may wait; above, calls wait for them to be stored.
+const WAITING_MAX: usize = 100_000;
+/// Between two tries to store records.
+const STORE_AGAIN: Duration = Duration::from_millis(500);
+/// What a runner wrote is quoted up to here.
+const NAME_CHARS_MAX: usize = 200;
+/// The outcome of a call that its caller gave up.
+const GIVEN_UP: &str = "cancelled";
+
+/// Whom a record is about.
+#[derive(Debug)]
+pub(crate) struct Subject {
+    pub(crate) workspace_id: String,
+    /// Absent for a call that named no run.
+    pub(crate) run_id: Option<String>,
+    pub(crate) attempt: Option<i64>,
+    pub(crate) agent: String,
+}
+
+impl Subject {
+    /// A call that no live run stands behind; the id is what the caller claimed.
+    pub(crate) fn claimed(run_id: Option<&str>) -> Self {
+        Self {
+            workspace_id: DEFAULT_WORKSPACE.to_owned(),
+            run_id: run_id.map(quoted),
+            attempt: None,
+            agent: String::new(),
+        }
+    }
+}
+
+/// A call on its way.
+#[derive(Debug)]
+pub(crate) struct Trail {
+    auditor: Arc<Auditor>,
+    started: Instant,
+    /// What is known so far; nothing once it was recorded.
+    note: Option<Note>,
+    /// A command has the record and commits it with its outcome.
+    handed_over: bool,
+}
+
+#[derive(Debug, Clone)]
+struct Note {
+    subject: Arc<Subject>,
+    runner: Arc<str>,
+    plugin: Arc<str>,
+    method: Cow<'static, str>,
+    resource: Option<String>,
+    scope: Option<Cow<'static, str>>,
+    bytes_in: usize,
+    at_ms: i64,
+}
+
+/// What a trail begins with.
+pub(crate) struct Beginning {
+    pub(crate) subject: Arc<Subject>,
+    pub(crate) runner: Arc<str>,
+    pub(crate) plugin: Arc<str>,
+    pub(crate) method: Cow<'static, str>,
+    pub(crate) bytes_in: usize,
+}
+
+impl Trail {
+    pub(crate) fn new(auditor: &Arc<Auditor>, beginning: Beginning) -> Self {
+        let Beginning { subject, runner, plugin, method, bytes_in } = beginning;
+        let method = match method {
+            Cow::Owned(text) => Cow::Owned(quoted(&text)),
+            known => known,
+        };
+        let at_ms = now_ms();
+        let (resource, scope) = (None, None);
+        let note = Note { subject, runner, plugin, method, resource, scope, bytes_in, at_ms };
+        Self {
+            auditor: Arc::clone(auditor),
+            started: Instant::now(),
+            note: Some(note),
+            handed_over: false,
+        }
+    }
+
+    /// What the call is about, as far as it is known by now.
+    pub(crate) fn about(&mut self, resource: Option<&str>, scope: Option<Cow<'static, str>>) {
+        if let Some(note) = &mut self.note {
+            note.resource = resource.map(quoted);
+            note.scope = scope;
+        }
+    }
+
+    /// Hands the record to a command that commits it with its outcome.
+    pub(crate) fn hand_over(&mut self) -> Option<AuditRecord> {
+        self.handed_over = true;
+        let duration = self.started.elapsed();
+        self.note.clone().map(|note| note.record(OK, 0, duration))
+    }
+
+    /// The call was served; a write has left its record already.
+    pub(crate) fn served(&mut self, bytes_out: usize) {
+        self.gather(OK, bytes_out);
+    }
+
+    /// The call was not served. A refusal is stored before it is told; a failure of the host's own and a call
+    /// over its rate are gathered.
+    pub(crate) async fn refused(&mut self, store: &Store, code: ErrorCode) {
+        match code {
+            ErrorCode::RuntimeError => {
+                // The command that had the record may have failed with it.
+                self.handed_over = false;
+                self.gather(code.as_str(), 0);
+            }
+            ErrorCode::RateLimited => self.gather(code.as_str(), 0),
+            _ => self.store(store, code.as_str()).await,
+        }
+    }
+
+    /// The runtime refused the call; nobody can wait for a commit there.
+    pub(crate) fn turned_away(&mut self, code: ErrorCode) {
+        self.gather(code.as_str(), 0);
+    }
+
+    fn gather(&mut self, code: &'static str, bytes_out: usize) {
+        let duration = self.started.elapsed();
+        if let Some(note) = self.note.take().filter(|_| !self.handed_over) {
+            self.auditor.gather(Gathered { note, code, bytes_out, duration });
+        }
+    }
+
+    async fn store(&mut self, store: &Store, code: &'static str) {
+        let duration = self.started.elapsed();
+        let Some(note) = self.note.take().filter(|_| !self.handed_over) else { return };
+        let subject = Arc::clone(&note.subject);
+        let batch = AuditBatch {
+            workspace_id: subject.workspace_id.clone(),
+            run_id: subject.run_id.clone(),
+            records: vec![note.record(code, 0, duration)],
+        };
+        if let Err(error) = store.record_audit(vec![batch]).await {
+            tracing::error!(%error, "a refusal could not be recorded");
+        }
+    }
+}
+
+impl Drop for Trail {
+    fn drop(&mut self) {
+        self.gather(GIVEN_UP, 0);
+    }
+}
+
+impl Note {
+    fn record(self, code: &str, bytes_out: usize, duration: Duration) -> AuditRecord {
+        AuditRecord {
+            attempt: self.subject.attempt,
+            agent: self.subject.agent.clone(),
+            runner: self.runner.to_string(),
+            plugin: self.plugin.to_string(),
+            method: self.method.into_owned(),
+            resource: self.resource,
+            scope: self.scope.map(Cow::into_owned),
+            code: code.to_owned(),
+            bytes_in: i64::try_from(self.bytes_in).unwrap_or(i64::MAX),
+            bytes_out: i64::try_from(bytes_out).unwrap_or(i64::MAX),
+            duration_us: i64::try_from(duration.as_micros()).unwrap_or(i64::MAX),
+            at_ms: self.at_ms,
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Gathered {
+    note: Note,
+    code: &'static str,
+    bytes_out: usize,
+    duration: Duration,
+}
+
+/// Gathers records and stores them.
+#[derive(Debug, Default)]
+pub(crate) struct Auditor {
+    waiting: Mutex<Vec<Gathered>>,
+    some: Notify,
+    stored: Notify,
+}
+
+impl Auditor {
+    fn gather(&self, record: Gathered) {
+        let mut waiting = self.lock();
+        waiting.push(record);
+        if waiting.len() == 1 {
+            drop(waiting);
+            self.some.notify_one();
+        }
+    }
+
+    /// Waits while too many records wait to be stored.
+    pub(crate) async fn room(&self) {
+        while self.lock().len() >= WAITING_MAX {
+            let stored = self.stored.notified();
+            tokio::pin!(stored);
+            stored.as_mut().enable();
+            if self.lock().len() < WAITING_MAX {
+                return;
+            }
+            stored.await;
+        }
+    }
+
+    /// Stores what was gathered until the host stops, and once more then.
+    pub(crate) async fn keep(self: Arc<Self>, store: Store, stopping: CancellationToken) {
+        loop {
+            tokio::select! {
+                () = self.some.notified() => {}
+                () = stopping.cancelled() => break,
+            }
+            tokio::select! {
+                () = tokio::time::sleep(BEHIND_MAX) => {}
+                () = stopping.cancelled() => break,
+            }
+            self.store(&store, &stopping).await;
+        }
+        self.store(&store, &stopping).await;
+    }
+
+    async fn store(&self, store: &Store, stopping: &CancellationToken) {
+        let gathered = std::mem::take(&mut *self.lock());
+        self.stored.notify_waiters();
+        let batches = batches(gathered);
+        if batches.is_empty() {
+            return;
+        }
+        loop {
+            match store.record_audit(batches.clone()).await {
+                Ok(_) => return,
+                Err(error) if error.is_passing() && !stopping.is_cancelled() => {
+                    tracing::warn!(%error, "audit records wait for the store");
+                    tokio::time::sleep(STORE_AGAIN).await;
+                }
+                Err(error) => {
+                    tracing::error!(%error, "audit records could not be stored");
+                    return;
+                }
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Gathered>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// One batch per run, in the order of the calls.
+fn batches(gathered: Vec<Gathered>) -> Vec<AuditBatch> {
+    let mut places = HashMap::new();
+    let mut batches: Vec<AuditBatch> = Vec::new();
+    for Gathered { note, code, bytes_out, duration } in gathered {
+        let key = (note.subject.workspace_id.clone(), note.subject.run_id.clone());
+        let place = *places.entry(key).or_insert_with_key(|(workspace, run)| {
+            batches.push(AuditBatch {
+                workspace_id: workspace.clone(),
+                run_id: run.clone(),
+                records: Vec::new(),
+            });
+            batches.len() - 1
+        });
+        batches[place].records.push(note.record(code, bytes_out, duration));
+    }
+    batches
+}
+
+/// What a runner wrote, safe to keep: short, without control characters.
+fn quoted(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control()).take(NAME_CHARS_MAX).collect()
+}

@@ -1,0 +1,135 @@
+//! `events.*`: the event log as far as the run reaches.
+//!
+//! Invariant: an event out of reach looks like one that does not exist; nothing after the run's own event is
+//! hidden, as the log also holds what the run itself did.
+
+use super::call::{Answer, Call, answer, failed, not_found};
+use crate::query::event_view;
+use crate::settings::Reach;
+use greenroom_protocol::AgentAPIError;
+use greenroom_protocol::api::events::{EventGetParams, EventPageParams};
+use greenroom_store::reads;
+use greenroom_store::types::EventRow;
+use serde_json::json;
+
+/// Rows that are read at once.
+const WINDOW_ROWS: i64 = 256;
+/// How many times, before a page is cut short.
+const WINDOWS_MAX: usize = 40;
+
+pub(super) async fn get(call: &mut Call<'_>) -> Answer {
+    let params: EventGetParams = call.params()?;
+    call.about(Some(&params.event_id), Some(reach_name(call.rights.grant.events.reach).into()));
+    let workspace = call.workspace().to_owned();
+    let read = call
+        .shared
+        .store
+        .read_near(move |tx| reads::events::by_id(tx, &workspace, &params.event_id));
+    let rows = read.await.map_err(|error| failed(&error))?;
+    let row = rows.into_iter().find(|row| is_in_reach(call, row));
+    row.map_or_else(|| Err(not_found("event")), |row| answer(&event_view(row)))
+}
+
+pub(super) async fn page(call: &mut Call<'_>) -> Answer {
+    let params: EventPageParams = call.params()?;
+    let reach = call.rights.grant.events.reach;
+    call.about(params.conversation_id.as_deref(), Some(reach_name(reach).into()));
+    let conversation = conversation_in_reach(call, reach, params.conversation_id)?;
+    let workspace = call.workspace().to_owned();
+    let domain = [
+        "run-events".to_owned(),
+        workspace.clone(),
+        conversation.clone().unwrap_or_default(),
+        params.event_types.join("\n"),
+    ];
+    let before = match &params.before_cursor {
+        Some(cursor) => {
+            let domain: Vec<&str> = domain.iter().map(String::as_str).collect();
+            call.position(&domain, cursor)?.parse().unwrap_or(i64::MAX)
+        }
+        None => i64::MAX,
+    };
+    let limit = call.page_size(params.limit);
+    let read = call.shared.store.read(move |tx| {
+        let wanted = |row: &EventRow| {
+            params.event_types.is_empty() || params.event_types.contains(&row.event_type)
+        };
+        let mut found = Found { rows: Vec::new(), before, has_more: true };
+        // One more than asked for tells whether there is more; a rare type is looked for only so far.
+        for _ in 0..WINDOWS_MAX {
+            let window = reads::events::page(
+                tx,
+                &workspace,
+                conversation.as_deref(),
+                found.before,
+                WINDOW_ROWS,
+            )?;
+            let is_last = window.len() < WINDOW_ROWS as usize;
+            for row in window {
+                if found.rows.len() == limit && wanted(&row) {
+                    return Ok(found);
+                }
+                found.before = row.seq;
+                if wanted(&row) {
+                    found.rows.push(row);
+                }
+            }
+            if is_last {
+                found.has_more = false;
+                break;
+            }
+        }
+        Ok(found)
+    });
+    let Found { rows, before, has_more } = read.await.map_err(|error| failed(&error))?;
+    let next_cursor = has_more.then(|| {
+        let domain: Vec<&str> = domain.iter().map(String::as_str).collect();
+        call.shared.cursors.seal(&domain, &before.to_string())
+    });
+    let items: Vec<_> = rows.into_iter().map(event_view).collect();
+    answer(&json!({"items": items, "next_cursor": next_cursor, "has_more": has_more}))
+}
+
+/// A part of the log, and where to go on.
+struct Found {
+    rows: Vec<EventRow>,
+    before: i64,
+    has_more: bool,
+}
+
+fn is_in_reach(call: &Call<'_>, row: &EventRow) -> bool {
+    let identity = &call.rights.identity;
+    // The run's own event is its own, also without a conversation.
+    let is_own = row.event_id == identity.event_id && row.run_id.as_ref() == Some(&identity.run_id);
+    match call.rights.grant.events.reach {
+        Reach::None => false,
+        Reach::Conversation => {
+            is_own
+                || row.conversation_id.is_some() && row.conversation_id == identity.conversation_id
+        }
+        Reach::Workspace => true,
+    }
+}
+
+/// The conversation a list is about: the run's own, or the one named where the grant reaches that far.
+/// Nothing: the whole workspace.
+pub(super) fn conversation_in_reach(
+    call: &Call<'_>,
+    reach: Reach,
+    named: Option<String>,
+) -> Result<Option<String>, AgentAPIError> {
+    let own = call.rights.identity.conversation_id.clone();
+    match (reach, named) {
+        (Reach::Workspace, named) => Ok(named),
+        (_, Some(named)) if Some(&named) != own.as_ref() => Err(not_found("conversation")),
+        (_, _) => own.map(Some).ok_or_else(|| not_found("conversation")),
+    }
+}
+
+pub(super) fn reach_name(reach: Reach) -> &'static str {
+    match reach {
+        Reach::None => "none",
+        Reach::Conversation => "conversation",
+        Reach::Workspace => "workspace",
+    }
+}
