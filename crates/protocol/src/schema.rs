@@ -3,35 +3,6 @@
 //! Invariant: a structure that a program outside may have to read or write is in the list, and
 //! `docs/schema/` holds exactly what this list gives.
 
-use crate::api::artifacts::{
-    ArtifactCreateParams, ArtifactIdParams, ArtifactRange, ArtifactStreamEnd, ArtifactStreamItem,
-    ArtifactView, OpenStreamParams, ReadRangeParams,
-};
-use crate::api::audit::AuditView;
-use crate::api::events::{EventGetParams, EventPage, EventPageParams, EventView};
-use crate::api::history::{
-    HistoryPage, HistoryPageParams, HistorySearchParams, HistorySearchResult,
-};
-use crate::api::knowledge::{
-    KnowledgeBases, KnowledgeListParams, KnowledgePassages, KnowledgeRetrieveParams,
-};
-use crate::api::models::{
-    CountTokensParams, EmbedResult, ModelEmbedParams, ModelInvokeParams, ModelRerankParams,
-    ModelStreamItem, ProviderResponse, RerankResult, TokenCount,
-};
-use crate::api::platform::{ActionOutcome, ApprovalView, RequestActionParams};
-use crate::api::state::{
-    Deleted, StateDeleteParams, StateGetParams, StateListParams, StatePage, StateSetParams,
-    StateValue, StateWritten,
-};
-use crate::api::steering::{SteeringItems, SteeringPullParams};
-use crate::api::storage::{
-    StorageDeleteParams, StorageGetParams, StorageListParams, StoragePage, StorageSetParams,
-    StorageValue, StorageWritten,
-};
-use crate::api::tools::{
-    ToolCallParams, ToolCallResult, ToolDetailParams, ToolSearchParams, ToolSearchResult,
-};
 use crate::payload::{
     ActionRequested, ArtifactCreated, MessageCompleted, MessageDelta, RunCompleted, RunFailed,
     StateUpdated, ToolCallCompleted, ToolCallStarted,
@@ -42,99 +13,47 @@ use crate::wire::{
 };
 use crate::{
     AgentAPIError, AgentRunContext, AgentRunRequest, AgentRunResult, AgentRunnerManifest,
-    EventAnswer, ListAgentRunnersResponse, Method, NewEvent, RunView, ToolResource, TranscriptItem,
+    EventAnswer, ListAgentRunnersResponse, NewEvent, RunView, TranscriptItem,
 };
-use schemars::{Schema, schema_for};
+use schemars::Schema;
+
+macro_rules! schemas {
+    ($($name:ident),+ $(,)?) => { vec![$((stringify!($name), schemars::schema_for!($name))),+] };
+}
+
+mod api;
 
 /// Every schema by the name of its structure, which is also the name of its file.
 pub fn all() -> Vec<(&'static str, Schema)> {
-    macro_rules! schemas {
-        ($($name:ident),+ $(,)?) => { vec![$((stringify!($name), schema_for!($name))),+] };
-    }
-    schemas![
-        ActionOutcome,
+    let mut all = schemas![
         ActionRequested,
         AgentAPIError,
         AgentRunContext,
         AgentRunRequest,
         AgentRunResult,
         AgentRunnerManifest,
-        ApprovalView,
-        ArtifactCreateParams,
         ArtifactCreated,
-        ArtifactIdParams,
-        ArtifactRange,
-        ArtifactStreamEnd,
-        ArtifactStreamItem,
-        ArtifactView,
-        AuditView,
         CancelParams,
-        CountTokensParams,
-        Deleted,
-        EmbedResult,
         EventAnswer,
-        EventGetParams,
-        EventPage,
-        EventPageParams,
-        EventView,
-        HistoryPage,
-        HistoryPageParams,
-        HistorySearchParams,
-        HistorySearchResult,
         InitializeParams,
         InitializeResult,
-        KnowledgeBases,
-        KnowledgeListParams,
-        KnowledgePassages,
-        KnowledgeRetrieveParams,
         ListAgentRunnersResponse,
         MessageCompleted,
         MessageDelta,
-        Method,
-        ModelEmbedParams,
-        ModelInvokeParams,
-        ModelRerankParams,
-        ModelStreamItem,
         NewEvent,
-        OpenStreamParams,
-        ProviderResponse,
-        ReadRangeParams,
-        RequestActionParams,
         RequestCancelParams,
-        RerankResult,
         RpcError,
         RunCompleted,
         RunFailed,
         RunView,
-        StateDeleteParams,
-        StateGetParams,
-        StateListParams,
-        StatePage,
-        StateSetParams,
         StateUpdated,
-        StateValue,
-        StateWritten,
-        SteeringItems,
-        SteeringPullParams,
-        StorageDeleteParams,
-        StorageGetParams,
-        StorageListParams,
-        StoragePage,
-        StorageSetParams,
-        StorageValue,
-        StorageWritten,
         StreamItemParams,
-        TokenCount,
         ToolCallCompleted,
-        ToolCallParams,
-        ToolCallResult,
         ToolCallStarted,
-        ToolDetailParams,
-        ToolResource,
-        ToolSearchParams,
-        ToolSearchResult,
         TranscriptItem,
-    ]
+    ];
+    all.extend(api::all());
+    all
 }
 
 /// The text of a schema's file.

@@ -1,0 +1,97 @@
+//! The schemas of the host's API: methods, parameters, items, answers.
+//!
+//! Invariant: every structure of `crate::api` that stands alone on a wire is here.
+
+use crate::api::artifacts::{
+    ArtifactCreateParams, ArtifactIdParams, ArtifactRange, ArtifactStreamEnd, ArtifactStreamItem,
+    ArtifactView, OpenStreamParams, ReadRangeParams,
+};
+use crate::api::audit::AuditView;
+use crate::api::events::{EventGetParams, EventPage, EventPageParams, EventView};
+use crate::api::history::{
+    HistoryPage, HistoryPageParams, HistorySearchParams, HistorySearchResult,
+};
+use crate::api::knowledge::{
+    KnowledgeBases, KnowledgeListParams, KnowledgePassages, KnowledgeRetrieveParams,
+};
+use crate::api::models::{
+    CountTokensParams, EmbedResult, ModelEmbedParams, ModelInvokeParams, ModelRerankParams,
+    ModelStreamItem, ProviderResponse, RerankResult, TokenCount,
+};
+use crate::api::platform::{ActionOutcome, ApprovalView, RequestActionParams};
+use crate::api::state::{
+    Deleted, StateDeleteParams, StateGetParams, StateListParams, StatePage, StateSetParams,
+    StateValue, StateWritten,
+};
+use crate::api::steering::{SteeringItems, SteeringPullParams};
+use crate::api::storage::{
+    StorageDeleteParams, StorageGetParams, StorageListParams, StoragePage, StorageSetParams,
+    StorageValue, StorageWritten,
+};
+use crate::api::tools::{
+    ToolCallParams, ToolCallResult, ToolDetailParams, ToolSearchParams, ToolSearchResult,
+};
+use crate::{Method, ToolResource};
+use schemars::Schema;
+
+pub(super) fn all() -> Vec<(&'static str, Schema)> {
+    schemas![
+        ActionOutcome,
+        ApprovalView,
+        ArtifactCreateParams,
+        ArtifactIdParams,
+        ArtifactRange,
+        ArtifactStreamEnd,
+        ArtifactStreamItem,
+        ArtifactView,
+        AuditView,
+        CountTokensParams,
+        Deleted,
+        EmbedResult,
+        EventGetParams,
+        EventPage,
+        EventPageParams,
+        EventView,
+        HistoryPage,
+        HistoryPageParams,
+        HistorySearchParams,
+        HistorySearchResult,
+        KnowledgeBases,
+        KnowledgeListParams,
+        KnowledgePassages,
+        KnowledgeRetrieveParams,
+        Method,
+        ModelEmbedParams,
+        ModelInvokeParams,
+        ModelRerankParams,
+        ModelStreamItem,
+        OpenStreamParams,
+        ProviderResponse,
+        ReadRangeParams,
+        RequestActionParams,
+        RerankResult,
+        StateDeleteParams,
+        StateGetParams,
+        StateListParams,
+        StatePage,
+        StateSetParams,
+        StateValue,
+        StateWritten,
+        SteeringItems,
+        SteeringPullParams,
+        StorageDeleteParams,
+        StorageGetParams,
+        StorageListParams,
+        StoragePage,
+        StorageSetParams,
+        StorageValue,
+        StorageWritten,
+        TokenCount,
+        ToolCallParams,
+        ToolCallResult,
+        ToolDetailParams,
+        ToolResource,
+        ToolSearchParams,
+        ToolSearchResult,
+    ]
+}
