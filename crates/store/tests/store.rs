@@ -8,6 +8,8 @@
 mod accept;
 #[path = "suite/applied.rs"]
 mod applied;
+#[path = "suite/approvals.rs"]
+mod approvals;
 #[path = "suite/audit.rs"]
 mod audit;
 #[path = "suite/batches.rs"]
@@ -28,6 +30,8 @@ mod outage;
 mod proxy;
 #[path = "suite/reads.rs"]
 mod reads;
+#[path = "suite/steering.rs"]
+mod steering;
 #[path = "suite/support.rs"]
 mod support;
 #[path = "suite/texts.rs"]
@@ -112,6 +116,29 @@ suite! {
         any_character_comes_back,
         u0000_is_replaced_in_prose_and_refused_in_names,
         very_long_texts_come_back;
+    approvals:
+        an_action_that_is_allowed_beforehand_goes_out_with_its_request,
+        a_question_waits_and_acts_once_when_it_is_allowed,
+        of_many_answers_at_once_one_is_taken,
+        a_denied_question_does_nothing,
+        an_answer_needs_the_nonce_and_the_workspace,
+        questions_expire_in_order_and_cannot_be_answered_then,
+        a_call_is_over_with_its_run_and_a_result_is_not,
+        cancelling_a_run_gives_up_what_it_asked,
+        a_call_that_is_given_up_takes_its_question_back,
+        a_run_asks_only_so_much_at_once,
+        a_thousand_questions_are_paged_and_filtered,
+        requests_are_audited_with_their_outcome;
+    steering:
+        a_message_goes_to_the_run_that_is_under_way,
+        what_was_never_pulled_becomes_a_run_at_the_end,
+        only_so_many_messages_wait_for_a_run,
+        what_does_not_fit_the_run_waits_its_turn,
+        a_run_takes_messages_once_its_grant_says_so,
+        a_cancelled_run_takes_no_more_and_hands_back_what_waits,
+        a_replacing_event_ends_what_waits_for_the_run,
+        a_new_attempt_pulls_everything_anew,
+        many_messages_at_once_reach_one_run_each_once;
     batches:
         one_bad_command_fails_alone,
         a_closed_store_has_kept_what_was_sent;
