@@ -224,12 +224,7 @@ impl Shared {
     }
 
     /// What follows from an accepted event: its run starts, or others make way first.
-    async fn act(
-        self: &Arc<Self>,
-        run: Option<RunRow>,
-        way: Way,
-        envelope: Arc<Envelope>,
-    ) {
+    async fn act(self: &Arc<Self>, run: Option<RunRow>, way: Way, envelope: Arc<Envelope>) {
         self.metrics.opened(way.requeued);
         if let Some(run) = run {
             self.metrics.opened(1);

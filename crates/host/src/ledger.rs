@@ -90,6 +90,8 @@ impl Pending {
             state: self.changes.state,
             items: self.changes.items,
             deliveries: self.changes.deliveries,
+            approvals: Vec::new(),
+            approvals_pending_max: 0,
             diagnostics: self.diagnostics,
             log: self.changes.log,
             terminal: self.terminal,

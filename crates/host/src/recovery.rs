@@ -127,8 +127,9 @@ async fn end(
     ledger.end_interrupted(text, (status, error), now_ms);
     let command = ledger.commit().into_command(run, shared.store.epoch(), None, now_ms);
     match shared.store.apply(command).await? {
-        Applied::Done { next } => {
+        Applied::Done { next, requeued } => {
             shared.metrics.closed(status);
+            shared.metrics.opened(requeued);
             Ok(next.map(|next| *next))
         }
         Applied::Stale => Ok(None),
