@@ -1,0 +1,108 @@
+//! The texts under which a secret may show up.
+//!
+//! Invariant: every form holds bytes of the secret alone, so it is found whatever stands around it.
+
+use super::SECRET_BYTES_MIN;
+use base64::Engine;
+use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
+use std::collections::BTreeSet;
+
+/// Lines of a secret of several lines that are secrets of their own: logs come line by line.
+const LINE_BYTES_MIN: usize = 16;
+
+/// All forms of all secrets, each once.
+pub(super) fn of_all(secrets: &[String]) -> BTreeSet<Vec<u8>> {
+    let mut forms = BTreeSet::new();
+    for secret in secrets {
+        let secret = secret.trim();
+        forms.extend(of(secret));
+        if secret.contains('\n') {
+            let lines = secret.lines().map(str::trim).filter(|line| line.len() >= LINE_BYTES_MIN);
+            forms.extend(lines.flat_map(of));
+        }
+    }
+    forms
+}
+
+fn of(secret: &str) -> BTreeSet<Vec<u8>> {
+    if secret.len() < SECRET_BYTES_MIN {
+        return BTreeSet::new();
+    }
+    let json = in_json(secret);
+    let mut texts = vec![
+        secret.to_owned(),
+        in_json(&json),
+        in_json(&in_ascii_json(secret)),
+        in_ascii_json(secret),
+        json,
+        format!("{secret:?}").trim_matches('"').to_owned(),
+    ];
+    for offset in 0..3 {
+        texts.push(inner_base64(&STANDARD_NO_PAD, secret.as_bytes(), offset));
+        texts.push(inner_base64(&URL_SAFE_NO_PAD, secret.as_bytes(), offset));
+    }
+    let unreserved = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+    let escaped = percent(secret, unreserved);
+    texts.push(escaped.to_lowercase_hex());
+    texts.push(escaped.0.replace("%20", "+"));
+    texts.push(escaped.0);
+    let all = percent(secret, |_| false);
+    texts.push(all.to_lowercase_hex());
+    texts.push(all.0);
+    texts.into_iter().map(String::into_bytes).collect()
+}
+
+fn in_json(text: &str) -> String {
+    let quoted = serde_json::Value::from(text).to_string();
+    quoted[1..quoted.len() - 1].to_owned()
+}
+
+/// JSON as those write it who escape all but ASCII.
+fn in_ascii_json(text: &str) -> String {
+    let mut ascii = String::new();
+    for c in in_json(text).chars() {
+        if c.is_ascii() {
+            ascii.push(c);
+        } else {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                ascii.push_str(&format!("\\u{unit:04x}"));
+            }
+        }
+    }
+    ascii
+}
+
+/// Those characters of the base64 text that depend on these bytes alone, when so many bytes stand before
+/// them in their group of three.
+pub(super) fn inner_base64(engine: &impl Engine, bytes: &[u8], offset: usize) -> String {
+    let padded: Vec<u8> = std::iter::repeat_n(0, offset).chain(bytes.iter().copied()).collect();
+    let text = engine.encode(&padded);
+    text[(offset * 8).div_ceil(6)..padded.len() * 8 / 6].to_owned()
+}
+
+struct Percent(String);
+
+fn percent(text: &str, keep: impl Fn(u8) -> bool) -> Percent {
+    let mut escaped = String::new();
+    for byte in text.bytes() {
+        match keep(byte) {
+            true => escaped.push(char::from(byte)),
+            false => escaped.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    Percent(escaped)
+}
+
+impl Percent {
+    fn to_lowercase_hex(&self) -> String {
+        let mut parts = self.0.split('%');
+        let mut text = parts.next().unwrap_or_default().to_owned();
+        for part in parts {
+            let (hex, rest) = part.split_at(2);
+            text.push('%');
+            text.push_str(&hex.to_lowercase());
+            text.push_str(rest);
+        }
+        text
+    }
+}

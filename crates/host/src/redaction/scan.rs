@@ -1,0 +1,201 @@
+//! One way through a text: where secrets stand in it, and from where on that cannot be said yet.
+//!
+//! Invariant: places count from the beginning of the text, over all pieces it came in. What stands before
+//! `safe` is decided, whatever follows.
+
+use super::automaton::{Automaton, Needle, ROOT};
+use super::patterns::{self, BEFORE_MAX, Pattern, UNCERTAIN_MAX};
+use super::{MARK, forms};
+use std::borrow::Cow;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// What is looked for.
+pub(super) struct Rules {
+    automaton: Arc<Automaton>,
+    patterns: Arc<[Pattern]>,
+}
+
+impl Rules {
+    pub(super) fn new(secrets: &[String]) -> Self {
+        let patterns = patterns::all();
+        let forms = forms::of_all(secrets);
+        let prefixes = (0..).zip(&patterns).map(|(n, p)| Needle::Prefix(&p.prefix, n));
+        let needles: Vec<Needle<'_>> =
+            forms.iter().map(|form| Needle::Secret(form)).chain(prefixes).collect();
+        Self { automaton: Arc::new(Automaton::new(&needles)), patterns: patterns.into() }
+    }
+
+    pub(super) fn without_patterns(&self) -> Self {
+        Self { automaton: Arc::clone(&self.automaton), patterns: Arc::new([]) }
+    }
+
+    pub(super) fn finds_any(&self, bytes: &[u8]) -> bool {
+        let mut scan = Scan::default();
+        scan.read(self, bytes);
+        !scan.found.is_empty()
+    }
+
+    pub(super) fn bytes<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
+        let mut scan = Scan::default();
+        scan.read(self, bytes);
+        if scan.found.is_empty() {
+            return Cow::Borrowed(bytes);
+        }
+        let mut clean = Vec::with_capacity(bytes.len());
+        let mut at = 0;
+        for found in scan.found {
+            clean.extend_from_slice(&bytes[at..found.start]);
+            clean.extend_from_slice(MARK.as_bytes());
+            at = found.end;
+        }
+        clean.extend_from_slice(&bytes[at..]);
+        Cow::Owned(clean)
+    }
+
+    pub(super) fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        match self.bytes(text.as_bytes()) {
+            Cow::Borrowed(_) => Cow::Borrowed(text),
+            Cow::Owned(bytes) => Cow::Owned(String::from_utf8_lossy(&bytes).into_owned()),
+        }
+    }
+}
+
+/// How far a text was read.
+#[derive(Debug, Default)]
+pub(super) struct Scan {
+    node: u32,
+    /// How much was read.
+    pub(super) at: usize,
+    /// The end of what was read, for patterns that begin a word.
+    before: [u8; BEFORE_MAX],
+    body: Option<Body>,
+    /// Where secrets stand, in order and apart from each other.
+    pub(super) found: Vec<Range<usize>>,
+}
+
+/// A body that is being read.
+#[derive(Debug)]
+struct Body {
+    pattern: usize,
+    start: usize,
+    count: u32,
+    has_digit: bool,
+    is_certain: bool,
+}
+
+impl Scan {
+    /// Begins anew at a place, but goes on with a body that is being taken out.
+    pub(super) fn again_from(&mut self, place: usize) {
+        let body = self.body.take().filter(|body| body.is_certain);
+        let body = body.map(|body| Body { start: place, ..body });
+        *self = Self { at: place, body, before: self.before, ..Self::default() };
+    }
+
+    pub(super) fn read(&mut self, rules: &Rules, bytes: &[u8]) {
+        let base = self.at;
+        let mut at = 0;
+        while at < bytes.len() {
+            if self.node == ROOT && self.body.is_none() {
+                at = rules.automaton.skip(bytes, at);
+            }
+            let byte = bytes[at];
+            self.go_on_with_body(rules, byte, base + at);
+            self.node = rules.automaton.step(self.node, byte);
+            at += 1;
+            let node = rules.automaton.node(self.node);
+            if node.secret > 0 {
+                let end = base + at;
+                self.add(end - node.secret as usize..end);
+            }
+            if let Some(number) = node.prefix {
+                self.begin_body(rules, usize::from(number), &bytes[..at], base + at);
+            }
+        }
+        self.at = base + bytes.len();
+        self.keep_end(bytes);
+        self.add_certain_body(self.at);
+    }
+
+    /// Up to where the text is decided.
+    pub(super) fn safe(&self, rules: &Rules) -> usize {
+        let safe = self.at - rules.automaton.node(self.node).hold as usize;
+        match &self.body {
+            Some(body) if !body.is_certain => safe.min(body.start),
+            _ => safe,
+        }
+    }
+
+    /// The text is interrupted here: a good part of a secret at its end counts as one.
+    pub(super) fn interrupt(&mut self, rules: &Rules) {
+        let node = rules.automaton.node(self.node);
+        let is_long = node.hold as usize >= super::SECRET_BYTES_MIN;
+        if is_long && u64::from(node.hold) * 2 >= u64::from(node.whole) {
+            self.add(self.at - node.hold as usize..self.at);
+        }
+        if let Some(body) = &mut self.body {
+            body.is_certain |= body.count > 0 && rules.patterns[body.pattern].is_run_token;
+            if !body.is_certain {
+                body.start = self.at;
+            }
+        }
+        self.add_certain_body(self.at);
+    }
+
+    fn go_on_with_body(&mut self, rules: &Rules, byte: u8, place: usize) {
+        let Some(body) = &mut self.body else { return };
+        let Some(pattern) = rules.patterns.get(body.pattern) else { return };
+        if !pattern.takes(body.count, byte) || (body.count >= UNCERTAIN_MAX && !body.is_certain) {
+            self.add_certain_body(place);
+            self.body = None;
+            return;
+        }
+        body.count = body.count.saturating_add(1);
+        body.has_digit |= byte.is_ascii_digit();
+        body.is_certain |= body.count >= pattern.least && (body.has_digit || !pattern.needs_digit);
+    }
+
+    fn begin_body(&mut self, rules: &Rules, number: usize, read: &[u8], place: usize) {
+        let Some(pattern) = rules.patterns.get(number) else { return };
+        if self.body.as_ref().is_some_and(|body| body.is_certain) {
+            return;
+        }
+        if pattern.is_word && self.byte_before(read, pattern.prefix.len()).is_ascii_alphanumeric() {
+            return;
+        }
+        let (count, start) = (0, place);
+        self.body =
+            Some(Body { pattern: number, start, count, has_digit: false, is_certain: false });
+    }
+
+    /// What stands so many bytes before the end, also when that was in an earlier piece.
+    fn byte_before(&self, read: &[u8], length: usize) -> u8 {
+        match read.len().checked_sub(length + 1) {
+            Some(index) => read[index],
+            None => self.before[(BEFORE_MAX + read.len()).saturating_sub(length + 1)],
+        }
+    }
+
+    fn keep_end(&mut self, bytes: &[u8]) {
+        let kept = bytes.len().min(BEFORE_MAX);
+        self.before.rotate_left(kept);
+        self.before[BEFORE_MAX - kept..].copy_from_slice(&bytes[bytes.len() - kept..]);
+    }
+
+    fn add_certain_body(&mut self, end: usize) {
+        let Some(body) = self.body.as_mut().filter(|body| body.is_certain && body.start < end)
+        else {
+            return;
+        };
+        let start = std::mem::replace(&mut body.start, end);
+        self.add(start..end);
+    }
+
+    /// Places come with rising ends; those that touch become one.
+    fn add(&mut self, mut found: Range<usize>) {
+        while let Some(last) = self.found.pop_if(|last| last.end >= found.start) {
+            found = last.start.min(found.start)..last.end.max(found.end);
+        }
+        self.found.push(found);
+    }
+}

@@ -1,0 +1,89 @@
+//! A text that comes in pieces, without its secrets.
+//!
+//! Invariant: what was given out, put together, is the text without its secrets, however it was cut. The end
+//! that may be the beginning of a secret is held back until that is decided.
+
+use super::scan::{Rules, Scan};
+use super::{MARK, Redactor};
+use std::borrow::Cow;
+use std::sync::Arc;
+
+pub struct Stream {
+    redactor: Redactor,
+    rules: Arc<Rules>,
+    scan: Scan,
+    /// What was read and not given out.
+    held: Vec<u8>,
+    /// Up to where a mark that was given out stands for the text.
+    marked: Option<usize>,
+}
+
+/// Tells nothing about what it holds back.
+impl std::fmt::Debug for Stream {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Stream(…)")
+    }
+}
+
+impl Stream {
+    pub(super) fn new(redactor: Redactor) -> Self {
+        let rules = redactor.rules();
+        Self { redactor, rules, scan: Scan::default(), held: Vec::new(), marked: None }
+    }
+
+    /// Takes secrets into account that have become known meanwhile.
+    pub fn refresh(&mut self) {
+        if self.redactor.has_changed_from(&self.rules) {
+            self.rules = self.redactor.rules();
+            self.scan.again_from(self.scan.at - self.held.len());
+            self.scan.read(&self.rules, &self.held);
+        }
+    }
+
+    /// Takes a piece, and gives out what is decided: the piece itself when nothing is held back.
+    pub fn push<'a>(&mut self, piece: &'a str) -> Cow<'a, str> {
+        self.scan.read(&self.rules, piece.as_bytes());
+        let safe = self.scan.safe(&self.rules);
+        if self.held.is_empty() && self.scan.found.is_empty() && safe == self.scan.at {
+            return Cow::Borrowed(piece);
+        }
+        self.held.extend_from_slice(piece.as_bytes());
+        Cow::Owned(self.give(safe))
+    }
+
+    /// Whether something is held back.
+    pub fn is_holding(&self) -> bool {
+        !self.held.is_empty()
+    }
+
+    /// Gives out what is held back, because something else comes next. A good part of a secret is not given
+    /// out, and its rest is still found when the text goes on.
+    pub fn flush(&mut self) -> String {
+        self.scan.interrupt(&self.rules);
+        self.give(self.scan.at)
+    }
+
+    fn give(&mut self, safe: usize) -> String {
+        let base = self.scan.at - self.held.len();
+        // What was given out at an interruption stays given out.
+        let safe = safe.max(base);
+        let mut at = base.max(self.marked.unwrap_or(base));
+        let mut out = Vec::new();
+        let decided = self.scan.found.partition_point(|found| found.start < safe);
+        for found in self.scan.found.drain(..decided) {
+            // A place that touches the one before goes on under its mark.
+            if self.marked.is_none_or(|marked| found.start > marked) {
+                let start = found.start.max(at);
+                out.extend_from_slice(&self.held[at - base..start - base]);
+                out.extend_from_slice(MARK.as_bytes());
+            }
+            self.marked = self.marked.max(Some(found.end));
+            at = at.max(found.end);
+        }
+        if at < safe {
+            out.extend_from_slice(&self.held[at - base..safe - base]);
+        }
+        self.held.drain(..safe - base);
+        String::from_utf8_lossy(&out).into_owned()
+    }
+}
