@@ -1,12 +1,15 @@
-//! State written by a live run through the proxy.
+//! State written by a live run, through the proxy or with its results.
 //!
-//! Invariant: a write is conditional on the run still being the caller's (running, same attempt and epoch)
-//! and, where asked for, on the version the caller last saw.
+//! Invariant: a write through the proxy is conditional on the run still being the caller's (running, same
+//! attempt and epoch) and, where asked for, on the version the caller last saw. No write takes an owner
+//! beyond its quota.
 
 use super::audit::insert_outcome;
+use super::usage::{Growth, Kind, count, taken};
 use crate::audit::{AuditRecord, OK};
 use crate::sql::Tx;
-use crate::{StoreError, params, reads};
+use crate::types::StateWrite;
+use crate::{StoreError, params};
 use greenroom_protocol::ErrorCode;
 
 #[derive(Debug, Clone)]
@@ -55,6 +58,22 @@ impl StateWritten {
     }
 }
 
+/// What stands under a key before the write, and what its owner uses.
+struct Found {
+    version: Option<i64>,
+    size: Option<i64>,
+    expires_at: Option<i64>,
+    used: i64,
+}
+
+impl Found {
+    /// The version that callers see: what has expired is not there.
+    fn version_at(&self, now_ms: i64) -> i64 {
+        let expired = self.expires_at.is_some_and(|expires_at| expires_at <= now_ms);
+        self.version.filter(|_| !expired).unwrap_or(0)
+    }
+}
+
 impl WriteState {
     pub(super) fn execute(&self, tx: &mut dyn Tx) -> Result<StateWritten, StoreError> {
         let written = self.write(tx)?;
@@ -64,54 +83,139 @@ impl WriteState {
     }
 
     fn write(&self, tx: &mut dyn Tx) -> Result<StateWritten, StoreError> {
-        let live = tx.query_opt(
-            "SELECT 1 FROM runs WHERE workspace_id = ?1 AND run_id = ?2 AND status = 'running'
-               AND attempt = ?3 AND epoch = ?4",
-            params![&self.workspace_id, &self.run_id, self.attempt, self.epoch],
-        )?;
-        if live.is_none() {
-            return Ok(StateWritten::Stale);
+        let Some(found) = self.find(tx)? else { return Ok(StateWritten::Stale) };
+        let version = found.version_at(self.now_ms);
+        if self.if_version.is_some_and(|wanted| wanted != version) {
+            return Ok(StateWritten::Conflict(version));
         }
-        if let Some(wanted) = self.if_version {
-            let row =
-                reads::state::get(tx, &self.workspace_id, &self.owner, &self.name, self.now_ms)?;
-            let found = row.map_or(0, |row| row.version);
-            if found != wanted {
-                return Ok(StateWritten::Conflict(found));
-            }
-        }
+        let entry = Entry {
+            workspace: &self.workspace_id,
+            owner: &self.owner,
+            name: &self.name,
+            expires_at: self.expires_at,
+            now_ms: self.now_ms,
+        };
         match &self.value {
-            Some(value) => self.set(tx, value),
-            None => self.delete(tx),
+            Some(value) => entry.set(tx, value, &found, self.owner_bytes_max),
+            None => {
+                entry.remove(tx, &found)?;
+                Ok(StateWritten::Deleted(version > 0))
+            }
         }
     }
 
-    fn set(&self, tx: &mut dyn Tx, value: &str) -> Result<StateWritten, StoreError> {
+    /// The one condition, together with all that the write depends on.
+    fn find(&self, tx: &mut dyn Tx) -> Result<Option<Found>, StoreError> {
         let row = tx.query_opt(
-            "INSERT INTO state (workspace_id, owner, name, value, version, expires_at, updated_at)
-             VALUES (?1, ?2, ?3, ?4, 1, ?5, ?6)
-             ON CONFLICT (workspace_id, owner, name) DO UPDATE SET
-                 value = excluded.value, version = state.version + 1,
-                 expires_at = excluded.expires_at, updated_at = excluded.updated_at
-             RETURNING version",
+            "SELECT found.version, found.size, found.expires_at, used.bytes FROM runs
+             LEFT JOIN state AS found ON found.workspace_id = ?1 AND found.owner = ?5
+               AND found.name = ?6
+             LEFT JOIN usage AS used ON used.workspace_id = ?1 AND used.kind = 'state'
+               AND used.owner = ?5
+             WHERE runs.workspace_id = ?1 AND runs.run_id = ?2 AND runs.status = 'running'
+               AND runs.attempt = ?3 AND runs.epoch = ?4",
             params![
                 &self.workspace_id,
+                &self.run_id,
+                self.attempt,
+                self.epoch,
                 &self.owner,
-                &self.name,
-                value,
-                self.expires_at,
-                self.now_ms
+                &self.name
             ],
         )?;
+        row.map(|mut row| {
+            Ok(Found {
+                version: row.opt_int()?,
+                size: row.opt_int()?,
+                expires_at: row.opt_int()?,
+                used: row.opt_int()?.unwrap_or(0),
+            })
+        })
+        .transpose()
+    }
+}
+
+/// Writes what a result asks for, whatever version is there.
+pub(super) fn write_result(
+    tx: &mut dyn Tx,
+    workspace: &str,
+    write: &StateWrite,
+    now_ms: i64,
+) -> Result<StateWritten, StoreError> {
+    let (owner, name) = (write.owner.as_str(), write.name.as_str());
+    let row = tx.query_opt(
+        "SELECT (SELECT size FROM state WHERE workspace_id = ?1 AND owner = ?2 AND name = ?3),
+             (SELECT bytes FROM usage WHERE workspace_id = ?1 AND kind = 'state' AND owner = ?2)",
+        params![workspace, owner, name],
+    )?;
+    let (size, used) = match row {
+        Some(mut row) => (row.opt_int()?, row.opt_int()?.unwrap_or(0)),
+        None => (None, 0),
+    };
+    let found = Found { version: None, size, expires_at: None, used };
+    let entry = Entry { workspace, owner, name, expires_at: None, now_ms };
+    match &write.value {
+        Some(value) => entry.set(tx, value, &found, write.owner_bytes_max),
+        None => {
+            entry.remove(tx, &found)?;
+            Ok(StateWritten::Deleted(size.is_some()))
+        }
+    }
+}
+
+struct Entry<'a> {
+    workspace: &'a str,
+    owner: &'a str,
+    name: &'a str,
+    expires_at: Option<i64>,
+    now_ms: i64,
+}
+
+impl Entry<'_> {
+    fn set(
+        &self,
+        tx: &mut dyn Tx,
+        value: &str,
+        found: &Found,
+        bytes_max: Option<i64>,
+    ) -> Result<StateWritten, StoreError> {
+        let size = taken(self.name, value.len());
+        let growth = Growth::between(found.size, Some(size));
+        if let Some(max) = bytes_max.filter(|_| !growth.fits(found.used, bytes_max)) {
+            return Ok(StateWritten::OverQuota { used: found.used, max });
+        }
+        let row = tx.query_opt(
+            "INSERT INTO state (workspace_id, owner, name, size, version, expires_at, updated_at,
+                 value)
+             VALUES (?1, ?2, ?3, ?4, 1, ?5, ?6, ?7)
+             ON CONFLICT (workspace_id, owner, name) DO UPDATE SET
+                 size = excluded.size, version = state.version + 1,
+                 expires_at = excluded.expires_at, updated_at = excluded.updated_at,
+                 value = excluded.value
+             RETURNING version",
+            params![
+                self.workspace,
+                self.owner,
+                self.name,
+                size,
+                self.expires_at,
+                self.now_ms,
+                value
+            ],
+        )?;
+        count(tx, Kind::State, (self.workspace, self.owner), growth)?;
         let mut row = row.ok_or_else(|| StoreError::Refused("the state got no version".into()))?;
         Ok(StateWritten::Set(row.int()?))
     }
 
-    fn delete(&self, tx: &mut dyn Tx) -> Result<StateWritten, StoreError> {
-        let removed = tx.execute(
+    fn remove(&self, tx: &mut dyn Tx, found: &Found) -> Result<(), StoreError> {
+        if found.size.is_none() {
+            return Ok(());
+        }
+        tx.execute(
             "DELETE FROM state WHERE workspace_id = ?1 AND owner = ?2 AND name = ?3",
-            params![&self.workspace_id, &self.owner, &self.name],
+            params![self.workspace, self.owner, self.name],
         )?;
-        Ok(StateWritten::Deleted(removed == 1))
+        count(tx, Kind::State, (self.workspace, self.owner), Growth::between(found.size, None))
     }
 }

@@ -1,5 +1,6 @@
 //! Host-kept state.
 
+use super::names::first_name;
 use crate::sql::{Row, Tx};
 use crate::types::StateRow;
 use crate::{StoreError, params};
@@ -39,34 +40,38 @@ pub fn list(
     span: &StateSpan,
     now_ms: i64,
 ) -> Result<(Vec<StateRow>, bool), StoreError> {
+    let first = first_name(&span.prefix, &span.after);
     let sizes = tx.query(
-        "SELECT name, length(value) FROM state
-         WHERE workspace_id = ?1 AND owner = ?2 AND name > ?3
-           AND substr(name, 1, length(?4)) = ?4 AND (expires_at IS NULL OR expires_at > ?5)
-         ORDER BY name LIMIT ?6",
-        params![workspace, owner, &span.after, &span.prefix, now_ms, span.values_max + 1],
+        "SELECT name, size FROM state
+         WHERE workspace_id = ?1 AND owner = ?2 AND name >= ?3
+           AND (expires_at IS NULL OR expires_at > ?4)
+         ORDER BY name LIMIT ?5",
+        params![workspace, owner, &first, now_ms, span.values_max + 1],
     )?;
-    let (mut last, mut count, mut bytes) = (None, 0, 0);
-    let found = sizes.len();
-    for mut row in sizes.into_iter().take(usize::try_from(span.values_max).unwrap_or(0)) {
+    let (mut last, mut count, mut bytes, mut has_more) = (None, 0, 0, false);
+    for mut row in sizes {
         let (name, size) = (row.text()?, row.int()?);
-        bytes += size;
-        if count > 0 && bytes > span.bytes_max {
+        if !name.starts_with(&span.prefix) {
+            break;
+        }
+        bytes += size - i64::try_from(name.len()).unwrap_or(size);
+        has_more = count == span.values_max || (count > 0 && bytes > span.bytes_max);
+        if has_more {
             break;
         }
         count += 1;
         last = Some(name);
     }
-    let Some(last) = last else { return Ok((Vec::new(), false)) };
+    let Some(last) = last else { return Ok((Vec::new(), has_more)) };
     let rows = tx.query(
         "SELECT owner, name, value, version FROM state
-         WHERE workspace_id = ?1 AND owner = ?2 AND name > ?3 AND name <= ?4
-           AND substr(name, 1, length(?5)) = ?5 AND (expires_at IS NULL OR expires_at > ?6)
+         WHERE workspace_id = ?1 AND owner = ?2 AND name >= ?3 AND name <= ?4
+           AND (expires_at IS NULL OR expires_at > ?5)
          ORDER BY name",
-        params![workspace, owner, &span.after, &last, &span.prefix, now_ms],
+        params![workspace, owner, &first, &last, now_ms],
     )?;
     let rows = rows.into_iter().map(read).collect::<Result<Vec<_>, _>>()?;
-    Ok((rows, found > count))
+    Ok((rows, has_more))
 }
 
 fn read(mut row: Row) -> Result<StateRow, StoreError> {

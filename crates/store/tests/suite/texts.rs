@@ -40,7 +40,12 @@ pub(crate) async fn u0000_is_replaced_in_prose_and_refused_in_names(ground: Grou
         let error = store.accept(command).await.unwrap_err();
         assert!(matches!(&error, StoreError::Refused(why) if why.contains("U+0000")), "{error}");
     }
-    let write = StateWrite { owner: "o".to_owned(), name: "n\0".to_owned(), value: None };
+    let write = StateWrite {
+        owner: "o".to_owned(),
+        name: "n\0".to_owned(),
+        value: None,
+        owner_bytes_max: None,
+    };
     let apply = ApplyResults { state: vec![write], ..results(&first) };
     assert!(matches!(store.apply(apply).await.unwrap_err(), StoreError::Refused(_)));
     assert_eq!(rows(&store).await, before);
