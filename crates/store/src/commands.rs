@@ -17,6 +17,7 @@
 //! | action intended    | [`RequestAction`], [`ApplyResults`]  |
 //! | action decided     | [`AnswerApproval`], [`ExpireApprovals`], [`CancelApproval`] |
 //! | message pulled     | [`PullSteering`]                     |
+//! | item searchable    | [`IndexItems`], some time after      |
 //!
 //! Invariant: a command that is carried out twice changes nothing the second time (results: when they come
 //! with their chunk; audit records: every call is a fact of its own).
@@ -26,6 +27,7 @@ mod approvals;
 mod audit;
 mod deliver;
 mod fence;
+mod index;
 mod results;
 mod runs;
 mod start;
@@ -43,6 +45,7 @@ pub use approvals::{
 pub use audit::RecordAudit;
 pub use deliver::{ClaimDelivery, DeliveryOutcome, FinishDelivery};
 pub use fence::RunFence;
+pub use index::{IndexItems, RemoveItems};
 pub use results::{Applied, ApplyResults, Terminal};
 pub use runs::{CancelQueued, CancelRequest, FreezeGrant, RecordDiagnostics, RestartRun};
 pub use state::{StateWritten, WriteState};
@@ -75,6 +78,8 @@ pub enum Command {
     CancelApproval(CancelApproval),
     PullSteering(Box<PullSteering>),
     WriteStorage(Box<WriteStorage>),
+    IndexItems(Box<IndexItems>),
+    RemoveItems(RemoveItems),
 }
 
 /// What came of it.
@@ -111,6 +116,8 @@ impl Command {
             Command::CancelApproval(command) => Outcome::Changed(command.execute(tx)?),
             Command::PullSteering(command) => Outcome::Pulled(command.execute(tx)?),
             Command::WriteStorage(command) => Outcome::StorageWritten(command.execute(tx)?),
+            Command::IndexItems(command) => Outcome::Changed(command.execute(tx)?),
+            Command::RemoveItems(command) => Outcome::Changed(command.execute(tx)?),
         })
     }
 }

@@ -13,6 +13,7 @@ pub mod fault;
 mod reader;
 pub mod reads;
 mod schema;
+mod search;
 mod shares;
 pub mod sql;
 mod store;

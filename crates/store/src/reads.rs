@@ -8,6 +8,7 @@ pub mod events;
 mod names;
 pub mod results;
 pub mod runs;
+pub mod search;
 pub mod state;
 pub mod storage;
 

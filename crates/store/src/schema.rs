@@ -5,6 +5,7 @@
 use crate::StoreError;
 use crate::drivers::Driver;
 use crate::params;
+use crate::search::index::UPTO;
 
 const SCHEMA: &str = include_str!("schema.sql");
 
@@ -47,7 +48,9 @@ fn create(driver: &mut dyn Driver) -> Result<(), StoreError> {
     driver.begin()?;
     driver.run_script(SCHEMA)?;
     let version = newest().to_string();
-    for (name, value) in [("schema", version.as_str()), ("epoch", "0"), ("cursor_key", &key)] {
+    for (name, value) in
+        [("schema", version.as_str()), ("epoch", "0"), ("cursor_key", &key), (UPTO, "0")]
+    {
         driver.execute("INSERT INTO meta (name, value) VALUES (?1, ?2)", params![name, value])?;
     }
     driver.commit()

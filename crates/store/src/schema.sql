@@ -1,4 +1,5 @@
--- The whole schema of a new database. `{blob}`, `{serial}` and `{by_key}` are filled in per database.
+-- The whole schema of a new database. `{blob}`, `{serial}`, `{by_key}` and `{search}` are filled in per
+-- database.
 -- Times are Unix milliseconds. Every fact carries its workspace.
 
 CREATE TABLE meta (
@@ -123,6 +124,9 @@ CREATE TABLE transcript (
     created_at      BIGINT NOT NULL,
     UNIQUE (workspace_id, conversation_id, event_seq, seq)
 );
+-- The terms by which items are found (`src/search/index.rs`), filled in behind the writer's back: up to which
+-- item is kept in `meta`.
+{search}
 CREATE INDEX transcript_by_thread ON transcript
     (workspace_id, conversation_id, thread_id, event_seq, seq) WHERE thread_id IS NOT NULL;
 

@@ -1,7 +1,7 @@
 //! The few words in which commands and reads speak to a database.
 //!
 //! Invariant: statements are written once, in SQL that SQLite and PostgreSQL both understand, with `?1`
-//! placeholders; only a driver knows which of the two it talks to.
+//! placeholders; only a driver, and the search index, knows which of the two it talks to.
 
 use crate::StoreError;
 use std::borrow::Cow;
@@ -156,8 +156,17 @@ fn unexpected(wanted: &str, found: &Cell) -> StoreError {
     StoreError::Refused(format!("expected {wanted} in a column, found {found:?}"))
 }
 
+/// Which database it is. For what the two have in different words only: an index of texts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dialect {
+    Sqlite,
+    Postgres,
+}
+
 /// An open transaction (or a reader's snapshot of one statement).
 pub trait Tx {
+    fn dialect(&self) -> Dialect;
+
     /// Runs a statement and says how many rows it changed.
     fn execute(&mut self, sql: &'static str, params: &[Value<'_>]) -> Result<u64, StoreError>;
 

@@ -3,11 +3,13 @@
 use crate::commands::{
     AcceptEvent, Accepted, AnswerApproval, Answered, Applied, ApplyResults, CancelApproval,
     CancelQueued, CancelRequest, ClaimDelivery, Command, ExpireApprovals, FinishDelivery,
-    FreezeGrant, Outcome, PullSteering, Pulled, RecordAudit, RecordDiagnostics, RequestAction,
-    Requested, RestartRun, StateWritten, StorageWritten, WriteState, WriteStorage,
+    FreezeGrant, IndexItems, Outcome, PullSteering, Pulled, RecordAudit, RecordDiagnostics,
+    RemoveItems, RequestAction, Requested, RestartRun, StateWritten, StorageWritten, WriteState,
+    WriteStorage,
 };
 use crate::drivers::{Driver, PostgresDriver, SqliteDriver, checkpoint};
 use crate::reader::{self, Answer, ReadJob, Turn};
+use crate::search::index;
 use crate::shares::Shares;
 use crate::sql::Tx;
 use crate::types::ApprovalRow;
@@ -255,6 +257,20 @@ impl Store {
             Outcome::Pulled(pulled) => Ok(pulled),
             other => Err(mixed_up(&other)),
         }
+    }
+
+    /// Puts up to so many of the oldest unindexed items into the search index, and says how many are left
+    /// at most. Only the insertion is the writer's work.
+    pub async fn index_some(&self, limit: i64) -> Result<i64, StoreError> {
+        if let Some(step) = self.read(move |tx| IndexItems::next(tx, limit)).await? {
+            self.change(Command::IndexItems(Box::new(step))).await?;
+        }
+        self.read(|tx| Ok(index::newest(tx)? - index::upto(tx)?)).await
+    }
+
+    /// Takes items out of their transcripts and out of the search index.
+    pub async fn remove_items(&self, ids: Vec<i64>) -> Result<bool, StoreError> {
+        self.change(Command::RemoveItems(RemoveItems { ids })).await
     }
 
     async fn change(&self, command: Command) -> Result<bool, StoreError> {

@@ -1,5 +1,6 @@
 //! Counters of a conversation, and the items that take their place by them.
 
+use crate::search::index;
 use crate::sql::{Tx, prose};
 use crate::types::NewItem;
 use crate::{StoreError, params};
@@ -86,6 +87,21 @@ pub(super) fn insert_item(
         ],
     )?;
     Ok(())
+}
+
+/// Takes items out of the transcript and out of the index. The mark never stands above the newest item: a
+/// number may be given out again.
+pub(super) fn remove_items(tx: &mut dyn Tx, ids: &[i64]) -> Result<u64, StoreError> {
+    let mut removed = 0;
+    for id in ids {
+        removed += tx.execute("DELETE FROM transcript WHERE id = ?1", params![*id])?;
+        index::remove(tx, *id)?;
+    }
+    let (upto, newest) = (index::upto(tx)?, index::newest(tx)?);
+    if upto > newest {
+        index::move_upto(tx, upto, newest)?;
+    }
+    Ok(removed)
 }
 
 /// FNV-1a, so that a conversation stays in its bucket across versions and machines.

@@ -4,7 +4,7 @@
 
 use super::SqliteDriver;
 use crate::commands::{AcceptEvent, ApplyResults, CancelQueued, Command, NewRun, Terminal};
-use crate::sql::{Row, Tx, Value};
+use crate::sql::{Dialect, Row, Tx, Value};
 use crate::types::{OnInterrupt, Queue};
 use crate::{StoreError, Sync, reads, schema};
 use greenroom_protocol::RunStatus;
@@ -29,6 +29,10 @@ impl Explained {
 }
 
 impl Tx for Explained {
+    fn dialect(&self) -> Dialect {
+        Dialect::Sqlite
+    }
+
     fn execute(&mut self, sql: &'static str, params: &[Value<'_>]) -> Result<u64, StoreError> {
         self.check(sql);
         self.0.execute(sql, params)

@@ -4,7 +4,7 @@
 
 use super::Driver;
 use crate::StoreError;
-use crate::sql::{Cell, Row, Tx, Value, refuse_nul};
+use crate::sql::{Cell, Dialect, Row, Tx, Value, refuse_nul};
 use crate::store::Sync;
 use rusqlite::config::DbConfig;
 use rusqlite::types::ValueRef;
@@ -79,6 +79,10 @@ impl SqliteDriver {
 }
 
 impl Tx for SqliteDriver {
+    fn dialect(&self) -> Dialect {
+        Dialect::Sqlite
+    }
+
     fn execute(&mut self, sql: &'static str, params: &[Value<'_>]) -> Result<u64, StoreError> {
         let changed = self.prepare(sql, params)?.raw_execute().map_err(refused)?;
         Ok(changed as u64)
@@ -128,7 +132,8 @@ impl Driver for SqliteDriver {
         let script = script
             .replace("{serial}", "INTEGER PRIMARY KEY")
             .replace("{blob}", "BLOB")
-            .replace("{by_key}", "WITHOUT ROWID");
+            .replace("{by_key}", "WITHOUT ROWID")
+            .replace("{search}", crate::search::index::SQLITE_SCHEMA);
         self.connection.execute_batch(&script).map_err(refused)
     }
 

@@ -4,6 +4,7 @@ use super::Direction;
 use crate::sql::{Row, Tx};
 use crate::types::{ConversationRow, ItemRow};
 use crate::{StoreError, params};
+use std::collections::HashMap;
 
 /// The columns that `read_item` takes apart.
 macro_rules! item_columns {
@@ -152,6 +153,19 @@ pub fn history(
     tx.query(sql, &params)?.into_iter().map(read_item).collect()
 }
 
+/// Items by their numbers; those that are gone are left out.
+pub(super) fn by_ids(tx: &mut dyn Tx, ids: &[i64]) -> Result<HashMap<i64, ItemRow>, StoreError> {
+    let mut found = HashMap::with_capacity(ids.len());
+    for id in ids {
+        let row = tx.query_opt(
+            concat!("SELECT ", item_columns!(), " FROM transcript WHERE id = ?1"),
+            params![*id],
+        )?;
+        found.extend(row.map(read_item).transpose()?.map(|item| (*id, item)));
+    }
+    Ok(found)
+}
+
 fn read_conversation(mut row: Row) -> Result<ConversationRow, StoreError> {
     Ok(ConversationRow {
         conversation_id: row.text()?,
@@ -162,7 +176,7 @@ fn read_conversation(mut row: Row) -> Result<ConversationRow, StoreError> {
     })
 }
 
-pub(super) fn read_item(mut row: Row) -> Result<ItemRow, StoreError> {
+fn read_item(mut row: Row) -> Result<ItemRow, StoreError> {
     Ok(ItemRow {
         id: row.int()?,
         conversation_id: row.text()?,

@@ -1,0 +1,47 @@
+//! Items get into the search index, a few at a time and after they were kept.
+//!
+//! Invariant: the mark that says how far the index reaches moves with the entries, and only from where it
+//! stood when they were read; so no item is left out and none is put in twice.
+
+use super::transcript::remove_items;
+use crate::StoreError;
+use crate::search::index::{self, IndexEntry};
+use crate::sql::Tx;
+
+#[derive(Debug, Clone)]
+pub struct IndexItems {
+    /// Where the mark stood when the entries were read.
+    pub from: i64,
+    /// Where it stands with them.
+    pub upto: i64,
+    pub entries: Vec<IndexEntry>,
+}
+
+impl IndexItems {
+    /// The next step, read and analysed beside the writer; none when everything is indexed.
+    pub(crate) fn next(tx: &mut dyn Tx, limit: i64) -> Result<Option<IndexItems>, StoreError> {
+        let from = index::upto(tx)?;
+        let (entries, upto) = index::next_entries(tx, from, limit)?;
+        Ok((upto > from).then_some(IndexItems { from, upto, entries }))
+    }
+
+    pub(super) fn execute(&self, tx: &mut dyn Tx) -> Result<bool, StoreError> {
+        if !index::move_upto(tx, self.from, self.upto)? {
+            return Ok(false);
+        }
+        index::insert(tx, &self.entries)?;
+        Ok(true)
+    }
+}
+
+/// Items go for good: from the transcript and from the index.
+#[derive(Debug, Clone)]
+pub struct RemoveItems {
+    pub ids: Vec<i64>,
+}
+
+impl RemoveItems {
+    pub(super) fn execute(&self, tx: &mut dyn Tx) -> Result<bool, StoreError> {
+        Ok(remove_items(tx, &self.ids)? > 0)
+    }
+}

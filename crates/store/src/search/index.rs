@@ -1,0 +1,298 @@
+//! The index of terms in each database: what is put in, taken out and proposed.
+//!
+//! Invariant: an item up to the mark is in the index, or has nothing to be found by; the mark moves in the
+//! transaction that adds the entries before it, and the newest items come first. SQLite keeps terms in FTS5;
+//! PostgreSQL as an array with a GIN index, which knows no order, so there an item also carries the
+//! stretches of numbers it belongs to and the newest stretches are asked first.
+
+use super::fold::fold;
+use super::terms::{BLOCK_SHIFTS, Entry, Terms, Text, block, entry_columns};
+use crate::sql::{Dialect, Tx, Value};
+use crate::{StoreError, params};
+use std::fmt::Write;
+
+/// The mark's name in `meta`.
+pub(crate) const UPTO: &str = "search_upto";
+
+pub(crate) const SQLITE_SCHEMA: &str = "CREATE VIRTUAL TABLE search USING fts5(
+    terms, content='', contentless_delete=1, detail=none, tokenize='ascii');";
+
+/// Without statistics the planner takes the index for whatever is asked.
+pub(crate) const POSTGRES_SCHEMA: &str = "CREATE TABLE search (
+        id    BIGINT PRIMARY KEY,
+        terms INTEGER[] NOT NULL
+    );
+    ALTER TABLE search ALTER COLUMN terms SET STATISTICS 0;
+    CREATE INDEX search_by_term ON search USING gin (terms) WITH (fastupdate = off);";
+
+/// Bytes of text that one step puts into the index.
+const STEP_BYTES: i64 = 256 * 1024;
+/// Alternatives that one condition may have.
+const ANY_MAX: usize = 256;
+/// Conditions with alternatives.
+const ANY_CONDITIONS_MAX: usize = 3;
+
+/// What an item has to have: all of some terms, and one of each group.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Wanted {
+    pub(crate) all: Vec<u32>,
+    any: Vec<Vec<u32>>,
+}
+
+impl Wanted {
+    /// Asks for one of these terms, unless there are so many that it would not help.
+    pub(crate) fn any_of(&mut self, group: Vec<u32>) {
+        if (1..=ANY_MAX).contains(&group.len()) && self.any.len() < ANY_CONDITIONS_MAX {
+            self.any.push(group);
+        }
+    }
+}
+
+/// The terms of one item, ready to be put into the index.
+#[derive(Debug, Clone)]
+pub struct IndexEntry {
+    pub(crate) id: i64,
+    pub(crate) terms: Vec<u32>,
+}
+
+/// Up to which item the index reaches.
+pub(crate) fn upto(tx: &mut dyn Tx) -> Result<i64, StoreError> {
+    let row = tx.query_opt("SELECT value FROM meta WHERE name = ?1", params![UPTO])?;
+    let text = row.map(|mut row| row.text()).transpose()?.unwrap_or_default();
+    text.parse().map_err(|_| StoreError::Refused(format!("`{text}` is not a number of an item")))
+}
+
+pub(crate) fn newest(tx: &mut dyn Tx) -> Result<i64, StoreError> {
+    let row = tx.query_opt("SELECT MAX(id) FROM transcript", &[])?;
+    Ok(row.map(|mut row| row.opt_int()).transpose()?.flatten().unwrap_or(0))
+}
+
+/// Moves the mark if it still stands where the caller saw it.
+pub(crate) fn move_upto(tx: &mut dyn Tx, from: i64, to: i64) -> Result<bool, StoreError> {
+    let changed = tx.execute(
+        "UPDATE meta SET value = ?3 WHERE name = ?1 AND value = ?2",
+        params![UPTO, from.to_string().as_str(), to.to_string().as_str()],
+    )?;
+    Ok(changed == 1)
+}
+
+/// Items behind the mark with their terms, as many as fit into one step, and where the mark stands then.
+pub(crate) fn next_entries(
+    tx: &mut dyn Tx,
+    upto: i64,
+    limit: i64,
+) -> Result<(Vec<IndexEntry>, i64), StoreError> {
+    let rows = tx.query(
+        concat!(
+            "SELECT ",
+            entry_columns!(),
+            " FROM transcript t WHERE t.id > ?1 ORDER BY t.id LIMIT ?2"
+        ),
+        params![upto, limit],
+    )?;
+    let (mut entries, mut reached, mut bytes) = (Vec::new(), upto, 0);
+    for row in rows {
+        let entry = Entry::read(row)?;
+        bytes += entry.bytes();
+        if bytes > STEP_BYTES && reached > upto {
+            break;
+        }
+        reached = entry.id;
+        let Some(text) = text_of(tx, &entry)? else { continue };
+        let mut terms = Vec::new();
+        Terms { workspace: &entry.workspace_id }.of_item(&fold(&text), &mut terms);
+        if terms.is_empty() {
+            continue;
+        }
+        entry.filters(&mut terms);
+        if tx.dialect() == Dialect::Postgres {
+            terms.extend((0..BLOCK_SHIFTS.len()).map(|level| block(level, entry.id)));
+        }
+        terms.sort_unstable();
+        terms.dedup();
+        entries.push(IndexEntry { id: entry.id, terms });
+    }
+    Ok((entries, reached))
+}
+
+/// The text of an item, wherever it is.
+pub(crate) fn text_of(tx: &mut dyn Tx, entry: &Entry) -> Result<Option<String>, StoreError> {
+    match &entry.text {
+        Text::None => Ok(None),
+        Text::Here(text) => Ok(Some(text.clone())),
+        Text::Long { .. } => {
+            let row =
+                tx.query_opt("SELECT text FROM transcript WHERE id = ?1", params![entry.id])?;
+            Ok(row.map(|mut row| row.opt_text()).transpose()?.flatten())
+        }
+    }
+}
+
+/// Puts items into the index that are still there.
+pub(crate) fn insert(tx: &mut dyn Tx, entries: &[IndexEntry]) -> Result<(), StoreError> {
+    if entries.is_empty() {
+        return Ok(());
+    }
+    match tx.dialect() {
+        Dialect::Sqlite => {
+            for entry in entries {
+                let mut text = String::with_capacity(entry.terms.len() * 9);
+                for term in &entry.terms {
+                    let _ = write!(text, "{term:08x} ");
+                }
+                tx.execute(
+                    "INSERT INTO search (rowid, terms)
+                     SELECT ?1, ?2 WHERE EXISTS (SELECT 1 FROM transcript WHERE id = ?1)",
+                    params![entry.id, &text],
+                )?;
+            }
+        }
+        Dialect::Postgres => {
+            let lines: Vec<String> = entries
+                .iter()
+                .map(|entry| format!("{} {}", entry.id, array(&entry.terms)))
+                .collect();
+            tx.execute(
+                "INSERT INTO search (id, terms)
+                 SELECT t.id, CAST(split_part(line, ' ', 2) AS INTEGER[])
+                 FROM unnest(string_to_array(CAST(?1 AS TEXT), chr(10))) AS line
+                 JOIN transcript t ON t.id = CAST(split_part(line, ' ', 1) AS BIGINT)",
+                params![lines.join("\n").as_str()],
+            )?;
+        }
+    }
+    Ok(())
+}
+
+/// Takes an item out of the index.
+pub(crate) fn remove(tx: &mut dyn Tx, id: i64) -> Result<(), StoreError> {
+    match tx.dialect() {
+        Dialect::Sqlite => tx.execute("DELETE FROM search WHERE rowid = ?1", params![id])?,
+        Dialect::Postgres => tx.execute("DELETE FROM search WHERE id = ?1", params![id])?,
+    };
+    Ok(())
+}
+
+/// The newest indexed items before a number that have what is wanted.
+pub(crate) fn propose(
+    tx: &mut dyn Tx,
+    workspace: &str,
+    wanted: &Wanted,
+    before: i64,
+    limit: i64,
+) -> Result<Vec<Entry>, StoreError> {
+    let rows = match tx.dialect() {
+        Dialect::Sqlite => tx.query(
+            concat!(
+                "SELECT ",
+                entry_columns!(),
+                " FROM search CROSS JOIN transcript t ON t.id = search.rowid
+                  WHERE search MATCH ?1 AND search.rowid < ?2 AND t.workspace_id = ?3
+                  ORDER BY search.rowid DESC LIMIT ?4"
+            ),
+            params![expression(wanted).as_str(), before, workspace, limit],
+        )?,
+        Dialect::Postgres => propose_by_stretches(tx, workspace, wanted, before, limit)?,
+    };
+    rows.into_iter().map(Entry::read).collect()
+}
+
+/// What FTS5 is asked.
+fn expression(wanted: &Wanted) -> String {
+    let quote = |term: &u32| format!("\"{term:08x}\"");
+    let mut all: Vec<String> = wanted.all.iter().map(quote).collect();
+    for group in &wanted.any {
+        let group: Vec<String> = group.iter().map(quote).collect();
+        all.push(format!("({})", group.join(" OR ")));
+    }
+    all.join(" AND ")
+}
+
+/// One stretch of numbers after the other, each further back and longer; those that are not needed any more
+/// are not looked at, since a part of `UNION ALL` is carried out when its rows are asked for. `+ 0` and
+/// `OFFSET 0` keep the planner from walking through the items by number instead.
+macro_rules! stretches {
+    ($any:literal) => {
+        concat!(
+            "SELECT ",
+            entry_columns!(),
+            " FROM ((",
+            stretches!(@one "?4", "AND terms && CAST(CAST(?8 AS TEXT) AS INTEGER[])", $any),
+            ") UNION ALL (",
+            stretches!(@one "?5", "AND terms && CAST(CAST(?9 AS TEXT) AS INTEGER[])", $any),
+            ") UNION ALL (",
+            stretches!(@one "?6", "AND terms && CAST(CAST(?10 AS TEXT) AS INTEGER[])", $any),
+            ") UNION ALL (",
+            stretches!(@one "?7", "", $any),
+            ") LIMIT ?3) found JOIN transcript t ON t.id = found.id
+             WHERE t.workspace_id = ?1 ORDER BY t.id DESC"
+        )
+    };
+    (@one $before:literal, $block:literal, $any:literal) => {
+        concat!(
+            "SELECT id FROM (SELECT id FROM search
+                 WHERE terms @> CAST(CAST(?2 AS TEXT) AS INTEGER[]) AND id + 0 < ",
+            $before, " ", $block, " ", $any,
+            " OFFSET 0) part ORDER BY id DESC"
+        )
+    };
+}
+
+fn propose_by_stretches(
+    tx: &mut dyn Tx,
+    workspace: &str,
+    wanted: &Wanted,
+    before: i64,
+    limit: i64,
+) -> Result<Vec<crate::sql::Row>, StoreError> {
+    let last = before - 1;
+    let blocks = |level: usize| {
+        let length = 1_i64 << BLOCK_SHIFTS[level];
+        array(&[block(level, last), block(level, last - length)])
+    };
+    // Where the stretch of the last number and the one before it begin.
+    let begin = |level: usize| ((last >> BLOCK_SHIFTS[level]) - 1) << BLOCK_SHIFTS[level];
+    let all = array(&wanted.all);
+    let near: Vec<String> = (0..BLOCK_SHIFTS.len()).map(blocks).collect();
+    let any: Vec<String> = wanted.any.iter().map(|group| array(group)).collect();
+    let mut params = params![
+        workspace,
+        &all,
+        limit,
+        before,
+        begin(0),
+        begin(1),
+        begin(2),
+        &near[0],
+        &near[1],
+        &near[2],
+    ]
+    .to_vec();
+    params.extend(any.iter().map(Value::from));
+    let sql = match any.len() {
+        0 => stretches!(""),
+        1 => stretches!("AND terms && CAST(CAST(?11 AS TEXT) AS INTEGER[])"),
+        2 => stretches!(
+            "AND terms && CAST(CAST(?11 AS TEXT) AS INTEGER[])
+             AND terms && CAST(CAST(?12 AS TEXT) AS INTEGER[])"
+        ),
+        _ => stretches!(
+            "AND terms && CAST(CAST(?11 AS TEXT) AS INTEGER[])
+             AND terms && CAST(CAST(?12 AS TEXT) AS INTEGER[])
+             AND terms && CAST(CAST(?13 AS TEXT) AS INTEGER[])"
+        ),
+    };
+    tx.query(sql, &params)
+}
+
+/// Terms as PostgreSQL writes an array, in its signed numbers.
+fn array(terms: &[u32]) -> String {
+    let mut text = String::with_capacity(terms.len() * 11 + 2);
+    text.push('{');
+    for (n, term) in terms.iter().enumerate() {
+        let comma = if n == 0 { "" } else { "," };
+        let _ = write!(text, "{comma}{}", term.cast_signed());
+    }
+    text.push('}');
+    text
+}
