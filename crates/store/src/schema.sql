@@ -1,5 +1,4 @@
--- The whole schema of a new database. `{blob}`, `{serial}`, `{by_key}` and `{search}` are filled in per
--- database.
+-- The whole schema of a new database. Words in braces are filled in per database.
 -- Times are Unix milliseconds. Every fact carries its workspace.
 
 CREATE TABLE meta (

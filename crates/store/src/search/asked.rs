@@ -206,6 +206,7 @@ mod tests {
             ("192.168.1.1", "ping 192.168.1.1:80"),
             ("数据库mysql", "数据库 MySQL 8"),
             ("mysql,数据库", "数据库 MySQL 8"),
+            ("mysql,数据库。", "数据库 MySQL 8"),
             ("mysql 数据库", "数据库 MySQL 8"),
             ("🎉", "done 🎉🎉"),
             ("don't", "I don't know"),

@@ -50,9 +50,9 @@ pub(crate) fn fold_into(text: &str, mut emit: impl FnMut(char, usize)) {
     }
 }
 
-/// Whether a query goes on to another phrase here: at blanks, and at the marks of dense scripts.
+/// Whether a query goes on to another phrase here: at whatever does not bind words as in `example.com`.
 pub(crate) fn parts_phrases(c: char) -> bool {
-    c.is_whitespace() || (!c.is_ascii() && matches!(part(c), Part::Gap))
+    matches!(part(c), Part::Gap) && !".-_:/@'+#&=".contains(c)
 }
 
 /// Whether a character leaves nothing behind and does not part words either.
