@@ -3,6 +3,7 @@
 //! Invariant: what an answer `allow` sends is decided when it is asked for; an answer changes nothing of it.
 
 use crate::types::{DeliveryStatus, NewDelivery};
+pub use greenroom_protocol::api::platform::ApprovalStatus;
 
 /// What asked, and with it how long the question stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,36 +24,6 @@ impl ApprovalKind {
 
     pub fn parse(text: &str) -> Option<Self> {
         [Self::Call, Self::Result].into_iter().find(|kind| kind.as_str() == text)
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ApprovalStatus {
-    Pending,
-    Allowed,
-    Denied,
-    /// Nobody answered in time.
-    Expired,
-    /// The run or the call that asked is over.
-    Cancelled,
-}
-
-impl ApprovalStatus {
-    pub const ALL: [ApprovalStatus; 5] =
-        [Self::Pending, Self::Allowed, Self::Denied, Self::Expired, Self::Cancelled];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            ApprovalStatus::Pending => "pending",
-            ApprovalStatus::Allowed => "allowed",
-            ApprovalStatus::Denied => "denied",
-            ApprovalStatus::Expired => "expired",
-            ApprovalStatus::Cancelled => "cancelled",
-        }
-    }
-
-    pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|status| status.as_str() == text)
     }
 }
 

@@ -138,6 +138,7 @@ suite! {
         a_cancelled_run_takes_no_more_and_hands_back_what_waits,
         a_replacing_event_ends_what_waits_for_the_run,
         a_new_attempt_pulls_everything_anew,
+        answers_stand_with_the_message_that_was_pulled_last,
         many_messages_at_once_reach_one_run_each_once;
     batches:
         one_bad_command_fails_alone,

@@ -61,24 +61,26 @@ pub enum Applied {
     Stale,
 }
 
-/// What a run may leave behind at its end.
-struct Left {
+/// A run as the batch found it: what its end has to look for, and where its answers go.
+struct Found {
     /// A call of it has asked for an approval.
     asked: bool,
     /// Messages may wait for it.
     steers: bool,
+    /// The conversation's event that it answers by now.
+    place: i64,
 }
 
 impl ApplyResults {
     pub(super) fn execute(&self, tx: &mut dyn Tx) -> Result<Applied, StoreError> {
-        let Some(left) = self.update_run(tx)? else { return self.apply_late(tx) };
+        let Some(found) = self.update_run(tx)? else { return self.apply_late(tx) };
         if let Some(chunk) = &self.chunk {
             insert_chunk(tx, &self.run_id, chunk)?;
         }
         for write in &self.state {
             self.write_state(tx, write)?;
         }
-        self.append_items(tx)?;
+        self.append_items(tx, found.place)?;
         for delivery in &self.deliveries {
             let run = (self.workspace_id.as_str(), self.run_id.as_str());
             insert_delivery(tx, run, delivery, self.now_ms)?;
@@ -92,19 +94,19 @@ impl ApplyResults {
         }
         self.ask(tx)?;
         match self.terminal {
-            Some(_) => self.finish(tx, &left),
+            Some(_) => self.finish(tx, &found),
             None => Ok(Applied::Done { next: None, requeued: 0 }),
         }
     }
 
     /// What a run leaves behind: calls that wait for approval are over, messages it never pulled become runs
     /// of their own, and the next of the lane starts.
-    fn finish(&self, tx: &mut dyn Tx, left: &Left) -> Result<Applied, StoreError> {
+    fn finish(&self, tx: &mut dyn Tx, found: &Found) -> Result<Applied, StoreError> {
         let (workspace, conversation) = (&self.workspace_id, self.conversation_id.as_deref());
-        if left.asked {
+        if found.asked {
             cancel_calls(tx, workspace, &self.run_id, self.now_ms)?;
         }
-        let requeued = match left.steers {
+        let requeued = match found.steers {
             true => requeue(tx, workspace, &self.run_id, self.now_ms)?,
             false => 0,
         };
@@ -141,7 +143,7 @@ impl ApplyResults {
     }
 
     /// The one condition: status, attempt and epoch. Nothing when it does not hold.
-    fn update_run(&self, tx: &mut dyn Tx) -> Result<Option<Left>, StoreError> {
+    fn update_run(&self, tx: &mut dyn Tx) -> Result<Option<Found>, StoreError> {
         let first_seq = self.chunk.as_ref().map(|chunk| chunk.first_seq);
         let last_seq = self.chunk.as_ref().map(|chunk| chunk.last_seq);
         let status = self.terminal.as_ref().map_or(RunStatus::Running, |end| end.status);
@@ -158,7 +160,7 @@ impl ApplyResults {
              WHERE workspace_id = ?1 AND run_id = ?2 AND status = 'running'
                AND attempt = ?3 AND epoch = ?4
                AND (CAST(?13 AS BIGINT) IS NULL OR last_seq < ?13)
-             RETURNING asked, steers",
+             RETURNING asked, steers, COALESCE(steered_seq, conversation_seq, 0)",
             params![
                 &self.workspace_id,
                 &self.run_id,
@@ -175,7 +177,10 @@ impl ApplyResults {
                 first_seq,
             ],
         )?;
-        let read = |mut row: Row| Ok(Left { asked: row.int()? != 0, steers: row.int()? != 0 });
+        let read = |mut row: Row| {
+            let (asked, steers) = (row.int()? != 0, row.int()? != 0);
+            Ok(Found { asked, steers, place: row.int()? })
+        };
         row.map(read).transpose()
     }
 
@@ -219,27 +224,17 @@ impl ApplyResults {
         insert_diagnostic(tx, &self.run_id, &Diagnostic { kind, message, created_at: self.now_ms })
     }
 
-    fn append_items(&self, tx: &mut dyn Tx) -> Result<(), StoreError> {
+    /// Answers stand with the event that their run was started for, or with the last that it pulled.
+    fn append_items(&self, tx: &mut dyn Tx, event_seq: i64) -> Result<(), StoreError> {
         let Some(conversation) = &self.conversation_id else { return Ok(()) };
         let Ok(count @ 1..) = i64::try_from(self.items.len()) else { return Ok(()) };
         let last = count_items(tx, &self.workspace_id, conversation, count)?;
-        let event_seq = self.place(tx)?;
         let workspace = self.workspace_id.as_str();
         let place = Place { workspace, conversation, event_seq, event_type: None };
         for (seq, item) in (last - count + 1..).zip(&self.items) {
             insert_item(tx, place, seq, item, self.now_ms)?;
         }
         Ok(())
-    }
-
-    /// Answers stand with the event that their run was started for.
-    fn place(&self, tx: &mut dyn Tx) -> Result<i64, StoreError> {
-        let row = tx.query_opt(
-            "SELECT conversation_seq FROM runs WHERE workspace_id = ?1 AND run_id = ?2",
-            params![&self.workspace_id, &self.run_id],
-        )?;
-        let missing = || StoreError::Refused("the run has no place in its conversation".to_owned());
-        row.ok_or_else(missing)?.opt_int()?.ok_or_else(missing)
     }
 }
 

@@ -15,8 +15,8 @@ use greenroom_protocol::ErrorCode;
 use serde_json::json;
 
 impl AcceptEvent {
-    /// The run under way that takes this message: of the same agent and runner, with its answers going to the
-    /// same surface, and with nothing queued that the message would overtake.
+    /// The run under way that takes this message: of the same agent, runner and thread, with its answers going
+    /// to the same surface, and with nothing queued that the message would overtake.
     pub(super) fn steerable(&self, tx: &mut dyn Tx) -> Result<Option<RunRow>, StoreError> {
         let (Some(run), Some(conversation)) = (&self.run, &self.conversation_id) else {
             return Ok(None);
@@ -39,14 +39,23 @@ impl AcceptEvent {
             }
         }
         let Some(active) = active else { return Ok(None) };
-        let active = reads::runs::get(tx, &self.workspace_id, &active)?;
-        Ok(active.filter(|active| {
+        let active = reads::runs::get(tx, &self.workspace_id, &active)?.filter(|active| {
             active.steers
                 && !active.cancel_requested
                 && active.agent == run.agent
                 && active.runner_id == run.runner_id
                 && active.surface == run.surface
-        }))
+        });
+        let Some(active) = active else { return Ok(None) };
+        let thread = tx.query_opt(
+            "SELECT thread_id FROM transcript
+             WHERE workspace_id = ?1 AND conversation_id = ?2 AND event_seq = ?3
+             ORDER BY seq LIMIT 1",
+            params![&self.workspace_id, conversation, active.conversation_seq],
+        )?;
+        let thread = thread.map(|mut row| row.opt_text()).transpose()?.flatten();
+        let is_same = thread == self.item.as_ref().and_then(|item| item.thread_id.clone());
+        Ok(is_same.then_some(active))
     }
 
     /// Keeps the message for that run.
@@ -187,8 +196,8 @@ pub(super) fn requeue(
         )?;
         tx.execute(
             "UPDATE transcript SET run_id = ?4
-             WHERE workspace_id = ?1 AND conversation_id = ?2 AND seq = ?3",
-            params![workspace, &run.conversation_id, run.transcript_seq, &run.run_id],
+             WHERE workspace_id = ?1 AND conversation_id = ?2 AND event_seq = ?3",
+            params![workspace, &run.conversation_id, run.conversation_seq, &run.run_id],
         )?;
         let log = HostEvent {
             event_id: format!("{run_id}.requeued.{}", message.conversation_seq),

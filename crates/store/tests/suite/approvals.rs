@@ -308,7 +308,7 @@ pub(crate) async fn a_thousand_questions_are_paged_and_filtered(ground: Ground) 
     let first = accept(&store, event("c", "a")).await;
     let second = accept(&store, event("d", "b")).await;
     let ask = |n: usize| {
-        let run = if n % 2 == 0 { &first } else { &second };
+        let run = if usize::is_multiple_of(n, 2) { &first } else { &second };
         let command = RequestAction { pending_max: 1_000, ..asks(run, &format!("q{n:04}")) };
         store.request_action(command)
     };

@@ -127,8 +127,10 @@ pub(crate) async fn what_does_not_fit_the_run_waits_its_turn(ground: Ground) {
     other_agent.run.as_mut().unwrap().agent = "other".to_owned();
     let mut elsewhere = message("3");
     elsewhere.run.as_mut().unwrap().surface = Some("hook".to_owned());
-    let serial = event("c", "4");
-    for command in [no_message, other_agent, elsewhere, serial] {
+    let mut other_thread = message("4");
+    other_thread.item.as_mut().unwrap().thread_id = Some("t".to_owned());
+    let serial = event("c", "5");
+    for command in [no_message, other_agent, elsewhere, other_thread, serial] {
         // Each alone beside the run: what is queued keeps messages behind it.
         let waiting = accept(&store, command).await;
         assert_eq!(waiting.status, RunStatus::Queued, "{}", waiting.run_id);
@@ -140,8 +142,8 @@ pub(crate) async fn what_does_not_fit_the_run_waits_its_turn(ground: Ground) {
         };
         store.cancel(cancel).await.unwrap();
     }
-    assert_eq!(steer(&store, message("5")).await, "run-a");
-    assert_eq!(pulled(&store, &first, 9).await, ["5"]);
+    assert_eq!(steer(&store, message("6")).await, "run-a");
+    assert_eq!(pulled(&store, &first, 9).await, ["6"]);
 }
 
 pub(crate) async fn a_run_takes_messages_once_its_grant_says_so(ground: Ground) {
@@ -233,6 +235,22 @@ pub(crate) async fn a_new_attempt_pulls_everything_anew(ground: Ground) {
     let second = run(&store, "run-a").await;
     assert_eq!(pulled(&store, &second, 9).await, ["b"]);
     assert_eq!(log(&store).await, ["steering.injected"; 2]);
+}
+
+pub(crate) async fn answers_stand_with_the_message_that_was_pulled_last(ground: Ground) {
+    let store = ground.open();
+    let first = accept(&store, message("a")).await;
+    steer(&store, message("b")).await;
+    let says = |sequence, text: &str| ApplyResults {
+        chunk: Some(result_chunk(sequence, "message.completed", "{}")),
+        items: vec![item(&format!("item-{sequence}"), "assistant", text)],
+        ..results(&first)
+    };
+    apply(&store, says(1, "to a")).await;
+    assert_eq!(pulled(&store, &first, 9).await, ["b"]);
+    apply(&store, says(2, "to a and b")).await;
+    let expected = ["1 user a", "3 assistant to a", "2 user b", "4 assistant to a and b"];
+    assert_eq!(transcript(&store, "c").await, expected);
 }
 
 pub(crate) async fn many_messages_at_once_reach_one_run_each_once(ground: Ground) {
