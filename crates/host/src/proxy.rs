@@ -7,6 +7,7 @@
 pub(crate) mod audit;
 mod call;
 mod events;
+mod history;
 pub(crate) mod meter;
 mod resources;
 mod state;
@@ -163,6 +164,7 @@ async fn carry_out(call: &mut Call<'_>) -> Answer {
         Method::StorageList => storage::list(call).await,
         Method::StorageSet => storage::set(call).await,
         Method::StorageDelete => storage::delete(call).await,
+        Method::HistoryPage => history::page(call).await,
         Method::EventsGet => events::get(call).await,
         Method::EventsPage => events::page(call).await,
         Method::ModelsInvoke

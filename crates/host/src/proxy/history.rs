@@ -1,0 +1,86 @@
+//! `history.*`: the transcript as far as the run reaches.
+//!
+//! Invariant: of its own conversation a run sees what belongs to earlier events, never its own event or a
+//! later one; a conversation out of reach looks like one that does not exist.
+
+use super::call::{Answer, Call, answer, failed, not_found};
+use super::events::{conversation_in_reach, reach_name};
+use crate::query::item_view;
+use crate::settings::Reach;
+use greenroom_protocol::AgentAPIError;
+use greenroom_protocol::api::history::{Direction, HistoryPageParams};
+use greenroom_store::reads::conversations::{Position, Span};
+use greenroom_store::types::ItemRow;
+use greenroom_store::{StoreError, reads};
+use serde_json::{Value, json};
+
+pub(super) async fn page(call: &mut Call<'_>) -> Answer {
+    let params: HistoryPageParams = call.params()?;
+    let reach = call.rights.grant.history.reach;
+    call.about(params.conversation_id.as_deref(), Some(reach_name(reach).into()));
+    let named = params.conversation_id.clone().or_else(|| own_conversation(call));
+    let conversation = conversation_in_reach(call, reach, named)?;
+    let conversation = conversation.ok_or_else(|| not_found("conversation"))?;
+    let workspace = call.workspace().to_owned();
+    let domain = ["history", &workspace, &conversation];
+    let after = place(call, &domain, params.after_cursor.as_deref())?.unwrap_or(Position::START);
+    let before = place(call, &domain, params.before_cursor.as_deref())?.unwrap_or(Position::END);
+    let limit = call.page_size(params.limit);
+    let (thread, event_seq_before) = bounds(call, reach, &conversation);
+    let direction = match params.direction {
+        Direction::Backward => reads::Direction::Backward,
+        Direction::Forward => reads::Direction::Forward,
+    };
+    let span =
+        Span { after, before, direction, limit: limit as i64 + 1, thread, event_seq_before };
+    let (owner, id) = (workspace.clone(), conversation.clone());
+    let read = call.shared.store.read(move |tx| {
+        let exists = reads::conversations::get(tx, &owner, &id)?.is_some();
+        let rows = reads::conversations::history(tx, &owner, &id, &span)?;
+        Ok::<_, StoreError>(exists.then_some(rows))
+    });
+    let rows = read.await.map_err(|error| failed(&error))?;
+    let mut rows = rows.ok_or_else(|| not_found("conversation"))?;
+    let has_more = rows.len() > limit;
+    rows.truncate(limit);
+    let seal = |row: &ItemRow| call.shared.cursors.seal(&domain, &Position::of(row).to_string());
+    let next_cursor = rows.last().filter(|_| has_more).map(seal);
+    let prev_cursor = rows.first().map(seal);
+    if direction == reads::Direction::Backward {
+        rows.reverse();
+    }
+    let items: Vec<Value> =
+        rows.into_iter().map(|row| item(row, params.include_artifacts)).collect();
+    answer(&json!({"items": items, "next_cursor": next_cursor, "prev_cursor": prev_cursor,
+        "has_more": has_more}))
+}
+
+fn own_conversation(call: &Call<'_>) -> Option<String> {
+    call.rights.identity.conversation_id.clone()
+}
+
+/// A cursor's place in the conversation.
+fn place(
+    call: &Call<'_>,
+    domain: &[&str],
+    cursor: Option<&str>,
+) -> Result<Option<Position>, AgentAPIError> {
+    let Some(cursor) = cursor else { return Ok(None) };
+    Ok(Position::parse(&call.position(domain, cursor)?))
+}
+
+/// The thread a run is kept to, and the event its view of a conversation ends before.
+fn bounds(call: &Call<'_>, reach: Reach, conversation: &str) -> (Option<String>, Option<i64>) {
+    let identity = &call.rights.identity;
+    let is_own = identity.conversation_id.as_deref() == Some(conversation);
+    let thread = identity.thread_id.clone().filter(|_| reach == Reach::Conversation);
+    (thread, identity.conversation_seq.filter(|_| is_own))
+}
+
+fn item(row: ItemRow, with_artifacts: bool) -> Value {
+    let mut item = item_view(row);
+    if !with_artifacts {
+        item["artifacts"] = json!([]);
+    }
+    item
+}
