@@ -58,7 +58,7 @@ impl Bucket {
             .with_access_key_id(place.access_key_id)
             .with_secret_access_key(place.secret_access_key)
             .with_allow_http(place.allow_http)
-            .with_http_connector(Connector)
+            .with_http_connector(Connector { allow_http: place.allow_http })
             .with_retry(retry);
         if let Some(endpoint) = place.endpoint {
             builder = builder.with_endpoint(endpoint);
@@ -167,7 +167,11 @@ impl Bucket {
         Ok(parts)
     }
 
-    pub(crate) async fn read(&self, id: ObjectId, range: Range<u64>) -> Result<Bytes, ObjectsError> {
+    pub(crate) async fn read(
+        &self,
+        id: ObjectId,
+        range: Range<u64>,
+    ) -> Result<Bytes, ObjectsError> {
         let wanted = range.end - range.start;
         let bytes = self.store.get_range(&self.key(id), range).await;
         let bytes = bytes.map_err(|error| missing(error, id))?;
@@ -199,8 +203,7 @@ impl Bucket {
 
     pub(crate) async fn list(&self, shard: Shard) -> Result<Vec<Found>, ObjectsError> {
         let folder = self.path(&shard.to_string());
-        let objects: Vec<_> =
-            self.store.list(Some(&folder)).try_collect().await.map_err(remote)?;
+        let objects: Vec<_> = self.store.list(Some(&folder)).try_collect().await.map_err(remote)?;
         let found = objects.into_iter().filter_map(|object| {
             let id = object.location.filename().and_then(ObjectId::parse)?;
             let found = Found { id, size: object.size, modified: object.last_modified.into() };

@@ -125,7 +125,9 @@ impl Folder {
     }
 
     pub(crate) fn list(&self, shard: Shard) -> Result<Vec<Found>, ObjectsError> {
-        let Some(folder) = find_folder(&self.root, &shard.to_string())? else { return Ok(Vec::new()) };
+        let Some(folder) = find_folder(&self.root, &shard.to_string())? else {
+            return Ok(Vec::new());
+        };
         let mut found = Vec::new();
         for entry in Dir::read_from(&folder)? {
             let entry = entry?;

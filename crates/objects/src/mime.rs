@@ -54,6 +54,9 @@ fn mark(head: &[u8]) -> Option<&'static str> {
     if head.starts_with(OLE) {
         return Some("application/x-ole-storage");
     }
+    if head.starts_with(b"\x7fELF") {
+        return Some("application/x-executable");
+    }
     infer::get(head).map(|found| found.mime_type())
 }
 
@@ -85,7 +88,8 @@ fn is_text(head: &[u8]) -> bool {
         Ok(_) => true,
         Err(error) => error.error_len().is_none() && head.len() >= HEAD_BYTES - 4,
     };
-    let odd = |byte: &u8| *byte < 0x20 && !matches!(*byte, b'\t' | b'\n' | b'\r' | 0x0c | 0x1b | 0x08);
+    let odd =
+        |byte: &u8| *byte < 0x20 && !matches!(*byte, b'\t' | b'\n' | b'\r' | 0x0c | 0x1b | 0x08);
     valid && !head.iter().any(odd)
 }
 

@@ -89,7 +89,8 @@ impl PlaceUrl {
 }
 
 fn is_bucket(name: &str) -> bool {
-    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b".-_".contains(&byte);
+    let plain =
+        |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b".-_".contains(&byte);
     (3..=63).contains(&name.len()) && name.bytes().all(plain) && !name.contains("..")
 }
 

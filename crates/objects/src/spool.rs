@@ -40,7 +40,8 @@ impl Spool {
     pub(crate) fn create(self: &Arc<Self>, kind: &str) -> Result<SpoolFile, ObjectsError> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let name = format!("{}-{number}.{kind}", self.start);
-        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let flags =
+            OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = openat(&self.folder, &name, flags, Mode::RUSR | Mode::WUSR)?;
         Ok(SpoolFile { file: file.into(), name, spool: Arc::clone(self), moved: false })
     }

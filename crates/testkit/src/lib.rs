@@ -12,4 +12,6 @@ pub mod processes;
 pub mod random;
 pub mod reader;
 pub mod receiver;
+#[cfg(feature = "s3")]
+pub mod s3;
 pub mod wait;

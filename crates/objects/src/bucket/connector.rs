@@ -16,13 +16,17 @@ const CONNECT_WITHIN: Duration = Duration::from_secs(5);
 const READ_WITHIN: Duration = Duration::from_secs(30);
 
 #[derive(Debug)]
-pub(super) struct Connector;
+pub(super) struct Connector {
+    /// Whether requests may go out without TLS.
+    pub(super) allow_http: bool,
+}
 
 impl HttpConnector for Connector {
     fn connect(&self, _: &ClientOptions) -> object_store::Result<HttpClient> {
         let client = reqwest::Client::builder()
             .redirect(reqwest::redirect::Policy::none())
             .no_proxy()
+            .https_only(!self.allow_http)
             .user_agent(concat!("greenroom/", env!("CARGO_PKG_VERSION")))
             .connect_timeout(CONNECT_WITHIN)
             .read_timeout(READ_WITHIN)
@@ -41,7 +45,8 @@ struct Client(reqwest::Client);
 #[async_trait]
 impl HttpService for Client {
     async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
-        let request = reqwest::Request::try_from(request.map(reqwest::Body::wrap)).map_err(failed)?;
+        let request =
+            reqwest::Request::try_from(request.map(reqwest::Body::wrap)).map_err(failed)?;
         let response = self.0.execute(request).await.map_err(failed)?;
         let (parts, body) = http::Response::<reqwest::Body>::from(response).into_parts();
         Ok(HttpResponse::from_parts(parts, HttpResponseBody::new(body.map_err(failed))))

@@ -81,9 +81,20 @@ fn kin(kind: &str) -> Option<&'static str> {
         | "application/x-msi"
         | "application/x-ole-storage" => "ole",
         "audio/ogg" | "video/ogg" | "application/ogg" | "audio/opus" | "audio/vorbis" => "ogg",
-        "video/mp4" | "audio/mp4" | "audio/m4a" | "audio/x-m4a" | "video/x-m4v"
-        | "video/quicktime" | "video/3gpp" | "video/3gpp2" | "audio/3gpp" | "image/heif"
-        | "image/heic" | "image/heif-sequence" | "image/heic-sequence" | "image/avif"
+        "video/mp4"
+        | "audio/mp4"
+        | "audio/m4a"
+        | "audio/x-m4a"
+        | "video/x-m4v"
+        | "video/quicktime"
+        | "video/3gpp"
+        | "video/3gpp2"
+        | "audio/3gpp"
+        | "image/heif"
+        | "image/heic"
+        | "image/heif-sequence"
+        | "image/heic-sequence"
+        | "image/avif"
         | "application/mp4" => "mp4",
         "video/webm" | "audio/webm" | "video/x-matroska" | "audio/x-matroska" => "matroska",
         "audio/wav" | "audio/x-wav" | "audio/wave" | "audio/vnd.wave" => "wav",

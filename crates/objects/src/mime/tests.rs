@@ -10,7 +10,7 @@ const ZIP: &[u8] = b"PK\x03\x04\x14\0\0\0\0\0";
 const OLE: &[u8] = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1\0\0";
 const OGG: &[u8] = b"OggS\0\x02\0\0\0\0\0\0\0\0";
 const MP4: &[u8] = b"\0\0\0\x18ftypmp42\0\0\0\0mp42isom";
-const ELF: &[u8] = b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
+const ELF: &[u8] = b"\x7fELF\x02\x01\x01\0";
 const SVG: &[u8] = b"<?xml version=\"1.0\"?><svg xmlns=\"http://www.w3.org/2000/svg\"/>";
 const HTML: &[u8] = b"<!DOCTYPE html><html><body>hi</body></html>";
 
@@ -96,7 +96,10 @@ fn octets_take_anything_and_unknown_types_are_believed() {
     for head in [PNG, ELF, HTML, b"\0".as_slice()] {
         assert_eq!(kept("application/octet-stream", head).as_deref(), Some(OCTETS));
     }
-    assert_eq!(kept("application/x-my-format", b"\x01\x02").as_deref(), Some("application/x-my-format"));
+    assert_eq!(
+        kept("application/x-my-format", b"\x01\x02").as_deref(),
+        Some("application/x-my-format")
+    );
     assert_eq!(kept("model/gltf-binary", b"glTF\0").as_deref(), Some("model/gltf-binary"));
 }
 
