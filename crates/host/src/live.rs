@@ -1,15 +1,22 @@
 //! The runs that are under way in this process.
 //!
-//! Invariant: a run is here from its start to its terminal; the proxy serves no run that is not here.
+//! Invariant: a run is here from its start to its terminal; the proxy serves no run that is not here, and its
+//! token means nothing once it is gone. Of a token only the hash is kept.
+
+mod deadline;
 
 use crate::context::Identity;
 use crate::grant::Grant;
 use crate::proxy::audit::Subject;
 use crate::proxy::meter::Bucket;
+use crate::redaction::RUN_TOKEN;
 use greenroom_store::types::RunRow;
+use sha2::{Digest, Sha256};
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use deadline::Deadline;
+use std::time::Duration;
 use tokio::sync::watch;
 
 /// Runs that are remembered as overdue.
@@ -23,8 +30,12 @@ pub(crate) struct LiveRun {
     rights: OnceLock<Rights>,
     /// What the run may still call.
     pub(crate) bucket: Bucket,
+    pub(crate) deadline: Deadline,
     overdue: AtomicBool,
 }
+
+/// SHA-256 of a run's token.
+type TokenHash = [u8; 32];
 
 /// What a live run may do, and as whom.
 #[derive(Debug)]
@@ -99,18 +110,61 @@ impl LiveRun {
 #[derive(Debug, Default)]
 pub(crate) struct Live {
     by_run: Mutex<HashMap<String, Arc<LiveRun>>>,
+    tokens: Mutex<Tokens>,
     /// The last runs that were overdue, so that their runners are told why they are refused.
     overdue: Mutex<VecDeque<String>>,
 }
 
+/// Which run and attempt a token stands for.
+#[derive(Debug, Default)]
+struct Tokens {
+    runs: HashMap<TokenHash, (String, i64)>,
+    by_run: HashMap<String, TokenHash>,
+}
+
+impl Tokens {
+    fn revoke(&mut self, run_id: &str) {
+        if let Some(hash) = self.by_run.remove(run_id) {
+            self.runs.remove(&hash);
+        }
+    }
+}
+
 impl Live {
+    /// A new token for a run, which stands for this attempt until the run ends. An earlier one ends now.
+    pub(crate) fn issue_token(&self, run_id: &str, attempt: i64) -> Option<String> {
+        let mut bytes = [0; 32];
+        getrandom::fill(&mut bytes).ok()?;
+        let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        let token = format!("{RUN_TOKEN}{digits}");
+        let hash = hash(&token);
+        let mut tokens = self.tokens();
+        tokens.revoke(run_id);
+        tokens.runs.insert(hash, (run_id.to_owned(), attempt));
+        tokens.by_run.insert(run_id.to_owned(), hash);
+        Some(token)
+    }
+
+    /// The run and the attempt that a token was given to, while that attempt is under way.
+    pub(crate) fn run_of_token(&self, token: &str) -> Option<(String, i64)> {
+        // Found by its hash: how long that takes tells nothing about the token.
+        self.tokens().runs.get(&hash(token)).cloned()
+    }
+
+    /// The run's token means nothing any more.
+    pub(crate) fn revoke_token(&self, run_id: &str) {
+        self.tokens().revoke(run_id);
+    }
+
     pub(crate) fn enter(&self, run: &RunRow) -> Arc<LiveRun> {
+        let limit = Duration::from_millis(u64::try_from(run.deadline_ms).unwrap_or(0));
         let live = Arc::new(LiveRun {
             cancel: watch::channel(None).0,
             ended: watch::channel(false).0,
             applied: watch::channel(0).0,
             rights: OnceLock::new(),
             bucket: Bucket::default(),
+            deadline: Deadline::new(limit),
             overdue: AtomicBool::new(false),
         });
         if run.cancel_requested {
@@ -125,6 +179,7 @@ impl Live {
     }
 
     pub(crate) fn leave(&self, run_id: &str) {
+        self.revoke_token(run_id);
         let left = self.lock().remove(run_id);
         if left.is_some_and(|live| live.is_overdue()) {
             let mut overdue = self.overdue.lock().unwrap_or_else(PoisonError::into_inner);
@@ -145,5 +200,41 @@ impl Live {
 
     fn lock(&self) -> MutexGuard<'_, HashMap<String, Arc<LiveRun>>> {
         self.by_run.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn tokens(&self) -> MutexGuard<'_, Tokens> {
+        self.tokens.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn hash(token: &str) -> TokenHash {
+    Sha256::digest(token).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_stands_for_its_attempt_until_the_run_ends_or_is_tried_again() {
+        let live = Live::default();
+        let first = live.issue_token("r1", 1).unwrap();
+        let other = live.issue_token("r2", 1).unwrap();
+        assert_eq!((first.len(), &first[..4]), (68, "grt_"));
+        assert_eq!(live.run_of_token(&first), Some(("r1".to_owned(), 1)));
+        let second = live.issue_token("r1", 2).unwrap();
+        assert_eq!(live.run_of_token(&first), None);
+        assert_eq!(live.run_of_token(&second), Some(("r1".to_owned(), 2)));
+        live.leave("r1");
+        assert_eq!(live.run_of_token(&second), None);
+        assert_eq!(live.run_of_token(&other), Some(("r2".to_owned(), 1)));
+        assert_eq!(live.run_of_token("r2"), None);
+    }
+
+    #[test]
+    fn tokens_are_kept_as_hashes_alone() {
+        let live = Live::default();
+        let token = live.issue_token("r1", 1).unwrap();
+        assert!(!format!("{live:?}").contains(&token[4..]));
     }
 }
