@@ -48,6 +48,26 @@ impl PageArgs {
         path: &[&str],
         filters: Vec<(&'static str, String)>,
     ) -> Result<Page<T>, Error> {
+        self.read_as(client, path, filters, |items, more| items.extend(more)).await
+    }
+
+    /// The same for a list that goes backward in pages that stand oldest item first.
+    async fn read_backward<T: DeserializeOwned>(
+        &self,
+        client: &Client,
+        path: &[&str],
+    ) -> Result<Page<T>, Error> {
+        let before = |items: &mut Vec<T>, older| drop(items.splice(0..0, older));
+        self.read_as(client, path, Vec::new(), before).await
+    }
+
+    async fn read_as<T: DeserializeOwned>(
+        &self,
+        client: &Client,
+        path: &[&str],
+        filters: Vec<(&'static str, String)>,
+        add: impl Fn(&mut Vec<T>, Vec<T>),
+    ) -> Result<Page<T>, Error> {
         let wanted = self.limit as usize;
         let mut all = Page { items: Vec::new(), next_cursor: self.cursor.clone(), has_more: true };
         while all.has_more && all.items.len() < wanted {
@@ -56,7 +76,7 @@ impl PageArgs {
             query.extend(all.next_cursor.take().map(|cursor| ("cursor", cursor)));
             query.extend(filters.iter().cloned());
             let page: Page<T> = client.get(path, &query).await?;
-            all.items.extend(page.items);
+            add(&mut all.items, page.items);
             all.has_more = page.has_more && page.next_cursor.is_some();
             all.next_cursor = page.next_cursor;
         }

@@ -101,6 +101,8 @@ pub struct ContextParts<'a> {
     pub delivery: DeliveryContext,
     pub cursors: &'a Cursors,
     pub resources: AgentResources,
+    /// For callers that act for the run but are not on its wire.
+    pub run_token: Option<String>,
     pub remaining: Duration,
     pub now_ms: i64,
 }
@@ -188,6 +190,9 @@ impl ContextParts<'_> {
         let mut metadata = Object::new();
         metadata.insert("remaining_ms".to_owned(), remaining_ms.into());
         metadata.insert("host_version".to_owned(), env!("CARGO_PKG_VERSION").into());
+        if let Some(token) = &self.run_token {
+            metadata.insert("run_token".to_owned(), token.clone().into());
+        }
         AgentRuntimeContext {
             host: "greenroom".to_owned(),
             protocol_version: PROTOCOL_VERSION.to_owned(),

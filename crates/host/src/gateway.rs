@@ -15,6 +15,7 @@ use greenroom_store::commands::{AcceptEvent, Accepted, NewRun, Way};
 use greenroom_store::types::{NewItem, RunRow};
 use greenroom_store::{StoreError, reads};
 use serde_json::json;
+use serde_json::value::{RawValue, to_raw_value};
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
 
@@ -60,7 +61,9 @@ impl Host {
         if self.shared.tasks.stopping().is_cancelled() {
             return Err(Refusal::Stopping);
         }
-        let body_hash = hash(&event);
+        let body = to_raw_value(&event).unwrap_or_else(|_| RawValue::NULL.to_owned());
+        let body_hash = hash(&body);
+        let event = self.shared.without_secrets(event, &body)?;
         let key = event
             .event_id
             .clone()
@@ -78,6 +81,16 @@ impl Host {
 }
 
 impl Shared {
+    /// Someone may have pasted a secret of this host: it is not kept. Ids decide where an event belongs and
+    /// cannot be changed, so one that holds a secret is refused.
+    fn without_secrets(&self, event: NewEvent, body: &RawValue) -> Result<NewEvent, Refusal> {
+        let Some(clean) = self.redactor.exact().json(body) else { return Ok(event) };
+        match serde_json::from_str::<NewEvent>(clean.get()) {
+            Ok(clean) if ids(&clean) == ids(&event) => Ok(clean),
+            _ => Err(Refusal::Invalid("an id of the event holds a secret of this host".into())),
+        }
+    }
+
     /// Decides what an event leads to, without storing anything.
     fn prepare(
         &self,
@@ -199,6 +212,7 @@ impl Shared {
         match accepted {
             Accepted::New { run, way } => {
                 Metrics::add(&self.metrics.events_accepted);
+                self.wake_indexing.notify_one();
                 let answer = answer(event_id, run.as_ref());
                 self.act(run, way, envelope).await;
                 Ok((answer, true))
@@ -292,9 +306,24 @@ fn is_replay(event: &NewEvent) -> bool {
 }
 
 /// The same body gives the same hash, however its JSON was laid out.
-fn hash(event: &NewEvent) -> [u8; 32] {
-    let body = serde_json::to_vec(event).unwrap_or_default();
-    Sha256::digest(body).into()
+fn hash(body: &RawValue) -> [u8; 32] {
+    Sha256::digest(body.get()).into()
+}
+
+/// What says which event it is and where it belongs.
+fn ids(event: &NewEvent) -> [Option<&str>; 10] {
+    [
+        Some(&event.event_type),
+        Some(&event.source),
+        event.event_id.as_deref(),
+        event.bot_id.as_deref(),
+        event.workspace_id.as_deref(),
+        event.conversation_id.as_deref(),
+        event.thread_id.as_deref(),
+        event.agent.as_deref(),
+        event.actor.as_ref().and_then(|actor| actor.actor_id.as_deref()),
+        event.subject.as_ref().and_then(|subject| subject.subject_id.as_deref()),
+    ]
 }
 
 fn item(event: &NewEvent, event_id: &str, run: Option<&NewRun>) -> NewItem {

@@ -2,7 +2,6 @@
 
 use crate::context::{Envelope, Identity};
 use crate::cursor::Cursors;
-use crate::delivery;
 use crate::feed::{Batch, Feeds};
 use crate::grant::Grant;
 use crate::ids::now_ms;
@@ -11,11 +10,13 @@ use crate::metrics::Metrics;
 use crate::proxy::ProxyGate;
 use crate::proxy::audit::Auditor;
 use crate::proxy::meter::PluginBuckets;
+use crate::redaction::Redactor;
 use crate::registry::Registry;
 use crate::run::RunTask;
 use crate::settings::Settings;
 use crate::tasks::Tasks;
 use crate::webhook::WebhookClient;
+use crate::{delivery, indexing};
 use arc_swap::ArcSwap;
 use greenroom_protocol::payload::StateScope;
 use greenroom_protocol::{AgentRunState, DeliveryContext, Object};
@@ -49,6 +50,8 @@ pub struct HostOptions {
     pub settings: Settings,
     pub runners: Vec<RunnerSpec>,
     pub runtime: greenroom_runtime::Settings,
+    /// Knows the secrets that are live. Whoever starts the host tells it, and shares it with the log.
+    pub redactor: Redactor,
     /// Models, tools and knowledge bases.
     pub registry: Arc<dyn Registry>,
 }
@@ -64,9 +67,11 @@ pub(crate) struct Shared {
     pub(crate) metrics: Metrics,
     pub(crate) tasks: Tasks,
     pub(crate) wake_delivery: Notify,
+    pub(crate) wake_indexing: Notify,
     pub(crate) webhooks: WebhookClient,
     pub(crate) auditor: Arc<Auditor>,
     pub(crate) plugin_buckets: PluginBuckets,
+    pub(crate) redactor: Redactor,
     pub(crate) registry: Arc<dyn Registry>,
     grants: Mutex<HashMap<String, Arc<Grant>>>,
 }
@@ -92,9 +97,11 @@ impl Host {
             metrics: Metrics::default(),
             tasks: Tasks::default(),
             wake_delivery: Notify::new(),
+            wake_indexing: Notify::new(),
             webhooks: WebhookClient::default(),
             auditor: Arc::default(),
             plugin_buckets: PluginBuckets::default(),
+            redactor: options.redactor,
             registry: options.registry,
             grants: Mutex::default(),
         });
@@ -109,6 +116,7 @@ impl Host {
         }
         let worker = Arc::clone(&shared);
         shared.tasks.spawn("delivery", delivery::deliver(worker));
+        shared.tasks.spawn("indexing", indexing::keep(Arc::clone(&shared)));
         Ok(Host { shared })
     }
 
@@ -182,6 +190,15 @@ impl Host {
 
     pub fn settings(&self) -> Arc<Settings> {
         self.shared.settings.load_full()
+    }
+
+    /// The run and the attempt that a run token was given to, while that attempt is under way.
+    pub fn run_by_token(&self, token: &str) -> Option<(String, i64)> {
+        self.shared.live.run_of_token(token)
+    }
+
+    pub fn redactor(&self) -> &Redactor {
+        &self.shared.redactor
     }
 
     pub fn tasks(&self) -> &Tasks {

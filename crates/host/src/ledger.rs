@@ -2,19 +2,23 @@
 //!
 //! Invariant: pure; no IO and no clock. A number is given once, increasing over all attempts. Deltas within
 //! the reserved numbers may be shown at once; everything behind the first other result waits for its commit.
+//! Nothing gets a number, and nothing is noted, before secrets are taken out of it.
 
+mod deltas;
 mod effect;
 mod json;
 
 pub(crate) use effect::StateRights;
 
 use crate::context::Identity;
+use crate::redaction::Redactor;
+use deltas::Deltas;
 use effect::Changes;
 use greenroom_protocol::error::run_code;
-use greenroom_protocol::payload::{DeltaRef, Message, MessageCompleted, Payload};
+use greenroom_protocol::payload::{Message, MessageCompleted, Payload};
 use greenroom_protocol::result::kind;
 use greenroom_protocol::{RawResult, RunError, RunStatus};
-use greenroom_store::chunk::{ChunkBuilder, Delta};
+use greenroom_store::chunk::ChunkBuilder;
 use greenroom_store::commands::{ApplyResults, Terminal};
 use greenroom_store::types::{Chunk, Diagnostic, ResultRecord, RunRow};
 use json::{complete_failure, empty_object, is_object, one_line};
@@ -33,8 +37,8 @@ const DIAGNOSTICS_MAX: usize = 100;
 
 pub(crate) struct Ledger {
     identity: Arc<Identity>,
-    state: StateRights,
-    result_bytes_max: usize,
+    terms: Terms,
+    deltas: Deltas,
     next_seq: i64,
     reserved_seq: i64,
     runner_seq: Option<i64>,
@@ -47,6 +51,14 @@ pub(crate) struct Ledger {
     saw_message: bool,
     ended_by_host: bool,
     terminal: Option<Terminal>,
+}
+
+/// What a run's results have to keep to.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Terms {
+    pub(crate) state: StateRights,
+    pub(crate) result_bytes_max: usize,
+    pub(crate) redactor: Redactor,
 }
 
 /// What a batch of results led to.
@@ -103,14 +115,13 @@ impl Pending {
 impl Ledger {
     pub(crate) fn new(
         identity: Arc<Identity>,
-        state: StateRights,
-        result_bytes_max: usize,
+        terms: Terms,
         (last_seq, reserved_seq): (i64, i64),
     ) -> Self {
         Self {
             identity,
-            state,
-            result_bytes_max,
+            deltas: Deltas::new(terms.redactor.clone()),
+            terms,
             next_seq: last_seq + 1,
             reserved_seq,
             runner_seq: None,
@@ -142,6 +153,7 @@ impl Ledger {
     /// Takes in what the runner sent, in order.
     pub(crate) fn take_in(&mut self, results: Vec<RawResult>, now_ms: i64) -> Intake {
         let mut intake = Intake::default();
+        self.deltas.refresh();
         for result in results {
             if self.is_over() {
                 // A runner that winds up after a cancel does as it should.
@@ -162,18 +174,20 @@ impl Ledger {
         intake
     }
 
-    fn take_one(&mut self, result: RawResult, now_ms: i64, intake: &mut Intake) {
+    fn take_one(&mut self, mut result: RawResult, now_ms: i64, intake: &mut Intake) {
         if result.kind == kind::MESSAGE_DELTA {
             return self.take_delta(result, now_ms, intake);
         }
+        self.clean(&mut result);
         let data = result.data.as_deref().map(RawValue::get);
         let payload = match Payload::parse(&result.kind, data) {
             Ok(payload) => payload,
             Err(error) => return self.note("invalid_result", &error.to_string(), now_ms),
         };
-        if let Err(reason) = effect::check(&payload, &self.identity, &self.state) {
+        if let Err(reason) = effect::check(&payload, &self.identity, &self.terms.state) {
             return self.note("refused_result", &reason, now_ms);
         }
+        self.flush_deltas(now_ms, intake);
         let mut record = self.number(result, now_ms);
         match &payload {
             Payload::RunCompleted(completed) => {
@@ -210,50 +224,24 @@ impl Ledger {
         intake.held.push(record);
     }
 
-    fn take_delta(&mut self, result: RawResult, now_ms: i64, intake: &mut Intake) {
-        let runner_sequence = result.sequence;
-        let record = self.number(result, now_ms);
-        let delta = match DeltaRef::parse(record.data.get()) {
-            Ok(delta) => delta,
-            Err(error) => {
-                self.next_seq -= 1;
-                return self.note("invalid_result", &error.to_string(), now_ms);
-            }
-        };
-        self.unfinished.push_str(&delta.content);
-        if delta.has_more {
-            self.pending.push(&record);
-        } else {
-            self.pending.push_delta(Delta {
-                sequence: record.sequence,
-                role: delta.role,
-                message_id: delta.message_id.as_deref(),
-                text: &delta.content,
-                at_ms: record.at_ms,
-                runner_sequence,
-            });
-        }
-        if intake.held.is_empty() && record.sequence <= self.reserved_seq {
-            intake.live.push(record);
-        } else {
-            intake.held.push(record);
-        }
-    }
-
-    /// Ends the run from the host's side and returns the terminal to be shown.
+    /// Ends the run from the host's side and returns what is to be shown: the terminal is its last.
     pub(crate) fn end(
         &mut self,
         status: RunStatus,
-        error: RunError,
+        mut error: RunError,
         now_ms: i64,
     ) -> Vec<ResultRecord> {
+        let mut intake = Intake::default();
+        self.flush_deltas(now_ms, &mut intake);
+        error.message = self.terms.redactor.text(&error.message).into_owned();
         let data = to_raw_value(&error).unwrap_or_else(|_| RawValue::NULL.to_owned());
         let record = self.host_record(kind::RUN_FAILED, data, now_ms);
         self.finish_messages(None, record.sequence);
         self.fail(status, error, &record);
         self.ended_by_host = true;
         self.pending.push(&record);
-        vec![record]
+        // Stored before they are shown, as the terminal behind them is.
+        intake.live.into_iter().chain(intake.held).chain([record]).collect()
     }
 
     /// Ends a run whose host went away. What its readers saw of an unfinished message may go beyond the text
@@ -266,6 +254,7 @@ impl Ledger {
         now_ms: i64,
     ) {
         let is_empty = stored_text.is_empty();
+        let stored_text = self.terms.redactor.text(&stored_text).into_owned();
         let mut message = Message::assistant(stored_text);
         message.metadata = serde_json::json!({"interrupted": true}).as_object().cloned();
         let completed = MessageCompleted { message };
@@ -294,6 +283,7 @@ impl Ledger {
     pub(crate) fn note(&mut self, note_kind: &str, message: &str, now_ms: i64) {
         self.diagnostics_count += 1;
         if self.diagnostics_count <= DIAGNOSTICS_MAX {
+            let message = self.terms.redactor.text(message);
             self.diagnostics.push(Diagnostic {
                 kind: note_kind.to_owned(),
                 message: message.chars().filter(|c| *c != '\0').take(1000).collect(),
@@ -324,7 +314,7 @@ impl Ledger {
         let length =
             |part: &Option<Box<RawValue>>| part.as_ref().map_or(0, |part| part.get().len());
         let bytes = length(&result.data) + length(&result.usage);
-        let max = self.result_bytes_max;
+        let max = self.terms.result_bytes_max;
         if bytes > max {
             return Some(format!(
                 "a result of {bytes} bytes is larger than the {max} bytes allowed"
@@ -338,13 +328,33 @@ impl Ledger {
         })
     }
 
+    /// Takes secrets out of what a runner says, before anything acts on it.
+    fn clean(&self, result: &mut RawResult) {
+        let redactor = &self.terms.redactor;
+        if let Some(clean) = result.data.as_ref().and_then(|data| redactor.json(data)) {
+            result.data = Some(clean);
+        }
+        if let Cow::Owned(clean) = redactor.text(&result.kind) {
+            result.kind = clean;
+        }
+    }
+
     fn number(&mut self, result: RawResult, now_ms: i64) -> ResultRecord {
-        let data = result.data.unwrap_or_else(empty_object);
-        let mut record = self.host_record("", one_line(data), now_ms);
-        record.kind = known_kind(result.kind);
-        record.runner_sequence = result.sequence;
-        record.usage = result.usage.filter(|usage| is_object(usage)).map(one_line);
+        let mut record = self.unnumbered(result, now_ms);
+        record.sequence = self.next_number();
         record
+    }
+
+    fn unnumbered(&self, result: RawResult, now_ms: i64) -> ResultRecord {
+        let usage = result.usage.filter(|usage| is_object(usage)).map(one_line);
+        ResultRecord {
+            sequence: 0,
+            kind: known_kind(result.kind),
+            data: one_line(result.data.unwrap_or_else(empty_object)),
+            at_ms: now_ms,
+            runner_sequence: result.sequence,
+            usage: usage.map(|usage| self.terms.redactor.json(&usage).unwrap_or(usage)),
+        }
     }
 
     fn host_record(
@@ -353,16 +363,20 @@ impl Ledger {
         data: Box<RawValue>,
         now_ms: i64,
     ) -> ResultRecord {
-        let sequence = self.next_seq;
-        self.next_seq += 1;
         ResultRecord {
-            sequence,
+            sequence: self.next_number(),
             kind: Cow::Borrowed(result_kind),
             data,
             at_ms: now_ms,
             runner_sequence: None,
             usage: None,
         }
+    }
+
+    fn next_number(&mut self) -> i64 {
+        let sequence = self.next_seq;
+        self.next_seq += 1;
+        sequence
     }
 
     fn fail(&mut self, status: RunStatus, error: RunError, record: &ResultRecord) {
@@ -376,7 +390,10 @@ impl Ledger {
         let unfinished = std::mem::take(&mut self.unfinished);
         let message = match message {
             Some(message) if !self.saw_message => message,
-            _ if !unfinished.is_empty() => Message::assistant(unfinished),
+            // What other results stood between may be a secret once it is put together.
+            _ if !unfinished.is_empty() => {
+                Message::assistant(self.terms.redactor.text(&unfinished).into_owned())
+            }
             _ => return,
         };
         self.changes.message(&message, sequence, &self.identity);

@@ -12,6 +12,7 @@ mod gateway;
 pub mod grant;
 mod host;
 pub mod ids;
+mod indexing;
 mod ledger;
 mod live;
 pub mod metrics;

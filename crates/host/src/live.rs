@@ -10,12 +10,12 @@ use crate::grant::Grant;
 use crate::proxy::audit::Subject;
 use crate::proxy::meter::Bucket;
 use crate::redaction::RUN_TOKEN;
+use deadline::Deadline;
 use greenroom_store::types::RunRow;
 use sha2::{Digest, Sha256};
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use deadline::Deadline;
 use std::time::Duration;
 use tokio::sync::watch;
 

@@ -165,6 +165,7 @@ async fn carry_out(call: &mut Call<'_>) -> Answer {
         Method::StorageSet => storage::set(call).await,
         Method::StorageDelete => storage::delete(call).await,
         Method::HistoryPage => history::page(call).await,
+        Method::HistorySearch => history::search(call).await,
         Method::EventsGet => events::get(call).await,
         Method::EventsPage => events::page(call).await,
         Method::ModelsInvoke

@@ -10,6 +10,7 @@ use greenroom_protocol::{Object, RunView};
 use greenroom_store::reads::Direction;
 use greenroom_store::reads::conversations::{Position, Span};
 use greenroom_store::reads::runs::RunFilter;
+use greenroom_store::reads::search::{Hit, SearchQuery};
 use greenroom_store::types::{DeliveryRow, EventRow, ItemRow, RunRow};
 use greenroom_store::{StoreError, reads};
 use serde::Serialize;
@@ -182,6 +183,36 @@ impl Host {
         Ok(Some(Some(self.page(&domain, items, next, has_more))))
     }
 
+    /// The items of a conversation that hold what is looked for, the best first; nothing: no such
+    /// conversation.
+    pub async fn search(
+        &self,
+        workspace: &str,
+        conversation: &str,
+        text: &str,
+        top_k: usize,
+    ) -> Result<Option<Page<Value>>, StoreError> {
+        let query = SearchQuery {
+            workspace: workspace.to_owned(),
+            text: text.to_owned(),
+            conversation: Some(conversation.to_owned()),
+            top_k,
+            ..SearchQuery::default()
+        };
+        let (owner, id) = (workspace.to_owned(), conversation.to_owned());
+        let read = self.store().read(move |tx| {
+            if reads::conversations::get(tx, &owner, &id)?.is_none() {
+                return Ok(None);
+            }
+            reads::search::search(tx, &query).map(Some)
+        });
+        Ok(read.await?.map(|hits| Page {
+            items: hits.into_iter().map(hit_view).collect(),
+            next_cursor: None,
+            has_more: false,
+        }))
+    }
+
     /// Events with this id, one per source that used it.
     pub async fn events_by_id(
         &self,
@@ -279,6 +310,17 @@ pub(crate) fn item_view(row: ItemRow) -> Value {
     if row.role == "tool" {
         item["content"] = item["text"].clone();
     }
+    item
+}
+
+/// An item that was found, with where it matches.
+pub(crate) fn hit_view(hit: Hit) -> Value {
+    let marks: Vec<Value> =
+        hit.highlights.iter().map(|mark| json!({"start": mark.start, "end": mark.end})).collect();
+    let mut item = item_view(hit.item);
+    item["score"] = hit.score.into();
+    item["snippet"] = hit.snippet.into();
+    item["highlights"] = marks.into();
     item
 }
 

@@ -5,7 +5,7 @@
 
 use crate::host::Shared;
 use crate::ids::now_ms;
-use crate::ledger::{Ledger, StateRights};
+use crate::ledger::{Ledger, Terms};
 use crate::run::failure;
 use greenroom_protocol::error::run_code;
 use greenroom_protocol::result::kind;
@@ -123,7 +123,8 @@ async fn end(
     let now_ms = now_ms();
     // Numbers that were reserved may have been seen: the end stands above them.
     let numbers = (run.reserved_seq.max(run.last_seq), run.reserved_seq);
-    let mut ledger = Ledger::new(identity, StateRights::default(), 0, numbers);
+    let terms = Terms { redactor: shared.redactor.clone(), ..Terms::default() };
+    let mut ledger = Ledger::new(identity, terms, numbers);
     ledger.end_interrupted(text, (status, error), now_ms);
     let command = ledger.commit().into_command(run, shared.store.epoch(), None, now_ms);
     match shared.store.apply(command).await? {

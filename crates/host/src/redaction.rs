@@ -13,6 +13,7 @@ mod stream;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use patterns::RUN_TOKEN;
 pub use stream::Stream;
 
 use arc_swap::ArcSwap;

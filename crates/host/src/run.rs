@@ -14,7 +14,7 @@ use crate::feed::{Batch, Feed};
 use crate::grant::Grant;
 use crate::host::Shared;
 use crate::ids::now_ms;
-use crate::ledger::{Ledger, StateRights};
+use crate::ledger::{Ledger, StateRights, Terms};
 use crate::live::{LiveRun, Rights};
 use crate::proxy::audit::Subject;
 use greenroom_protocol::error::run_code;
@@ -45,7 +45,6 @@ pub(crate) struct RunTask {
     envelope: Arc<Envelope>,
     live: Arc<LiveRun>,
     feed: Arc<Feed>,
-    deadline: Instant,
     isolation: Option<String>,
 }
 
@@ -54,18 +53,9 @@ impl RunTask {
     pub(crate) async fn carry_out(shared: Arc<Shared>, run: RunRow, envelope: Arc<Envelope>) {
         let live = shared.live.enter(&run);
         let feed = shared.feeds.open(&run.run_id);
-        let limit = Duration::from_millis(u64::try_from(run.deadline_ms).unwrap_or(0));
-        let deadline = Instant::now() + limit;
         let run_id = run.run_id.clone();
-        let mut task = RunTask {
-            shared: Arc::clone(&shared),
-            run,
-            envelope,
-            live,
-            feed,
-            deadline,
-            isolation: None,
-        };
+        let mut task =
+            RunTask { shared: Arc::clone(&shared), run, envelope, live, feed, isolation: None };
         tracing::debug!(run.id = %run_id, agent = %task.run.agent, "run starts");
         task.work().await;
         shared.feeds.close(&run_id);
@@ -113,8 +103,10 @@ impl RunTask {
             scopes: grant.state.clone(),
             value_bytes_max: settings.limits.state_value_bytes,
         };
+        let result_bytes_max = settings.limits.result_bytes;
+        let terms = Terms { state, result_bytes_max, redactor: self.shared.redactor.clone() };
         let numbers = (self.run.last_seq, self.run.reserved_seq);
-        Ledger::new(Arc::new(identity), state, settings.limits.result_bytes, numbers)
+        Ledger::new(Arc::new(identity), terms, numbers)
     }
 
     /// Waits for the runner, freezes the grant, tells the runner to start. A process that goes away before it
@@ -230,8 +222,9 @@ impl RunTask {
             state,
             delivery,
             cursors: &self.shared.cursors,
+            run_token: self.shared.live.issue_token(&self.run.run_id, self.run.attempt),
             resources: self.shared.resources(grant),
-            remaining: self.deadline.saturating_duration_since(Instant::now()),
+            remaining: self.live.deadline.left(),
             now_ms: now_ms(),
         };
         Ok(parts.build())
@@ -241,7 +234,7 @@ impl RunTask {
     async fn stream(&mut self, ledger: &mut Ledger, handle: &mut RunHandle) -> Result<(), Stop> {
         let mut flush_at = None;
         loop {
-            let flush = flush_at.unwrap_or(self.deadline);
+            let flush = flush_at.unwrap_or_else(Instant::now);
             tokio::select! {
                 biased;
                 stop = self.stopped() => return Err(stop),
@@ -279,7 +272,7 @@ impl RunTask {
             reason = self.live.cancelled() => {
                 Stop::End(RunStatus::Cancelled, failure(run_code::CANCELLED, reason, false))
             }
-            () = tokio::time::sleep_until(self.deadline) => {
+            () = self.live.deadline.passed() => {
                 let message = format!("the run took longer than {} s", self.run.deadline_ms / 1000);
                 Stop::End(RunStatus::Timeout, failure(run_code::DEADLINE_EXCEEDED, message, true))
             }
@@ -303,6 +296,7 @@ impl RunTask {
         let batch = (!held.is_empty()).then(|| Batch::new(&self.run.run_id, held));
         self.feed.publish_stored(batch);
         fault::point("after_publish");
+        self.shared.wake_indexing.notify_one();
         if delivers {
             self.shared.wake_delivery.notify_one();
         }
@@ -351,7 +345,8 @@ impl RunTask {
     async fn end_unstarted(&mut self, status: RunStatus, error: RunError) {
         let identity = Arc::new(Identity::new(&self.run, &self.envelope));
         let numbers = (self.run.last_seq, self.run.reserved_seq);
-        let mut ledger = Ledger::new(identity, StateRights::default(), 0, numbers);
+        let terms = Terms { redactor: self.shared.redactor.clone(), ..Terms::default() };
+        let mut ledger = Ledger::new(identity, terms, numbers);
         let held = ledger.end(status, error, now_ms());
         if self.store(&mut ledger, held).await.is_ok() {
             self.live.end();

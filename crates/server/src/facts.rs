@@ -44,6 +44,20 @@ pub(crate) async fn history(
     ok(page.ok_or_else(|| Problem::not_found("conversation"))?)
 }
 
+pub(crate) async fn search(
+    State(app): State<App>,
+    caller: Caller,
+    params: Params,
+    Id(conversation): Id,
+) -> Answer {
+    caller.reader()?;
+    let params = params.only(&["workspace_id", "q", "limit"])?;
+    let text = params.text("q").filter(|text| !text.is_empty());
+    let text = text.ok_or_else(|| Problem::invalid("`q` says what to look for"))?;
+    let page = app.host.search(params.workspace(), &conversation, text, params.limit()?).await?;
+    ok(page.ok_or_else(|| Problem::not_found("conversation"))?)
+}
+
 pub(crate) async fn events(State(app): State<App>, caller: Caller, params: Params) -> Answer {
     caller.reader()?;
     let params = params.only(&["workspace_id", "conversation_id", "cursor", "limit"])?;

@@ -147,6 +147,7 @@ pub(crate) fn routes() -> Vec<Route> {
         Route::get("/v1/runs/{id}/results", runs::results),
         Route::get("/v1/conversations", facts::conversations),
         Route::get("/v1/conversations/{id}/history", facts::history),
+        Route::get("/v1/conversations/{id}/search", facts::search),
         Route::get("/v1/runners", system::runners),
         Route::get("/v1/runners/connect", connect::connect),
         Route::get("/v1/agents", system::agents),

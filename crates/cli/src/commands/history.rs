@@ -7,15 +7,20 @@ use crate::times;
 use greenroom_protocol::Object;
 use serde_json::Value;
 
-/// Show what was said in a conversation, oldest first
+/// Show what was said in a conversation, or look for something in it
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   greenroom history cli
-  greenroom history c1 --limit 100 --json")]
+  greenroom history c1 --limit 100 --json
+  greenroom history c1 --search 'database password'
+  greenroom history c1 --search 数据库连接信息")]
 pub struct Args {
     /// Id of the conversation
     conversation: String,
+    /// Show the items that hold this, the best first
+    #[arg(long, value_name = "TEXT", conflicts_with = "cursor")]
+    search: Option<String>,
     #[command(flatten)]
     page: super::PageArgs,
     /// Print JSON
@@ -27,13 +32,18 @@ pub struct Args {
 
 pub async fn run(args: Args) -> Outcome {
     let client = Client::new(&args.host)?;
-    let path = ["v1", "conversations", &args.conversation, "history"];
-    let mut page: Page<Object> = args.page.read(&client, &path, Vec::new()).await?;
+    let path = |view| ["v1", "conversations", &args.conversation, view];
+    let page: Page<Object> = match &args.search {
+        Some(text) => {
+            let query = vec![("q", text.clone())];
+            args.page.read(&client, &path("search"), query).await?
+        }
+        None => args.page.read_backward(&client, &path("history")).await?,
+    };
     if args.json {
         output::print_json(&page)?;
         return Ok(Exit::Ok);
     }
-    page.items.sort_by_key(|item| item.get("seq").and_then(Value::as_i64));
     for item in &page.items {
         output::print(&lines(item))?;
     }
@@ -45,7 +55,8 @@ fn lines(item: &Object) -> String {
     let word = |key| item.get(key).and_then(Value::as_str);
     let role = word("role").unwrap_or_default();
     let head = format!("{}  {role:<9}  ", times::short(word("created_at").unwrap_or_default()));
-    let text = plain(word("text").or(word("content")).unwrap_or_default());
+    let shown = word("snippet").or(word("text")).or(word("content"));
+    let text = plain(shown.unwrap_or_default());
     let text = text.replace('\n', &format!("\n{}", " ".repeat(head.len())));
     format!("{}\n", format!("{head}{text}").trim_end())
 }

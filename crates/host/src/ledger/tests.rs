@@ -20,7 +20,11 @@ fn identity() -> Arc<Identity> {
 
 fn ledger() -> Ledger {
     let scopes = BTreeSet::from([StateScope::Conversation]);
-    Ledger::new(identity(), StateRights { scopes, value_bytes_max: 100 }, 1000, (0, 8))
+    let state = StateRights { scopes, value_bytes_max: 100 };
+    let redactor = Redactor::new();
+    redactor.set_secrets(&["s3cret-value".to_owned()]);
+    let terms = Terms { state, result_bytes_max: 1000, redactor };
+    Ledger::new(identity(), terms, (0, 8))
 }
 
 fn result(kind: &str, data: Value, sequence: Option<i64>) -> RawResult {

@@ -5,11 +5,12 @@
 
 use super::call::{Answer, Call, answer, failed, not_found};
 use super::events::{conversation_in_reach, reach_name};
-use crate::query::item_view;
+use crate::query::{hit_view, item_view};
 use crate::settings::Reach;
-use greenroom_protocol::AgentAPIError;
-use greenroom_protocol::api::history::{Direction, HistoryPageParams};
+use greenroom_protocol::api::history::{Direction, HistoryPageParams, HistorySearchParams};
+use greenroom_protocol::{AgentAPIError, TranscriptRole};
 use greenroom_store::reads::conversations::{Position, Span};
+use greenroom_store::reads::search::SearchQuery;
 use greenroom_store::types::ItemRow;
 use greenroom_store::{StoreError, reads};
 use serde_json::{Value, json};
@@ -31,8 +32,7 @@ pub(super) async fn page(call: &mut Call<'_>) -> Answer {
         Direction::Backward => reads::Direction::Backward,
         Direction::Forward => reads::Direction::Forward,
     };
-    let span =
-        Span { after, before, direction, limit: limit as i64 + 1, thread, event_seq_before };
+    let span = Span { after, before, direction, limit: limit as i64 + 1, thread, event_seq_before };
     let (owner, id) = (workspace.clone(), conversation.clone());
     let read = call.shared.store.read(move |tx| {
         let exists = reads::conversations::get(tx, &owner, &id)?.is_some();
@@ -53,6 +53,46 @@ pub(super) async fn page(call: &mut Call<'_>) -> Answer {
         rows.into_iter().map(|row| item(row, params.include_artifacts)).collect();
     answer(&json!({"items": items, "next_cursor": next_cursor, "prev_cursor": prev_cursor,
         "has_more": has_more}))
+}
+
+pub(super) async fn search(call: &mut Call<'_>) -> Answer {
+    let params: HistorySearchParams = call.params()?;
+    let reach = call.rights.grant.history.reach;
+    let filters = params.filters;
+    call.about(filters.conversation_id.as_deref(), Some(reach_name(reach).into()));
+    let conversation = conversation_in_reach(call, reach, filters.conversation_id)?;
+    let identity = &call.rights.identity;
+    let (own_thread, _) = bounds(call, reach, conversation.as_deref().unwrap_or_default());
+    if own_thread.is_some() && filters.thread_id.is_some() && own_thread != filters.thread_id {
+        return Err(not_found("thread"));
+    }
+    let query = SearchQuery {
+        workspace: identity.workspace_id.clone(),
+        text: params.query,
+        conversation,
+        thread: own_thread.or(filters.thread_id),
+        event_types: filters.event_types,
+        roles: filters.roles.iter().map(|role| role_name(*role).to_owned()).collect(),
+        actor_id: filters.actor_id,
+        after_ms: filters.after.map(|moment| moment.unix_ms),
+        before_ms: filters.before.map(|moment| moment.unix_ms),
+        event_seq_before: identity.conversation_id.clone().zip(identity.conversation_seq),
+        top_k: usize::try_from(params.top_k).unwrap_or(usize::MAX),
+    };
+    let read = call.shared.store.read(move |tx| reads::search::search(tx, &query));
+    let hits = read.await.map_err(|error| failed(&error))?;
+    let items: Vec<Value> = hits.into_iter().map(hit_view).collect();
+    answer(&json!({"items": items}))
+}
+
+fn role_name(role: TranscriptRole) -> &'static str {
+    match role {
+        TranscriptRole::User => "user",
+        TranscriptRole::Assistant => "assistant",
+        TranscriptRole::Tool => "tool",
+        TranscriptRole::System => "system",
+        TranscriptRole::Event => "event",
+    }
 }
 
 fn own_conversation(call: &Call<'_>) -> Option<String> {

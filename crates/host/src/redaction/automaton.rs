@@ -27,8 +27,6 @@ pub(super) struct Node {
     byte: u8,
     /// How much of what was read may be the beginning of a secret.
     pub(super) hold: u32,
-    /// How long the shortest secret is that begins so.
-    pub(super) whole: u32,
     /// How long the longest secret is that ends here; 0: none does.
     pub(super) secret: u32,
     /// The pattern whose prefix ends here.
@@ -99,16 +97,8 @@ impl Default for Trie {
     }
 }
 
-const EMPTY: Node = Node {
-    fail: ROOT,
-    row: NONE,
-    next: NONE,
-    byte: 0,
-    hold: 0,
-    whole: NONE,
-    secret: 0,
-    prefix: None,
-};
+const EMPTY: Node =
+    Node { fail: ROOT, row: NONE, next: NONE, byte: 0, hold: 0, secret: 0, prefix: None };
 
 impl Trie {
     fn add(&mut self, needle: Needle<'_>) {
@@ -118,8 +108,7 @@ impl Trie {
         for byte in text {
             if matches!(needle, Needle::Secret(_)) {
                 // All but the last node of a secret may go on to be one: `hold` is its depth.
-                let (here, depth) = (&mut self.nodes[node as usize], self.depths[node as usize]);
-                (here.hold, here.whole) = (depth, here.whole.min(length));
+                self.nodes[node as usize].hold = self.depths[node as usize];
             }
             node = match self.way(node, *byte) {
                 Some(next) => next,
@@ -158,7 +147,7 @@ impl Trie {
                 let here = &mut self.nodes[child as usize];
                 here.fail = fail;
                 if here.hold == 0 {
-                    (here.hold, here.whole) = (known.hold, known.whole);
+                    here.hold = known.hold;
                 }
                 here.secret = here.secret.max(known.secret);
                 here.prefix = here.prefix.or(known.prefix);

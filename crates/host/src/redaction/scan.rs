@@ -10,6 +10,9 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
+/// So much of a secret at the end of an interrupted text is not given out.
+const PART_BYTES_MIN: usize = 6;
+
 /// What is looked for.
 pub(super) struct Rules {
     automaton: Arc<Automaton>,
@@ -126,12 +129,11 @@ impl Scan {
         }
     }
 
-    /// The text is interrupted here: a good part of a secret at its end counts as one.
+    /// The text is interrupted here: the beginning of a secret at its end counts as one.
     pub(super) fn interrupt(&mut self, rules: &Rules) {
-        let node = rules.automaton.node(self.node);
-        let is_long = node.hold as usize >= super::SECRET_BYTES_MIN;
-        if is_long && u64::from(node.hold) * 2 >= u64::from(node.whole) {
-            self.add(self.at - node.hold as usize..self.at);
+        let hold = rules.automaton.node(self.node).hold as usize;
+        if hold >= PART_BYTES_MIN {
+            self.add(self.at - hold..self.at);
         }
         if let Some(body) = &mut self.body {
             body.is_certain |= body.count > 0 && rules.patterns[body.pattern].is_run_token;

@@ -56,8 +56,8 @@ impl Stream {
         !self.held.is_empty()
     }
 
-    /// Gives out what is held back, because something else comes next. A good part of a secret is not given
-    /// out, and its rest is still found when the text goes on.
+    /// Gives out what is held back, because something else comes next. What is likely to be a secret is
+    /// not given out, and its rest is still found when the text goes on.
     pub fn flush(&mut self) -> String {
         self.scan.interrupt(&self.rules);
         self.give(self.scan.at)

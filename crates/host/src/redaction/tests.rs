@@ -44,7 +44,7 @@ fn a_secret_is_found_wherever_it_stands() {
     assert_becomes(&redactor, &format!("a {SECRET} b {SECRET}"), "a [redacted] b [redacted]");
     assert_becomes(&redactor, &format!("{SECRET}{SECRET}"), "[redacted]");
     assert_becomes(&redactor, &format!("p/4s{SECRET}p/4"), "p/4s[redacted]p/4");
-    assert_becomes(&redactor, "nothing here, p/4s+s", "nothing here, p/4s+s");
+    assert_becomes(&redactor, "nothing here, p/4s+", "nothing here, p/4s+");
 }
 
 #[test]
@@ -163,10 +163,10 @@ fn an_interrupted_secret_does_not_pass_in_parts() {
         let (one, other) = "0secret-0secret-0secret".split_at(cut);
         let mut stream = redactor.stream();
         let mut out = format!("{}{}", stream.push(one), stream.flush());
-        assert_eq!(out, if cut < 12 { one } else { MARK }, "cut at {cut}");
+        assert_eq!(out, if cut < 6 { one } else { MARK }, "cut at {cut}");
         out.push_str(&stream.push(other));
         out.push_str(&stream.flush());
-        assert_eq!(out, if cut < 12 { format!("{one}{MARK}") } else { MARK.to_owned() });
+        assert_eq!(out, if cut < 6 { format!("{one}{MARK}") } else { MARK.to_owned() });
     }
     let mut stream = redactor.stream();
     let out = [

@@ -170,6 +170,17 @@ fn conversations() -> Vec<Operation> {
         .takes(&["conversation_id_in_path", "workspace_id", "cursor", "limit", "direction"])
         .answers("200", page_of("TranscriptItem"))
         .refuses(&["404"]),
+        Operation::get(
+            "/v1/conversations/{id}/search",
+            "search_history",
+            "conversations",
+            "Items of a conversation that hold what is looked for, the best first\nWords in any language; \
+             Chinese, Japanese and Korean also within words. Each item comes with `score`, `snippet` and \
+             `highlights`.",
+        )
+        .takes(&["conversation_id_in_path", "workspace_id", "q", "limit"])
+        .answers("200", page_of("SearchHit"))
+        .refuses(&["404"]),
     ]
 }
 

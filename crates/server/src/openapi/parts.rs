@@ -32,6 +32,8 @@ pub(super) fn parameters(page_size_max: usize) -> Value {
         "cursor": query("cursor", "`next_cursor` of the page before, of the same list.", text()),
         "limit": query("limit", "Most items of the page.", limit),
         "after": query("after", "Results behind this number only.", number()),
+        "q": {"name": "q", "in": "query", "required": true, "description": "What to look for.",
+            "schema": {"type": "string", "minLength": 1, "maxLength": 1024}},
         "direction": query("direction", "From which end.",
             json!({"enum": ["backward", "forward"], "default": "backward"})),
         "last_event_id": {"name": "Last-Event-ID", "in": "header", "schema": number(),
