@@ -114,6 +114,9 @@ pub fn parse(path: &Path, text: &str, around: &Surroundings<'_>) -> Result<Loade
         surroundings: around,
         agents,
         surfaces: reader::names(root, "surfaces"),
+        models: reader::names(root, "models"),
+        tools: reader::names(root, "tools"),
+        knowledge: reader::names(root, "knowledge"),
         problems: RefCell::default(),
         hidden: RefCell::default(),
     };

@@ -2,7 +2,7 @@
 //!
 //! Invariant: an absent key has the default of the contract's table; nothing else widens a grant.
 
-use super::reader::Reader;
+use super::reader::{Context, Reader, Value};
 use greenroom_host::settings::{Approval, GrantPolicy, Reach};
 use greenroom_protocol::manifest::StorageArea;
 use greenroom_protocol::payload::StateScope;
@@ -22,9 +22,9 @@ pub(super) fn read(mut reader: Reader<'_>) -> GrantPolicy {
     let absent = GrantPolicy::default();
     let scopes = StateScope::ALL.map(|scope| (scope.as_str(), scope));
     let grant = GrantPolicy {
-        models: texts(&mut reader, "models"),
-        tools: texts(&mut reader, "tools"),
-        knowledge: texts(&mut reader, "knowledge"),
+        models: references(&mut reader, "models", "model", |cx| &cx.models),
+        tools: tools(&mut reader),
+        knowledge: references(&mut reader, "knowledge", "knowledge base", |cx| &cx.knowledge),
         history: reach(&mut reader, "history").unwrap_or(absent.history),
         event_log: reach(&mut reader, "event_log").unwrap_or(absent.event_log),
         artifacts: reach(&mut reader, "artifacts").unwrap_or(absent.artifacts),
@@ -43,6 +43,36 @@ fn texts(reader: &mut Reader<'_>, key: &'static str) -> Vec<String> {
     reader.get(key).and_then(|value| value.texts()).unwrap_or_default()
 }
 
+/// Names of things that are configured in this file.
+fn references(
+    reader: &mut Reader<'_>,
+    key: &'static str,
+    what: &str,
+    names: impl Fn(&Context<'_>) -> &Vec<String>,
+) -> Vec<String> {
+    let known = names(reader.cx).clone();
+    let list = reader.get(key).and_then(|value| value.list(|item| item.reference(what, &known)));
+    list.unwrap_or_default()
+}
+
+/// Tools by name, or by `prefix.*` for all that begin so.
+fn tools(reader: &mut Reader<'_>) -> Vec<String> {
+    let known = reader.cx.tools.clone();
+    let one = |item: &Value<'_>| {
+        let text = item.filled_text()?;
+        let covers = |prefix: &str| {
+            known
+                .iter()
+                .any(|name| name == prefix.trim_end_matches('.') || name.starts_with(prefix))
+        };
+        match text.strip_suffix('*').filter(|prefix| prefix.ends_with('.')) {
+            Some(prefix) if covers(prefix) => Some(text.to_owned()),
+            _ => item.reference("tool", &known),
+        }
+    };
+    reader.get("tools").and_then(|value| value.list(one)).unwrap_or_default()
+}
+
 fn reach(reader: &mut Reader<'_>, key: &'static str) -> Option<Reach> {
     reader.get(key).and_then(|value| value.choice(&REACHES))
 }
@@ -59,7 +89,7 @@ fn choices<T: Copy + Ord>(
 fn actions(reader: &mut Reader<'_>) -> BTreeMap<String, Approval> {
     let table = reader.get("actions").and_then(|value| value.table());
     let entries = table.map(|table| table.entries()).unwrap_or_default();
-    let pair = |(action, _, value): (&str, _, super::reader::Value<'_>)| {
+    let pair = |(action, _, value): (&str, _, Value<'_>)| {
         Some((action.to_owned(), value.choice(&APPROVALS)?))
     };
     entries.into_iter().filter_map(pair).collect()

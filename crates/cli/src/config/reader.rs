@@ -18,6 +18,9 @@ pub(super) struct Context<'a> {
     pub surroundings: &'a super::Surroundings<'a>,
     pub agents: Vec<String>,
     pub surfaces: Vec<String>,
+    pub models: Vec<String>,
+    pub tools: Vec<String>,
+    pub knowledge: Vec<String>,
     pub problems: RefCell<Vec<Problem>>,
     /// Byte ranges that may hold a secret.
     pub hidden: RefCell<Vec<Range<usize>>>,
@@ -261,7 +264,10 @@ impl<'a> Value<'a> {
         let names = || names.iter().map(String::as_str);
         let hint = match nearest(name, names()) {
             Some(near) => format!("did you mean `{near}`?"),
-            None if names().next().is_none() => format!("add `[{what}s.{}]`", clean(name)),
+            None if names().next().is_none() => match what {
+                "surface" => format!("add `[surfaces.{}]`", clean(name)),
+                _ => format!("no {what} is configured"),
+            },
             None => format!("configured: {}", list(names())),
         };
         self.fail(format!("there is no {what} `{}`", clean(name)), hint)

@@ -17,7 +17,7 @@ pub struct Warning {
 impl Loaded {
     pub fn warnings(&self) -> Vec<Warning> {
         let config = &self.config;
-        let all = runners(config).into_iter().chain(agents(config)).chain(grants(config));
+        let all = runners(config).into_iter().chain(agents(config));
         let warning = |(key, message): (Vec<&str>, String)| {
             let of_parent = || self.line_of(&key[..key.len() - 1]);
             Warning { line: self.line_of(&key).or_else(of_parent), message }
@@ -84,26 +84,6 @@ fn agents(config: &Config) -> Found<'_> {
         if plugin != built_in && !is_open && !pinned(plugin) {
             let message = format!("agent `{name}`: no configured runner offers `{id}`");
             found.push((vec!["agents", name, "runner"], message));
-        }
-    }
-    found
-}
-
-fn grants(config: &Config) -> Found<'_> {
-    let mut found = Vec::new();
-    for (name, agent) in &config.agents {
-        let kinds = [
-            ("models", &agent.grant.models),
-            ("tools", &agent.grant.tools),
-            ("knowledge", &agent.grant.knowledge),
-        ];
-        for (kind, granted) in kinds.into_iter().filter(|(_, granted)| !granted.is_empty()) {
-            let names: Vec<String> = granted.iter().map(|name| format!("`{name}`")).collect();
-            let message = format!(
-                "agent `{name}`: {} of `grant.{kind}` cannot exist, this version has no {kind}",
-                names.join(", ")
-            );
-            found.push((vec!["agents", name, "grant", kind], message));
         }
     }
     found

@@ -408,3 +408,14 @@ command = "run""#;
     hint: give the runner a folder of its own, e.g. `dir = "b"`
     "#);
 }
+
+#[test]
+fn an_agent_may_only_be_granted_what_is_configured() {
+    let text = r#"[agents.a]
+runner = "plugin:a/b/c"
+[agents.a.grant]
+models = ["small"]
+tools = ["calendar.*", "search"]
+knowledge = ["handbook"]"#;
+    assert_snapshot!(mistakes(text), @"");
+}
