@@ -17,6 +17,7 @@
 //! | action intended    | [`RequestAction`], [`ApplyResults`]  |
 //! | action decided     | [`AnswerApproval`], [`ExpireApprovals`], [`CancelApproval`] |
 //! | message pulled     | [`PullSteering`]                     |
+//! | past its time      | [`Collect`], a step at a time        |
 //! | item searchable    | [`IndexItems`], some time after      |
 //!
 //! Invariant: a command that is carried out twice changes nothing the second time (results: when they come
@@ -25,6 +26,7 @@
 mod accept;
 mod approvals;
 mod audit;
+mod collect;
 mod deliver;
 mod fence;
 mod index;
@@ -43,6 +45,7 @@ pub use approvals::{
     Wanted,
 };
 pub use audit::RecordAudit;
+pub use collect::{Collect, Collected, Retained};
 pub use deliver::{ClaimDelivery, DeliveryOutcome, FinishDelivery};
 pub use fence::RunFence;
 pub use index::{IndexItems, RemoveItems};
@@ -78,6 +81,7 @@ pub enum Command {
     CancelApproval(CancelApproval),
     PullSteering(Box<PullSteering>),
     WriteStorage(Box<WriteStorage>),
+    Collect(Collect),
     IndexItems(Box<IndexItems>),
     RemoveItems(RemoveItems),
 }
@@ -95,6 +99,7 @@ pub enum Outcome {
     Expired(Vec<ApprovalRow>),
     Pulled(Pulled),
     StorageWritten(StorageWritten),
+    Collected(Collected),
 }
 
 impl Command {
@@ -116,6 +121,7 @@ impl Command {
             Command::CancelApproval(command) => Outcome::Changed(command.execute(tx)?),
             Command::PullSteering(command) => Outcome::Pulled(command.execute(tx)?),
             Command::WriteStorage(command) => Outcome::StorageWritten(command.execute(tx)?),
+            Command::Collect(command) => Outcome::Collected(command.execute(tx)?),
             Command::IndexItems(command) => Outcome::Changed(command.execute(tx)?),
             Command::RemoveItems(command) => Outcome::Changed(command.execute(tx)?),
         })

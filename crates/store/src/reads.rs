@@ -9,6 +9,7 @@ mod names;
 pub mod results;
 pub mod runs;
 pub mod search;
+pub mod sizes;
 pub mod state;
 pub mod storage;
 

@@ -2,13 +2,14 @@
 
 use crate::commands::{
     AcceptEvent, Accepted, AnswerApproval, Answered, Applied, ApplyResults, CancelApproval,
-    CancelQueued, CancelRequest, ClaimDelivery, Command, ExpireApprovals, FinishDelivery,
-    FreezeGrant, IndexItems, Outcome, PullSteering, Pulled, RecordAudit, RecordDiagnostics,
-    RemoveItems, RequestAction, Requested, RestartRun, StateWritten, StorageWritten, WriteState,
-    WriteStorage,
+    CancelQueued, CancelRequest, ClaimDelivery, Collect, Collected, Command, ExpireApprovals,
+    FinishDelivery, FreezeGrant, IndexItems, Outcome, PullSteering, Pulled, RecordAudit,
+    RecordDiagnostics, RemoveItems, RequestAction, Requested, RestartRun, StateWritten,
+    StorageWritten, WriteState, WriteStorage,
 };
 use crate::drivers::{Driver, PostgresDriver, SqliteDriver, checkpoint};
 use crate::reader::{self, Answer, ReadJob, Turn};
+use crate::reads::sizes::{Sizes, sizes};
 use crate::search::index;
 use crate::shares::Shares;
 use crate::sql::Tx;
@@ -79,14 +80,14 @@ impl Store {
             .unwrap_or_else(|_| Err(StoreError::Lost("opening the store panicked".to_owned())))
     }
 
-    /// Whether the database is there and can be read; changes nothing. Blocks.
-    pub fn probe(options: &Options) -> Result<(), StoreError> {
+    /// Whether the database is there and can be read, and how much it holds: nothing when no host has used
+    /// it yet. Changes nothing. Blocks.
+    pub fn probe(options: &Options) -> Result<Option<Sizes>, StoreError> {
         let look = || {
             let mut reader = connect_reader(options)?;
             match &options.location {
-                Location::Sqlite(_) => schema::read_meta(&mut *reader, "cursor_key").map(drop),
-                // One that no host has used yet is empty.
-                Location::Postgres(_) => Ok(()),
+                Location::Postgres(_) if !reader.has_schema()? => Ok(None),
+                _ => sizes(&mut *reader).map(Some),
             }
         };
         std::thread::scope(|scope| scope.spawn(look).join())
@@ -213,6 +214,14 @@ impl Store {
     pub async fn write_state(&self, command: WriteState) -> Result<StateWritten, StoreError> {
         match self.submit(Command::WriteState(Box::new(command))).await? {
             Outcome::StateWritten(written) => Ok(written),
+            other => Err(mixed_up(&other)),
+        }
+    }
+
+    /// Lets go of some of what is past its time.
+    pub async fn collect(&self, command: Collect) -> Result<Collected, StoreError> {
+        match self.submit(Command::Collect(command)).await? {
+            Outcome::Collected(collected) => Ok(collected),
             other => Err(mixed_up(&other)),
         }
     }

@@ -30,6 +30,8 @@ mod outage;
 mod proxy;
 #[path = "suite/reads.rs"]
 mod reads;
+#[path = "suite/retention.rs"]
+mod retention;
 #[path = "suite/steering.rs"]
 mod steering;
 #[path = "suite/support.rs"]
@@ -150,6 +152,14 @@ suite! {
         a_rare_record_is_found_over_several_pages,
         a_write_keeps_its_record_with_its_outcome,
         whatever_a_caller_claims_is_kept;
+    retention:
+        the_body_of_an_old_event_goes_and_its_key_stays,
+        an_open_run_keeps_what_it_needs,
+        the_ledger_of_an_ended_run_goes_in_small_steps,
+        old_items_go_from_the_transcript_and_from_search,
+        old_audit_records_go,
+        expired_state_gives_its_space_back,
+        sizes_tell_what_is_kept;
     opening:
         every_open_is_a_new_epoch_with_the_same_key,
         a_newer_schema_is_refused_and_left_alone;

@@ -1,0 +1,212 @@
+//! Facts past their time are let go, a few rows at a step.
+//!
+//! Invariant: what is still needed stays, however old: keys of events for ever, the body of an event and the
+//! ledger of its run until the run has ended. A step looks at a bounded number of rows; a mark in `meta`,
+//! moved in the same transaction, says how far the log was gone through. A step repeated finds less to do.
+
+use super::transcript::remove_items;
+use super::usage::{Growth, Kind, count};
+use crate::sql::{Row, Tx};
+use crate::{StoreError, params};
+use std::collections::BTreeMap;
+
+/// What is kept for a while only.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Retained {
+    /// Bodies of events; their keys stay and refuse a second event.
+    Events,
+    /// Items of transcripts, with their entries in the search index.
+    Transcript,
+    /// Results, diagnostics, settled deliveries and answered approvals of ended runs; the run stays.
+    Ledger,
+    Audit,
+    /// State whose own time is over: `before_ms` is now.
+    ExpiredState,
+}
+
+/// One step.
+#[derive(Debug, Clone, Copy)]
+pub struct Collect {
+    pub what: Retained,
+    /// What happened before is past its time.
+    pub before_ms: i64,
+    /// Rows that the step looks at.
+    pub rows_max: i64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Collected {
+    /// Rows that were removed or emptied.
+    pub rows: u64,
+    /// Another step would find something to do.
+    pub has_more: bool,
+}
+
+impl Collect {
+    pub(super) fn execute(&self, tx: &mut dyn Tx) -> Result<Collected, StoreError> {
+        match self.what {
+            Retained::Events => self.events(tx),
+            Retained::Transcript => self.transcript(tx),
+            Retained::Ledger => self.ledger(tx),
+            Retained::Audit => self.audit(tx),
+            Retained::ExpiredState => self.expired_state(tx),
+        }
+    }
+
+    fn events(&self, tx: &mut dyn Tx) -> Result<Collected, StoreError> {
+        let span = self.settled(tx, EVENTS_MARK)?;
+        let rows = tx.execute(
+            "UPDATE events SET body = NULL WHERE seq > ?1 AND seq <= ?2 AND body IS NOT NULL",
+            params![span.after, span.upto],
+        )?;
+        span.pass(tx, EVENTS_MARK)?;
+        Ok(Collected { rows, has_more: span.has_more })
+    }
+
+    fn ledger(&self, tx: &mut dyn Tx) -> Result<Collected, StoreError> {
+        let span = self.settled(tx, LEDGER_MARK)?;
+        if span.upto == span.after {
+            return Ok(Collected { rows: 0, has_more: false });
+        }
+        let bounds = params![span.after, span.upto];
+        let mut rows = tx.execute(
+            "DELETE FROM results WHERE (run_id, first_seq) IN (
+                 SELECT results.run_id, results.first_seq FROM events
+                 JOIN results ON results.run_id = events.run_id
+                 WHERE events.seq > ?1 AND events.seq <= ?2 LIMIT ?3)",
+            params![span.after, span.upto, self.rows_max],
+        )?;
+        if self.is_full(rows) {
+            return Ok(Collected { rows, has_more: true });
+        }
+        rows += tx.execute(
+            "DELETE FROM diagnostics WHERE run_id IN (
+                 SELECT run_id FROM events WHERE seq > ?1 AND seq <= ?2)",
+            bounds,
+        )?;
+        rows += tx.execute(
+            "DELETE FROM outbox WHERE status NOT IN ('pending', 'claimed') AND run_id IN (
+                 SELECT run_id FROM events WHERE seq > ?1 AND seq <= ?2)",
+            bounds,
+        )?;
+        rows += tx.execute(
+            "DELETE FROM approvals WHERE status <> 'pending' AND run_id IN (
+                 SELECT run_id FROM events WHERE seq > ?1 AND seq <= ?2)",
+            bounds,
+        )?;
+        span.pass(tx, LEDGER_MARK)?;
+        Ok(Collected { rows, has_more: span.has_more })
+    }
+
+    fn transcript(&self, tx: &mut dyn Tx) -> Result<Collected, StoreError> {
+        let found = tx.query(
+            "SELECT id FROM (SELECT id, created_at FROM transcript ORDER BY id LIMIT ?2) AS oldest
+             WHERE created_at < ?1",
+            params![self.before_ms, self.rows_max],
+        )?;
+        let ids = found.into_iter().map(|mut row| row.int()).collect::<Result<Vec<_>, _>>()?;
+        let rows = if ids.is_empty() { 0 } else { remove_items(tx, &ids)? };
+        Ok(Collected { rows, has_more: self.is_full(rows) })
+    }
+
+    fn audit(&self, tx: &mut dyn Tx) -> Result<Collected, StoreError> {
+        let rows = tx.execute(
+            "DELETE FROM audit WHERE last_at < ?1
+               AND id IN (SELECT id FROM audit ORDER BY id LIMIT ?2)",
+            params![self.before_ms, self.rows_max],
+        )?;
+        Ok(Collected { rows, has_more: self.is_full(rows) })
+    }
+
+    fn expired_state(&self, tx: &mut dyn Tx) -> Result<Collected, StoreError> {
+        let gone = tx.query(
+            "DELETE FROM state WHERE (workspace_id, owner, name) IN (
+                 SELECT workspace_id, owner, name FROM state
+                 WHERE expires_at IS NOT NULL AND expires_at <= ?1
+                 ORDER BY expires_at LIMIT ?2)
+             RETURNING workspace_id, owner, size",
+            params![self.before_ms, self.rows_max],
+        )?;
+        let rows = gone.len() as u64;
+        let mut owners: BTreeMap<(String, String), Growth> = BTreeMap::new();
+        for mut row in gone {
+            let owner = (row.text()?, row.text()?);
+            let growth = owners.entry(owner).or_insert(Growth { bytes: 0, entries: 0 });
+            growth.bytes -= row.int()?;
+            growth.entries -= 1;
+        }
+        for ((workspace, owner), growth) in &owners {
+            count(tx, Kind::State, (workspace, owner), *growth)?;
+        }
+        Ok(Collected { rows, has_more: self.is_full(rows) })
+    }
+
+    fn is_full(&self, rows: u64) -> bool {
+        i64::try_from(rows).is_ok_and(|rows| rows >= self.rows_max)
+    }
+
+    /// The next events of the log that are old enough and whose runs are over, up to the first that is not.
+    fn settled(&self, tx: &mut dyn Tx, mark: &str) -> Result<Span, StoreError> {
+        let after = read_mark(tx, mark)?;
+        let rows = tx.query(
+            "SELECT events.seq, events.created_at, runs.status, runs.finished_at FROM events
+             LEFT JOIN runs ON runs.workspace_id = events.workspace_id
+               AND runs.run_id = events.run_id
+             WHERE events.seq > ?1 ORDER BY events.seq LIMIT ?2",
+            params![after, self.rows_max],
+        )?;
+        let is_last = i64::try_from(rows.len()).is_ok_and(|found| found < self.rows_max);
+        let mut span = Span { after, upto: after, has_more: !is_last };
+        for row in rows {
+            let (seq, last_at) = settled_at(row)?;
+            if last_at.is_none_or(|at| at >= self.before_ms) {
+                span.has_more = false;
+                break;
+            }
+            span.upto = seq;
+        }
+        Ok(span)
+    }
+}
+
+const EVENTS_MARK: &str = "collected_events";
+const LEDGER_MARK: &str = "collected_ledger";
+
+/// A stretch of the event log.
+struct Span {
+    after: i64,
+    upto: i64,
+    has_more: bool,
+}
+
+impl Span {
+    fn pass(&self, tx: &mut dyn Tx, mark: &str) -> Result<(), StoreError> {
+        if self.upto == self.after {
+            return Ok(());
+        }
+        tx.execute(
+            "INSERT INTO meta (name, value) VALUES (?1, ?2)
+             ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+            params![mark, self.upto.to_string().as_str()],
+        )?;
+        Ok(())
+    }
+}
+
+/// When all was over with an event and its run; nothing while the run is open.
+fn settled_at(mut row: Row) -> Result<(i64, Option<i64>), StoreError> {
+    let (seq, created_at) = (row.int()?, row.int()?);
+    let (status, finished_at) = (row.opt_text()?, row.opt_int()?);
+    let at = match status {
+        Some(_) => finished_at.map(|finished_at| finished_at.max(created_at)),
+        None => Some(created_at),
+    };
+    Ok((seq, at))
+}
+
+fn read_mark(tx: &mut dyn Tx, mark: &str) -> Result<i64, StoreError> {
+    let row = tx.query_opt("SELECT value FROM meta WHERE name = ?1", params![mark])?;
+    let Some(mut row) = row else { return Ok(0) };
+    let text = row.text()?;
+    text.parse().map_err(|_| StoreError::Refused(format!("`{text}` is not a place in the log")))
+}
