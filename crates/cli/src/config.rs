@@ -56,6 +56,8 @@ pub struct Config {
     pub agents: BTreeMap<String, Agent>,
     pub surfaces: BTreeMap<String, Webhook>,
     pub tokens: BTreeMap<String, Token>,
+    /// The values of everything above that came from the environment or a file, to be kept out of all output.
+    pub secrets: Vec<Secret>,
 }
 
 /// What reading a configuration may ask of the outside: variables and files that hold secrets.
@@ -119,8 +121,10 @@ pub fn parse(path: &Path, text: &str, around: &Surroundings<'_>) -> Result<Loade
         knowledge: reader::names(root, "knowledge"),
         problems: RefCell::default(),
         hidden: RefCell::default(),
+        secrets: RefCell::default(),
     };
     let config = Config::read(Reader::root(&cx, root));
+    let config = Config { secrets: cx.secrets.take(), ..config };
     checks::check(&cx, &config, root);
     match cx.problems.borrow().as_slice() {
         [] => Ok(Loaded { config, path: path.to_owned(), text: text.to_owned() }),
@@ -147,6 +151,7 @@ impl Config {
             agents: root.named("agents", Agent::read),
             surfaces: root.named("surfaces", Webhook::read),
             tokens: root.named("tokens", Token::read),
+            secrets: Vec::new(),
         };
         root.finish();
         config

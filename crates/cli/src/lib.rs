@@ -13,6 +13,7 @@ mod logging;
 pub mod output;
 pub mod reading;
 mod restart;
+mod secrets;
 pub mod times;
 mod wiring;
 

@@ -161,6 +161,17 @@ fn runner_spec(name: &str, runner: &config::Runner) -> RunnerSpec {
     }
 }
 
+/// The values that must not show up in any output.
+pub(crate) fn secrets(config: &Config, admin_token: &str) -> Vec<String> {
+    // The address of the store may hold a password also where it is written into the file.
+    let store = match &config.store.url {
+        Some(StoreUrl::Postgres(url)) => Some(url),
+        _ => None,
+    };
+    let exposed = config.secrets.iter().chain(store).map(|secret| secret.expose().to_owned());
+    exposed.chain([admin_token.to_owned()]).collect()
+}
+
 /// Every file that a secret of the configuration was read from.
 fn secret_files(config: &Config) -> Vec<PathBuf> {
     let runners = config.runners.values().flat_map(|runner| match &runner.launch {

@@ -32,7 +32,10 @@ pub(crate) async fn runners(State(app): State<App>, caller: Caller, params: Para
     caller.reader()?;
     params.only(&[])?;
     let items: Vec<Value> = app.host.runtime().runners().iter().map(runner_view).collect();
-    ok(json!({"items": items, "next_cursor": null, "has_more": false}))
+    let mut page = json!({"items": items, "next_cursor": null, "has_more": false});
+    // Names, descriptions and last words are the processes' own.
+    app.host.redactor().value(&mut page);
+    ok(page)
 }
 
 fn runner_view(state: &greenroom_runtime::RunnerState) -> Value {

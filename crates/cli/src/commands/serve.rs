@@ -4,9 +4,10 @@ use crate::client::DEFAULT_DATA;
 use crate::config::{self, Config};
 use crate::data_folder::DataFolder;
 use crate::failure::{Exit, Failure, Outcome};
+use crate::secrets::Secrets;
 use crate::{env, output, restart, wiring};
 use greenroom_host::registry::NoResources;
-use greenroom_host::{Host, HostOptions};
+use greenroom_host::{Host, HostOptions, Redactor};
 use greenroom_runtime::RunnerSpec;
 use greenroom_server::{Server, serve};
 use greenroom_store::Store;
@@ -48,7 +49,8 @@ const LOOK_AT_FILE: Duration = Duration::from_secs(1);
 /// Starts the host and serves until a signal ends it.
 pub async fn run(args: Args) -> Outcome {
     greenroom_runtime::make_undumpable();
-    crate::logging::start();
+    let redactor = Redactor::new();
+    crate::logging::start(redactor.clone());
     #[cfg(feature = "faults")]
     if let Some(spec) = env::get(env::FAULT) {
         greenroom_store::fault::arm(&spec);
@@ -58,7 +60,7 @@ pub async fn run(args: Args) -> Outcome {
     let folder = DataFolder::take(&named.unwrap_or_else(|| DEFAULT_DATA.into()))?;
     let file = Watched::new(loaded.map(|loaded| loaded.path().to_owned()));
     let signals = Signals::listen()?;
-    let running = Running::start(config, folder, file, args.listen).await?;
+    let running = Running::start(config, folder, file, args.listen, redactor).await?;
     running.serve(signals).await
 }
 
@@ -106,6 +108,7 @@ struct Running {
     config: Config,
     /// As they were started last.
     runners: Vec<RunnerSpec>,
+    secrets: Secrets,
 }
 
 /// The configuration file as it was looked at last; without one, the usual place is looked at again.
@@ -139,9 +142,12 @@ impl Running {
         folder: DataFolder,
         file: Watched,
         listen: Option<SocketAddr>,
+        redactor: Redactor,
     ) -> Result<Self, Failure> {
         let data = folder.path().to_owned();
         let admin_token = folder.admin_token()?;
+        let mut secrets = Secrets::new(redactor.clone());
+        secrets.add(wiring::secrets(&config, &admin_token));
         let address = listen.unwrap_or(config.server.listen);
         let listener = greenroom_server::bind(address).map_err(|error| {
             Failure::from(
@@ -168,6 +174,7 @@ impl Running {
             runners: runners.clone(),
             runtime: wiring::runtime(&config, &program, &data),
             registry: Arc::new(NoResources),
+            redactor,
         });
         let host = host.await.map_err(anyhow::Error::new)?;
         let stop = CancellationToken::new();
@@ -191,6 +198,7 @@ impl Running {
             file,
             config,
             runners,
+            secrets,
         })
     }
 
@@ -267,6 +275,8 @@ impl Running {
                 return;
             }
         };
+        // Known before anything that uses them starts.
+        self.secrets.add(wiring::secrets(&config, &self.admin_token));
         let data = self.folder.path();
         let runners = wiring::runners(&config, &self.program, data);
         match self.host.reload(wiring::settings(&config), runners.clone()).await {

@@ -24,6 +24,8 @@ pub(super) struct Context<'a> {
     pub problems: RefCell<Vec<Problem>>,
     /// Byte ranges that may hold a secret.
     pub hidden: RefCell<Vec<Range<usize>>>,
+    /// Every secret that was resolved.
+    pub secrets: RefCell<Vec<super::Secret>>,
 }
 
 impl Context<'_> {

@@ -29,10 +29,14 @@ impl<'a> Value<'a> {
             _ => self.fail(format!("`{}` needs either `env` or `file`", self.path), SECRET_HINT),
         }?;
         match Secret::new(text.trim_end_matches(['\r', '\n'])) {
-            Some(secret) => Some(match path {
-                Some(path) => secret.read_from(path),
-                None => secret,
-            }),
+            Some(secret) => {
+                let secret = match path {
+                    Some(path) => secret.read_from(path),
+                    None => secret,
+                };
+                self.cx.secrets.borrow_mut().push(secret.clone());
+                Some(secret)
+            }
             None => self.fail(
                 format!("the secret `{}` is empty", self.path),
                 "an empty secret protects nothing",

@@ -10,18 +10,49 @@ use std::collections::BTreeSet;
 /// Lines of a secret of several lines that are secrets of their own: logs come line by line.
 const LINE_BYTES_MIN: usize = 16;
 
+/// The path of an address that is a secret rather than a name.
+const ADDRESS_BYTES_MIN: usize = 16;
+
 /// All forms of all secrets, each once.
 pub(super) fn of_all(secrets: &[String]) -> BTreeSet<Vec<u8>> {
     let mut forms = BTreeSet::new();
-    for secret in secrets {
-        let secret = secret.trim();
-        forms.extend(of(secret));
+    for secret in secrets.iter().flat_map(|secret| parts(secret.trim())) {
+        forms.extend(of(&secret));
         if secret.contains('\n') {
             let lines = secret.lines().map(str::trim).filter(|line| line.len() >= LINE_BYTES_MIN);
             forms.extend(lines.flat_map(of));
         }
     }
     forms
+}
+
+/// What is secret in it: of an address the password and what follows the host, else all of it.
+fn parts(secret: &str) -> Vec<String> {
+    let is_name = |scheme: &str| scheme.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    let rest = secret.split_once("://").filter(|(scheme, _)| is_name(scheme)).map(|(_, rest)| rest);
+    let Some(rest) = rest else { return vec![secret.to_owned()] };
+    let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+    let user = authority.rsplit_once('@').map(|(user, _)| user);
+    let password = user.and_then(|user| user.split_once(':')).map(|(_, password)| password);
+    let mut parts: Vec<String> = password.into_iter().map(str::to_owned).collect();
+    parts.extend(password.map(unescaped));
+    if password.is_none() && path.len() > ADDRESS_BYTES_MIN {
+        parts.push(path[1..].to_owned());
+    }
+    parts
+}
+
+fn unescaped(text: &str) -> String {
+    let mut bytes = Vec::new();
+    let mut rest = text.as_bytes();
+    while let [first, tail @ ..] = rest {
+        let escaped = tail.get(..2).filter(|_| *first == b'%').and_then(|digits| {
+            u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
+        });
+        bytes.push(escaped.unwrap_or(*first));
+        rest = if escaped.is_some() { &tail[2..] } else { tail };
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 fn of(secret: &str) -> BTreeSet<Vec<u8>> {

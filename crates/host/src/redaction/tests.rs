@@ -96,6 +96,17 @@ fn short_values_are_words_and_long_ones_are_found_line_by_line() {
 }
 
 #[test]
+fn of_an_address_the_password_or_the_path_is_secret() {
+    let url = "postgres://me:pass%20w0rd-1@db.example/greenroom";
+    let redactor = redactor(&[url, "https://hooks.example/services/T0/B0/XYZ12345"]);
+    assert_becomes(&redactor, url, "postgres://me:[redacted]@db.example/greenroom");
+    assert_becomes(&redactor, "it is `pass w0rd-1`", "it is `[redacted]`");
+    assert_becomes(&redactor, "talk to postgres://", "talk to postgres://");
+    assert_becomes(&redactor, "https://hooks.example/", "https://hooks.example/");
+    assert_becomes(&redactor, "/services/T0/B0/XYZ12345", "/[redacted]");
+}
+
+#[test]
 fn run_tokens_are_known_by_their_shape() {
     let redactor = Redactor::new();
     let token = format!("grt_{HEX}");
