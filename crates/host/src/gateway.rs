@@ -129,6 +129,8 @@ impl Shared {
             body: serde_json::to_string(&*envelope).unwrap_or_default(),
             item: event.conversation_id.is_some().then_some(item),
             run,
+            artifacts: Vec::new(),
+            uploads: Vec::new(),
             now_ms: now_ms(),
         };
         Ok((command, envelope))

@@ -102,6 +102,7 @@ impl Pending {
             state: self.changes.state,
             items: self.changes.items,
             deliveries: self.changes.deliveries,
+            artifacts: Vec::new(),
             approvals: Vec::new(),
             approvals_pending_max: 0,
             diagnostics: self.diagnostics,

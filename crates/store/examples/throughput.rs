@@ -71,6 +71,8 @@ fn event(conversation: &str, name: &str) -> AcceptEvent {
             steering_length_max: None,
         }),
         item: Some(item(name, "user")),
+        artifacts: Vec::new(),
+        uploads: Vec::new(),
         now_ms: 1_000,
     }
 }
@@ -114,6 +116,7 @@ fn end(run: &RunRow) -> ApplyResults {
         state: Vec::new(),
         items: vec![item(&run.event_id, "assistant")],
         deliveries: Vec::new(),
+        artifacts: Vec::new(),
         approvals: Vec::new(),
         approvals_pending_max: 0,
         diagnostics: Vec::new(),

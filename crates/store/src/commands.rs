@@ -13,6 +13,7 @@
 //! | new attempt        | [`RestartRun`]                       |
 //! | state by the proxy | [`WriteState`]                       |
 //! | storage            | [`WriteStorage`]                     |
+//! | artifact           | [`CreateArtifact`], after its bytes; [`RemoveArtifacts`], before them |
 //! | calls alone        | [`RecordAudit`]                      |
 //! | action intended    | [`RequestAction`], [`ApplyResults`]  |
 //! | action decided     | [`AnswerApproval`], [`ExpireApprovals`], [`CancelApproval`] |
@@ -25,6 +26,7 @@
 
 mod accept;
 mod approvals;
+mod artifacts;
 mod audit;
 mod collect;
 mod deliver;
@@ -44,6 +46,7 @@ pub use approvals::{
     AnswerApproval, Answered, CancelApproval, Decision, ExpireApprovals, RequestAction, Requested,
     Wanted,
 };
+pub use artifacts::{ArtifactWritten, CreateArtifact, RemoveArtifacts};
 pub use audit::RecordAudit;
 pub use collect::{Collect, Collected, Retained};
 pub use deliver::{ClaimDelivery, DeliveryOutcome, FinishDelivery};
@@ -81,6 +84,8 @@ pub enum Command {
     CancelApproval(CancelApproval),
     PullSteering(Box<PullSteering>),
     WriteStorage(Box<WriteStorage>),
+    CreateArtifact(Box<CreateArtifact>),
+    RemoveArtifacts(RemoveArtifacts),
     Collect(Collect),
     IndexItems(Box<IndexItems>),
     RemoveItems(RemoveItems),
@@ -99,6 +104,7 @@ pub enum Outcome {
     Expired(Vec<ApprovalRow>),
     Pulled(Pulled),
     StorageWritten(StorageWritten),
+    ArtifactWritten(ArtifactWritten),
     Collected(Collected),
 }
 
@@ -121,6 +127,8 @@ impl Command {
             Command::CancelApproval(command) => Outcome::Changed(command.execute(tx)?),
             Command::PullSteering(command) => Outcome::Pulled(command.execute(tx)?),
             Command::WriteStorage(command) => Outcome::StorageWritten(command.execute(tx)?),
+            Command::CreateArtifact(command) => Outcome::ArtifactWritten(command.execute(tx)?),
+            Command::RemoveArtifacts(command) => Outcome::Changed(command.execute(tx)?),
             Command::Collect(command) => Outcome::Collected(command.execute(tx)?),
             Command::IndexItems(command) => Outcome::Changed(command.execute(tx)?),
             Command::RemoveItems(command) => Outcome::Changed(command.execute(tx)?),

@@ -1,6 +1,7 @@
 //! Everything that only looks: point reads and pages, always by workspace.
 
 pub mod approvals;
+pub mod artifacts;
 pub mod audit;
 pub mod conversations;
 pub mod deliveries;

@@ -163,6 +163,27 @@ CREATE TABLE usage (
     PRIMARY KEY (workspace_id, kind, owner)
 ) {by_key};
 
+-- What is known of bytes that are kept elsewhere, under their hash.
+CREATE TABLE artifacts (
+    workspace_id    TEXT NOT NULL,
+    artifact_id     TEXT NOT NULL,
+    sha256          TEXT NOT NULL,
+    size            BIGINT NOT NULL,
+    name            TEXT,
+    mime_type       TEXT NOT NULL,
+    conversation_id TEXT,
+    run_id          TEXT,
+    agent           TEXT,
+    metadata        TEXT NOT NULL,
+    created_at      BIGINT NOT NULL,
+    expires_at      BIGINT,
+    PRIMARY KEY (workspace_id, artifact_id)
+) {by_key};
+CREATE INDEX artifacts_by_hash ON artifacts (sha256);
+CREATE INDEX artifacts_by_conversation ON artifacts (workspace_id, conversation_id);
+CREATE INDEX artifacts_by_age ON artifacts (created_at);
+CREATE INDEX artifacts_expiring ON artifacts (expires_at) WHERE expires_at IS NOT NULL;
+
 -- What has to reach a surface: first in, first out per target.
 CREATE TABLE outbox (
     id           {serial},

@@ -1,11 +1,11 @@
 //! The store's handle: open it once, clone it freely.
 
 use crate::commands::{
-    AcceptEvent, Accepted, AnswerApproval, Answered, Applied, ApplyResults, CancelApproval,
-    CancelQueued, CancelRequest, ClaimDelivery, Collect, Collected, Command, ExpireApprovals,
-    FinishDelivery, FreezeGrant, IndexItems, Outcome, PullSteering, Pulled, RecordAudit,
-    RecordDiagnostics, RemoveItems, RequestAction, Requested, RestartRun, StateWritten,
-    StorageWritten, WriteState, WriteStorage,
+    AcceptEvent, Accepted, AnswerApproval, Answered, Applied, ApplyResults, ArtifactWritten,
+    CancelApproval, CancelQueued, CancelRequest, ClaimDelivery, Collect, Collected, Command,
+    CreateArtifact, ExpireApprovals, FinishDelivery, FreezeGrant, IndexItems, Outcome,
+    PullSteering, Pulled, RecordAudit, RecordDiagnostics, RemoveArtifacts, RemoveItems,
+    RequestAction, Requested, RestartRun, StateWritten, StorageWritten, WriteState, WriteStorage,
 };
 use crate::drivers::{Driver, PostgresDriver, SqliteDriver, checkpoint};
 use crate::reader::{self, Answer, ReadJob, Turn};
@@ -231,6 +231,21 @@ impl Store {
             Outcome::StorageWritten(written) => Ok(written),
             other => Err(mixed_up(&other)),
         }
+    }
+
+    /// Keeps an artifact whose bytes are kept already.
+    pub async fn create_artifact(
+        &self,
+        command: CreateArtifact,
+    ) -> Result<ArtifactWritten, StoreError> {
+        match self.submit(Command::CreateArtifact(Box::new(command))).await? {
+            Outcome::ArtifactWritten(written) => Ok(written),
+            other => Err(mixed_up(&other)),
+        }
+    }
+
+    pub async fn remove_artifacts(&self, command: RemoveArtifacts) -> Result<bool, StoreError> {
+        self.change(Command::RemoveArtifacts(command)).await
     }
 
     pub async fn request_action(&self, command: RequestAction) -> Result<Requested, StoreError> {

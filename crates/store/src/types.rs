@@ -191,6 +191,40 @@ pub struct StateRow {
     pub version: i64,
 }
 
+/// An artifact to be kept; its bytes are there already.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewArtifact {
+    pub artifact_id: String,
+    /// 64 hexadecimal digits: where its bytes are.
+    pub sha256: String,
+    pub size: i64,
+    pub name: Option<String>,
+    pub mime_type: String,
+    pub conversation_id: Option<String>,
+    pub run_id: Option<String>,
+    pub agent: Option<String>,
+    /// A JSON object.
+    pub metadata: String,
+    pub expires_at: Option<i64>,
+}
+
+/// An artifact as stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ArtifactRow {
+    pub workspace_id: String,
+    pub artifact_id: String,
+    pub sha256: String,
+    pub size: i64,
+    pub name: Option<String>,
+    pub mime_type: String,
+    pub conversation_id: Option<String>,
+    pub run_id: Option<String>,
+    pub agent: Option<String>,
+    pub metadata: String,
+    pub created_at: i64,
+    pub expires_at: Option<i64>,
+}
+
 /// Something that has to reach a surface.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewDelivery {

@@ -10,12 +10,16 @@ mod accept;
 mod applied;
 #[path = "suite/approvals.rs"]
 mod approvals;
+#[path = "suite/artifacts.rs"]
+mod artifacts;
 #[path = "suite/audit.rs"]
 mod audit;
 #[path = "suite/batches.rs"]
 mod batches;
 #[path = "suite/crash.rs"]
 mod crash;
+#[path = "suite/filters.rs"]
+mod filters;
 #[path = "suite/history.rs"]
 mod history;
 #[path = "suite/lanes.rs"]
@@ -30,6 +34,8 @@ mod outage;
 mod proxy;
 #[path = "suite/reads.rs"]
 mod reads;
+#[path = "suite/search.rs"]
+mod search;
 #[path = "suite/retention.rs"]
 mod retention;
 #[path = "suite/steering.rs"]
@@ -114,6 +120,20 @@ suite! {
         a_thread_is_paged_by_itself,
         nothing_is_shown_from_an_event_on,
         a_position_is_read_as_it_was_written;
+    filters:
+        filters_leave_out_what_they_say,
+        another_workspace_is_never_seen,
+        removed_items_are_gone_from_the_index;
+    search:
+        a_sentence_among_a_hundred_thousand_is_found_first,
+        words_are_found_in_whatever_way_they_are_written,
+        an_item_is_found_from_its_commit_on,
+        many_who_index_at_once_index_each_item_once,
+        odd_texts_and_queries_do_no_harm,
+        parts_of_a_query_come_after_all_of_it_the_rarest_first,
+        a_hit_shows_where_it_matches,
+        the_index_finds_what_a_scan_finds,
+        an_index_of_a_long_transcript_is_asked_from_its_newest_end;
     texts:
         any_character_comes_back,
         u0000_is_replaced_in_prose_and_refused_in_names,
@@ -152,6 +172,13 @@ suite! {
         a_rare_record_is_found_over_several_pages,
         a_write_keeps_its_record_with_its_outcome,
         whatever_a_caller_claims_is_kept;
+    artifacts:
+        an_artifact_comes_back_and_is_its_workspaces_own,
+        a_run_creates_artifacts_only_while_it_is_under_way,
+        artifacts_come_with_results_and_with_events,
+        an_upload_belongs_to_the_event_that_names_it,
+        an_expired_artifact_is_gone_before_it_is_removed,
+        bytes_are_referred_to_until_the_last_artifact_is_removed;
     retention:
         the_body_of_an_old_event_goes_and_its_key_stays,
         an_open_run_keeps_what_it_needs,

@@ -2,11 +2,12 @@
 //!
 //! Invariant: a refusal writes nothing, so that a retry is a first try.
 
+use super::artifacts::{Owner, adopt_artifact, insert_artifact};
 use super::steering::requeue;
 use super::transcript::{Place, count_event, insert_item};
 use crate::reads::events::Known;
 use crate::sql::Tx;
-use crate::types::{GrantDoc, NewItem, OnInterrupt, Queue, RunRow};
+use crate::types::{GrantDoc, NewArtifact, NewItem, OnInterrupt, Queue, RunRow};
 use crate::{StoreError, params, reads};
 use greenroom_protocol::RunStatus;
 
@@ -22,6 +23,10 @@ pub struct AcceptEvent {
     /// The run that the binding asks for; none for an unbound event.
     pub run: Option<NewRun>,
     pub item: Option<NewItem>,
+    /// Parts of the event that are kept as bytes; the run of the event becomes theirs.
+    pub artifacts: Vec<NewArtifact>,
+    /// Ids of uploads that the event names.
+    pub uploads: Vec<String>,
     pub now_ms: i64,
 }
 
@@ -254,7 +259,25 @@ impl AcceptEvent {
                 self.now_ms,
             ],
         )?;
+        self.keep_artifacts(tx, run_id)?;
         row.ok_or_else(|| StoreError::Refused("the event got no number".to_owned()))?.int()
+    }
+
+    fn keep_artifacts(&self, tx: &mut dyn Tx, run_id: Option<&str>) -> Result<(), StoreError> {
+        for artifact in &self.artifacts {
+            let run_id = run_id.map(str::to_owned);
+            let artifact = NewArtifact { run_id, ..artifact.clone() };
+            insert_artifact(tx, &self.workspace_id, &artifact, self.now_ms)?;
+        }
+        let owner = Owner {
+            conversation_id: self.conversation_id.as_deref(),
+            run_id,
+            agent: self.run.as_ref().map(|run| run.agent.as_str()),
+        };
+        for artifact_id in &self.uploads {
+            adopt_artifact(tx, &self.workspace_id, artifact_id, &owner)?;
+        }
+        Ok(())
     }
 
     pub(super) fn row(

@@ -4,13 +4,15 @@
 //! writer's own (same attempt, same epoch, still running). Late output changes nothing.
 
 use super::approvals::{Question, ask, cancel_calls};
+use super::artifacts::insert_artifact;
 use super::start::start_next;
 use super::state::{StateWritten, write_result};
 use super::steering::requeue;
 use super::transcript::{Place, count_items, insert_item};
 use crate::sql::{Row, Tx, prose};
 use crate::types::{
-    Chunk, Diagnostic, HostEvent, NewApproval, NewDelivery, NewItem, RunRow, StateWrite,
+    Chunk, Diagnostic, HostEvent, NewApproval, NewArtifact, NewDelivery, NewItem, RunRow,
+    StateWrite,
 };
 use crate::{StoreError, params, reads};
 use greenroom_protocol::{RunError, RunStatus};
@@ -35,6 +37,8 @@ pub struct ApplyResults {
     pub state: Vec<StateWrite>,
     pub items: Vec<NewItem>,
     pub deliveries: Vec<NewDelivery>,
+    /// Bytes that the results came with, kept already.
+    pub artifacts: Vec<NewArtifact>,
     /// Actions that somebody is asked about first.
     pub approvals: Vec<NewApproval>,
     /// Approvals of the run that may be pending.
@@ -84,6 +88,9 @@ impl ApplyResults {
         for delivery in &self.deliveries {
             let run = (self.workspace_id.as_str(), self.run_id.as_str());
             insert_delivery(tx, run, delivery, self.now_ms)?;
+        }
+        for artifact in &self.artifacts {
+            insert_artifact(tx, &self.workspace_id, artifact, self.now_ms)?;
         }
         for diagnostic in &self.diagnostics {
             insert_diagnostic(tx, &self.run_id, diagnostic)?;

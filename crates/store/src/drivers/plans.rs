@@ -69,6 +69,8 @@ fn accept(name: &str, queue: Queue) -> Command {
             steering_length_max: Some(9),
         }),
         item: None,
+        artifacts: Vec::new(),
+        uploads: Vec::new(),
         now_ms: 1,
     }))
 }
@@ -88,6 +90,7 @@ fn complete(run_id: &str) -> Command {
         state: Vec::new(),
         items: Vec::new(),
         deliveries: Vec::new(),
+        artifacts: Vec::new(),
         approvals: Vec::new(),
         approvals_pending_max: 9,
         diagnostics: Vec::new(),

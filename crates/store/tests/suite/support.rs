@@ -98,6 +98,8 @@ pub(crate) fn event(conversation: &str, name: &str) -> AcceptEvent {
             steering_length_max: Some(3),
         }),
         item: Some(item(&format!("item-{name}"), "user", name)),
+        artifacts: Vec::new(),
+        uploads: Vec::new(),
         now_ms: 1_000,
     }
 }
@@ -145,6 +147,7 @@ pub(crate) fn results(run: &RunRow) -> ApplyResults {
         state: Vec::new(),
         items: Vec::new(),
         deliveries: Vec::new(),
+        artifacts: Vec::new(),
         approvals: Vec::new(),
         approvals_pending_max: 10,
         diagnostics: Vec::new(),

@@ -1,0 +1,202 @@
+//! Artifacts: whose they are, and which bytes are still needed.
+
+use crate::audit::record;
+use crate::support::{Ground, W, accept, apply, completed, event, results};
+use greenroom_store::commands::{
+    AcceptEvent, Accepted, ApplyResults, ArtifactWritten, CreateArtifact, RemoveArtifacts, RunFence,
+};
+use greenroom_store::reads::audit::AuditFilter;
+use greenroom_store::types::{ArtifactRow, NewArtifact, RunRow};
+use greenroom_store::{Store, reads};
+
+const HASH: &str = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+const OTHER_HASH: &str = "bb7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+
+fn artifact(artifact_id: &str) -> NewArtifact {
+    NewArtifact {
+        artifact_id: artifact_id.to_owned(),
+        sha256: HASH.to_owned(),
+        size: 3,
+        name: Some("报告.txt".to_owned()),
+        mime_type: "text/plain".to_owned(),
+        conversation_id: None,
+        run_id: None,
+        agent: None,
+        metadata: r#"{"a":1}"#.to_owned(),
+        expires_at: None,
+    }
+}
+
+fn upload(artifact: NewArtifact) -> CreateArtifact {
+    CreateArtifact { workspace_id: W.to_owned(), artifact, run: None, audit: None, now_ms: 1_000 }
+}
+
+fn fence(run: &RunRow) -> RunFence {
+    RunFence {
+        workspace_id: run.workspace_id.clone(),
+        run_id: run.run_id.clone(),
+        attempt: run.attempt,
+        epoch: run.epoch,
+    }
+}
+
+async fn create(store: &Store, artifact: NewArtifact) {
+    let written = store.create_artifact(upload(artifact)).await.unwrap();
+    assert_eq!(written, ArtifactWritten::Created);
+}
+
+async fn get(store: &Store, artifact_id: &str) -> Option<ArtifactRow> {
+    let id = artifact_id.to_owned();
+    store.read(move |tx| reads::artifacts::get(tx, W, &id, 5_000)).await.unwrap()
+}
+
+/// Conversation, run and agent.
+async fn owner(store: &Store, artifact_id: &str) -> [Option<String>; 3] {
+    let row = get(store, artifact_id).await.unwrap();
+    [row.conversation_id, row.run_id, row.agent]
+}
+
+fn owned<const N: usize>(by: [Option<&str>; N]) -> [Option<String>; N] {
+    by.map(|part| part.map(str::to_owned))
+}
+
+pub(crate) async fn an_artifact_comes_back_and_is_its_workspaces_own(ground: Ground) {
+    let store = ground.open();
+    create(&store, artifact("a")).await;
+    let expected = ArtifactRow {
+        workspace_id: W.to_owned(),
+        artifact_id: "a".to_owned(),
+        sha256: HASH.to_owned(),
+        size: 3,
+        name: Some("报告.txt".to_owned()),
+        mime_type: "text/plain".to_owned(),
+        conversation_id: None,
+        run_id: None,
+        agent: None,
+        metadata: r#"{"a":1}"#.to_owned(),
+        created_at: 1_000,
+        expires_at: None,
+    };
+    assert_eq!(get(&store, "a").await, Some(expected));
+    // A repeated command changes nothing.
+    create(&store, NewArtifact { size: 4, ..artifact("a") }).await;
+    assert_eq!(get(&store, "a").await.unwrap().size, 3);
+    assert_eq!(get(&store, "b").await, None);
+    let elsewhere = store.read(|tx| reads::artifacts::get(tx, "other", "a", 5_000)).await.unwrap();
+    assert_eq!(elsewhere, None);
+}
+
+pub(crate) async fn a_run_creates_artifacts_only_while_it_is_under_way(ground: Ground) {
+    let store = ground.open();
+    let run = accept(&store, event("c", "a")).await;
+    let command = |id: &str, run: RunFence| CreateArtifact {
+        run: Some(run),
+        audit: Some(record("artifacts.create", "ok", 2_000)),
+        ..upload(artifact(id))
+    };
+    let written = store.create_artifact(command("mine", fence(&run))).await.unwrap();
+    assert_eq!(written, ArtifactWritten::Created);
+    for late in [
+        RunFence { attempt: 2, ..fence(&run) },
+        RunFence { epoch: 9, ..fence(&run) },
+        RunFence { run_id: "run-none".to_owned(), ..fence(&run) },
+    ] {
+        let written = store.create_artifact(command("late", late)).await.unwrap();
+        assert_eq!(written, ArtifactWritten::Stale);
+    }
+    apply(&store, completed(&run, 1)).await;
+    let written = store.create_artifact(command("late", fence(&run))).await.unwrap();
+    assert_eq!(written, ArtifactWritten::Stale);
+    assert_eq!(get(&store, "late").await, None);
+    let filter = AuditFilter { run_id: Some("run-a".to_owned()), ..AuditFilter::default() };
+    let page = store.read(move |tx| reads::audit::page(tx, W, &filter, None, 10)).await.unwrap();
+    let codes: Vec<_> = page.entries.iter().map(|entry| entry.record.code.as_str()).collect();
+    assert_eq!(codes, ["unauthorized", "unauthorized", "unauthorized", "ok"]);
+}
+
+pub(crate) async fn artifacts_come_with_results_and_with_events(ground: Ground) {
+    let store = ground.open();
+    let with_event = NewArtifact { conversation_id: Some("c".to_owned()), ..artifact("of-event") };
+    let run = accept(&store, AcceptEvent { artifacts: vec![with_event], ..event("c", "a") }).await;
+    assert_eq!(owner(&store, "of-event").await, owned([Some("c"), Some("run-a"), None]));
+    let with_result = NewArtifact { run_id: Some("run-a".to_owned()), ..artifact("of-result") };
+    let command = ApplyResults { artifacts: vec![with_result], ..completed(&run, 1) };
+    apply(&store, command).await;
+    assert!(get(&store, "of-result").await.is_some());
+    let late = ApplyResults { artifacts: vec![artifact("late")], ..results(&run) };
+    store.apply(late).await.unwrap();
+    assert_eq!(get(&store, "late").await, None);
+    // An event that is refused or repeated leaves none behind.
+    let repeated = AcceptEvent { artifacts: vec![artifact("twice")], ..event("c", "a") };
+    let repeated = AcceptEvent { run: None, ..repeated };
+    assert!(matches!(store.accept(repeated).await.unwrap(), Accepted::Repeated { .. }));
+    assert_eq!(get(&store, "twice").await, None);
+}
+
+pub(crate) async fn an_upload_belongs_to_the_event_that_names_it(ground: Ground) {
+    let store = ground.open();
+    create(&store, artifact("free")).await;
+    create(&store, NewArtifact { conversation_id: Some("c".to_owned()), ..artifact("for-c") })
+        .await;
+    create(&store, NewArtifact { conversation_id: Some("d".to_owned()), ..artifact("for-d") })
+        .await;
+    create(&store, NewArtifact { run_id: Some("run-x".to_owned()), ..artifact("of-run") }).await;
+    let uploads = ["free", "for-c", "for-d", "of-run", "none"].map(str::to_owned).to_vec();
+    accept(&store, AcceptEvent { uploads, ..event("c", "a") }).await;
+    let adopted = owned([Some("c"), Some("run-a"), Some("assistant")]);
+    assert_eq!(owner(&store, "free").await, adopted);
+    assert_eq!(owner(&store, "for-c").await, adopted);
+    assert_eq!(owner(&store, "for-d").await, owned([Some("d"), None, None]));
+    assert_eq!(owner(&store, "of-run").await, owned([None, Some("run-x"), None]));
+    // Nobody takes it over.
+    let uploads = vec!["free".to_owned()];
+    accept(&store, AcceptEvent { uploads, ..event("d", "b") }).await;
+    assert_eq!(owner(&store, "free").await, adopted);
+}
+
+pub(crate) async fn an_expired_artifact_is_gone_before_it_is_removed(ground: Ground) {
+    let store = ground.open();
+    for (id, expires_at) in
+        [("a", Some(5_000)), ("b", Some(4_000)), ("c", Some(5_001)), ("d", None)]
+    {
+        create(&store, NewArtifact { expires_at, ..artifact(id) }).await;
+    }
+    let mut there = Vec::new();
+    for id in ["a", "b", "c", "d"] {
+        there.push(get(&store, id).await.is_some());
+    }
+    assert_eq!(there, [false, false, true, true]);
+    let read = |limit| store.read(move |tx| reads::artifacts::expired(tx, 5_000, limit));
+    let of = |id: &str| (W.to_owned(), id.to_owned());
+    assert_eq!(read(1).await.unwrap(), [of("b")]);
+    let expired = read(10).await.unwrap();
+    assert_eq!(expired, [of("b"), of("a")]);
+    assert!(store.remove_artifacts(RemoveArtifacts { artifacts: expired.clone() }).await.unwrap());
+    assert!(!store.remove_artifacts(RemoveArtifacts { artifacts: expired }).await.unwrap());
+    assert_eq!(read(10).await.unwrap(), []);
+    let old = store.read(|tx| reads::artifacts::made_before(tx, 1_001, 1)).await.unwrap();
+    assert_eq!(old.len(), 1);
+    let old = store.read(|tx| reads::artifacts::made_before(tx, 1_000, 9)).await.unwrap();
+    assert_eq!(old, []);
+}
+
+pub(crate) async fn bytes_are_referred_to_until_the_last_artifact_is_removed(ground: Ground) {
+    let store = ground.open();
+    create(&store, artifact("a")).await;
+    let foreign = CreateArtifact { workspace_id: "other".to_owned(), ..upload(artifact("a")) };
+    store.create_artifact(foreign).await.unwrap();
+    create(&store, NewArtifact { sha256: OTHER_HASH.to_owned(), ..artifact("b") }).await;
+    let hashes = |digits| store.read(move |tx| reads::artifacts::hashes(tx, digits));
+    assert_eq!(hashes("ba").await.unwrap(), [HASH]);
+    assert_eq!(hashes("bb").await.unwrap(), [OTHER_HASH]);
+    assert_eq!(hashes("b").await.unwrap(), [HASH, OTHER_HASH]);
+    assert_eq!(hashes("00").await.unwrap(), Vec::<String>::new());
+    assert_eq!(store.read(|tx| reads::artifacts::total(tx)).await.unwrap(), (3, 6));
+    let referred = || store.read(|tx| reads::artifacts::is_referred_to(tx, HASH));
+    for (workspace, still) in [(W, true), ("other", false)] {
+        assert!(referred().await.unwrap());
+        let artifacts = vec![(workspace.to_owned(), "a".to_owned())];
+        store.remove_artifacts(RemoveArtifacts { artifacts }).await.unwrap();
+        assert_eq!(referred().await.unwrap(), still);
+    }
+}
