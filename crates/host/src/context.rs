@@ -8,14 +8,14 @@ use crate::grant::Grant;
 use crate::ids::DEFAULT_WORKSPACE;
 use greenroom_protocol::payload::StateScope;
 use greenroom_protocol::{
-    AgentEventContext, AgentResources, AgentRunContext, AgentRunState, AgentRuntimeContext,
-    AgentTrigger, ContextAccess, ConversationContext, DeliveryContext, InlineContextPolicy,
-    InlineMode, NewEvent, Object, PROTOCOL_VERSION, TriggerSource,
+    ActorContext, AgentEventContext, AgentResources, AgentRunContext, AgentRunState,
+    AgentRuntimeContext, AgentTrigger, ContextAccess, ConversationContext, DeliveryContext,
+    InlineContextPolicy, InlineMode, NewEvent, Object, PROTOCOL_VERSION, TriggerSource,
 };
 use greenroom_store::reads::conversations::Position;
 use greenroom_store::types::RunRow;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// An event as it is kept: what the sender said, and what only the entrance knows.
@@ -39,6 +39,9 @@ pub struct Identity {
     pub subject_id: Option<String>,
     pub surface: Option<String>,
     pub max_message_size: Option<u64>,
+    /// What the surface takes beside complete messages.
+    pub surface_actions: BTreeSet<String>,
+    pub actor: Option<ActorContext>,
     /// The place of the run's event in its conversation.
     pub conversation_seq: Option<i64>,
 }
@@ -61,6 +64,8 @@ impl Identity {
                 .map(|subject| owner(&[&subject.subject_type, text(&subject.subject_id)])),
             surface: run.surface.clone(),
             max_message_size: None,
+            surface_actions: BTreeSet::new(),
+            actor: event.actor.clone(),
             conversation_seq: run.conversation_seq,
         }
     }

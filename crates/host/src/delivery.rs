@@ -207,7 +207,10 @@ async fn finish(
                     () = shared.tasks.stopping().cancelled() => return Err(error),
                 }
             }
-            finished => return finished.map(drop),
+            finished => {
+                shared.approvals.delivered.wake(&row.delivery_id);
+                return finished.map(drop);
+            }
         }
     }
 }

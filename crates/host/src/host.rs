@@ -1,5 +1,7 @@
 //! The host's handle, and what its parts share.
 
+use crate::actions;
+use crate::approvals::{self, Approvals};
 use crate::context::{Envelope, Identity};
 use crate::cursor::Cursors;
 use crate::feed::{Batch, Feeds};
@@ -67,6 +69,7 @@ pub(crate) struct Shared {
     pub(crate) metrics: Metrics,
     pub(crate) tasks: Tasks,
     pub(crate) wake_delivery: Notify,
+    pub(crate) approvals: Approvals,
     pub(crate) wake_indexing: Notify,
     pub(crate) webhooks: WebhookClient,
     pub(crate) auditor: Arc<Auditor>,
@@ -97,6 +100,7 @@ impl Host {
             metrics: Metrics::default(),
             tasks: Tasks::default(),
             wake_delivery: Notify::new(),
+            approvals: Approvals::default(),
             wake_indexing: Notify::new(),
             webhooks: WebhookClient::default(),
             auditor: Arc::default(),
@@ -116,6 +120,7 @@ impl Host {
         }
         let worker = Arc::clone(&shared);
         shared.tasks.spawn("delivery", delivery::deliver(worker));
+        shared.tasks.spawn("approvals", approvals::expire(Arc::clone(&shared)));
         shared.tasks.spawn("indexing", indexing::keep(Arc::clone(&shared)));
         Ok(Host { shared })
     }
@@ -249,7 +254,10 @@ impl Shared {
         let mut identity = Identity::new(run, envelope);
         let settings = self.settings.load();
         let surface = identity.surface.as_ref().and_then(|name| settings.surfaces.get(name));
-        identity.max_message_size = surface.and_then(|surface| surface.max_message_size);
+        if let Some(surface) = surface {
+            identity.max_message_size = surface.max_message_size;
+            identity.surface_actions = surface.actions.clone();
+        }
         identity
     }
 
@@ -371,10 +379,13 @@ impl Shared {
     pub(crate) fn delivery_context(&self, identity: &Identity) -> DeliveryContext {
         let settings = self.settings.load();
         let surface = identity.surface.as_ref().and_then(|name| settings.surfaces.get(name));
+        let takes = |action| surface.is_some_and(|surface| surface.actions.contains(action));
         DeliveryContext {
             surface: identity.surface.clone().unwrap_or_else(|| "api".to_owned()),
             // The API's readers follow the stream; a webhook takes complete messages.
             supports_streaming: surface.is_none(),
+            supports_edit: takes(actions::MESSAGE_EDIT),
+            supports_reaction: takes(actions::MESSAGE_REACT),
             max_message_size: surface.and_then(|surface| surface.max_message_size),
             ..DeliveryContext::default()
         }

@@ -10,6 +10,7 @@ mod json;
 
 pub(crate) use effect::StateRights;
 
+use crate::actions::ActionRights;
 use crate::context::Identity;
 use crate::redaction::Redactor;
 use deltas::Deltas;
@@ -57,6 +58,7 @@ pub(crate) struct Ledger {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Terms {
     pub(crate) state: StateRights,
+    pub(crate) actions: ActionRights,
     pub(crate) result_bytes_max: usize,
     pub(crate) redactor: Redactor,
 }
@@ -75,6 +77,7 @@ pub(crate) struct Pending {
     pub(crate) chunk: Option<Chunk>,
     pub(crate) reserved_seq: i64,
     pub(crate) changes: Changes,
+    approvals_pending_max: i64,
     pub(crate) diagnostics: Vec<Diagnostic>,
     pub(crate) terminal: Option<Terminal>,
 }
@@ -103,8 +106,8 @@ impl Pending {
             items: self.changes.items,
             deliveries: self.changes.deliveries,
             artifacts: Vec::new(),
-            approvals: Vec::new(),
-            approvals_pending_max: 0,
+            approvals: self.changes.approvals,
+            approvals_pending_max: self.approvals_pending_max,
             diagnostics: self.diagnostics,
             log: self.changes.log,
             terminal: self.terminal,
@@ -220,7 +223,7 @@ impl Ledger {
             self.unfinished.clear();
             self.saw_message = true;
         }
-        self.changes.apply(payload, &record, &self.identity);
+        self.changes.apply(payload, &record, &self.identity, &self.terms.actions);
         self.pending.push(&record);
         intake.held.push(record);
     }
@@ -234,7 +237,7 @@ impl Ledger {
     ) -> Vec<ResultRecord> {
         let mut intake = Intake::default();
         self.flush_deltas(now_ms, &mut intake);
-        error.message = self.terms.redactor.text(&error.message).into_owned();
+        error.message = self.terms.redactor.quote(&error.message);
         let data = to_raw_value(&error).unwrap_or_else(|_| RawValue::NULL.to_owned());
         let record = self.host_record(kind::RUN_FAILED, data, now_ms);
         self.finish_messages(None, record.sequence);
@@ -275,6 +278,7 @@ impl Ledger {
             chunk: self.pending.take(),
             reserved_seq: self.reserved_seq,
             changes: std::mem::take(&mut self.changes),
+            approvals_pending_max: self.terms.actions.pending_max,
             diagnostics: std::mem::take(&mut self.diagnostics),
             terminal: self.terminal.clone(),
         }

@@ -3,6 +3,8 @@
 //! Invariant: decisions (bind, admit, grant, what a result changes, what recovery does) are pure functions;
 //! what they decide is in the store before anything outside hears of it.
 
+pub mod actions;
+mod approvals;
 pub mod binding;
 pub mod context;
 pub mod cursor;
@@ -27,6 +29,7 @@ mod subscription;
 mod tasks;
 mod webhook;
 
+pub use approvals::{ApprovalAnswer, ApprovalQuery};
 pub use gateway::{Refusal, Sender};
 pub use host::{Host, HostError, HostOptions};
 pub use query::{HistoryQuery, Page, ResultPage};

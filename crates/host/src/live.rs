@@ -14,7 +14,7 @@ use deadline::Deadline;
 use greenroom_store::types::RunRow;
 use sha2::{Digest, Sha256};
 use std::collections::{HashMap, VecDeque};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 use tokio::sync::watch;
@@ -32,6 +32,8 @@ pub(crate) struct LiveRun {
     pub(crate) bucket: Bucket,
     pub(crate) deadline: Deadline,
     overdue: AtomicBool,
+    /// The place of the last message that the run has pulled, 0 before.
+    pulled_seq: AtomicI64,
 }
 
 /// SHA-256 of a run's token.
@@ -94,6 +96,15 @@ impl LiveRun {
 
     pub(crate) fn is_overdue(&self) -> bool {
         self.overdue.load(Ordering::Relaxed)
+    }
+
+    /// The run has pulled messages up to this place of its conversation.
+    pub(crate) fn pulled(&self, conversation_seq: i64) {
+        self.pulled_seq.fetch_max(conversation_seq, Ordering::Relaxed);
+    }
+
+    pub(crate) fn pulled_seq(&self) -> i64 {
+        self.pulled_seq.load(Ordering::Relaxed)
     }
 
     pub(crate) fn end(&self) {
@@ -166,6 +177,7 @@ impl Live {
             bucket: Bucket::default(),
             deadline: Deadline::new(limit),
             overdue: AtomicBool::new(false),
+            pulled_seq: AtomicI64::new(0),
         });
         if run.cancel_requested {
             live.cancel("cancelled");

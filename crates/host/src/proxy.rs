@@ -4,6 +4,7 @@
 //! connection that calls, the rate of that run, a method that the frozen grant covers, its size. Handlers then
 //! check ids and scopes. Every call leaves one audit record; every refusal has the same shape.
 
+mod actions;
 pub(crate) mod audit;
 mod call;
 mod events;
@@ -11,6 +12,7 @@ mod history;
 pub(crate) mod meter;
 mod resources;
 mod state;
+mod steering;
 mod storage;
 pub(crate) mod table;
 
@@ -166,6 +168,8 @@ async fn carry_out(call: &mut Call<'_>) -> Answer {
         Method::StorageDelete => storage::delete(call).await,
         Method::HistoryPage => history::page(call).await,
         Method::HistorySearch => history::search(call).await,
+        Method::PlatformRequestAction => actions::request(call).await,
+        Method::SteeringPull => steering::pull(call).await,
         Method::EventsGet => events::get(call).await,
         Method::EventsPage => events::page(call).await,
         Method::ModelsInvoke

@@ -247,14 +247,18 @@ impl Host {
     }
 
     /// `Err` when a cursor is given that does not belong here.
-    fn position(&self, domain: &[&str], cursor: Option<&str>) -> Result<Option<String>, ()> {
+    pub(crate) fn position(
+        &self,
+        domain: &[&str],
+        cursor: Option<&str>,
+    ) -> Result<Option<String>, ()> {
         match cursor {
             None => Ok(None),
             Some(cursor) => self.shared.cursors.open(domain, cursor).map(Some).ok_or(()),
         }
     }
 
-    fn page<T>(
+    pub(crate) fn page<T>(
         &self,
         domain: &[&str],
         items: Vec<T>,

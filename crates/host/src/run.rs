@@ -9,6 +9,8 @@ mod stop;
 
 pub(crate) use stop::{failure, status_of};
 
+use crate::actions::ActionRights;
+use crate::approvals::expires_ms;
 use crate::context::{ContextParts, Envelope, Identity};
 use crate::feed::{Batch, Feed};
 use crate::grant::Grant;
@@ -104,7 +106,13 @@ impl RunTask {
             value_bytes_max: settings.limits.state_value_bytes,
         };
         let result_bytes_max = settings.limits.result_bytes;
-        let terms = Terms { state, result_bytes_max, redactor: self.shared.redactor.clone() };
+        let actions = ActionRights {
+            granted: grant.actions.clone(),
+            expires_ms: expires_ms(&settings),
+            pending_max: settings.limits.approvals_pending,
+        };
+        let redactor = self.shared.redactor.clone();
+        let terms = Terms { state, actions, result_bytes_max, redactor };
         let numbers = (self.run.last_seq, self.run.reserved_seq);
         Ledger::new(Arc::new(identity), terms, numbers)
     }
@@ -155,7 +163,7 @@ impl RunTask {
         };
         fault::point("before_run_agent");
         // From here on the runner may call: its rights stand before it hears of the run.
-        let identity = Identity::new(&self.run, &self.envelope);
+        let identity = self.shared.identity(&self.run, &self.envelope);
         let attempt = self.run.attempt;
         let subject = Arc::new(Subject {
             workspace_id: self.run.workspace_id.clone(),
@@ -285,6 +293,7 @@ impl RunTask {
         let pending = ledger.commit();
         let terminal = pending.terminal.clone();
         let delivers = !pending.changes.deliveries.is_empty();
+        let asks = !pending.changes.approvals.is_empty();
         self.run.effects |= pending.changes.effects;
         let epoch_now = self.shared.store.epoch();
         let command = pending.into_command(&self.run, epoch_now, self.isolation.clone(), now_ms());
@@ -299,6 +308,9 @@ impl RunTask {
         self.shared.wake_indexing.notify_one();
         if delivers {
             self.shared.wake_delivery.notify_one();
+        }
+        if asks {
+            self.shared.approvals.due.notify_one();
         }
         if let Some(terminal) = terminal {
             self.shared.ended(&self.run, &terminal);

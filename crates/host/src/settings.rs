@@ -16,6 +16,19 @@ pub struct Settings {
     pub agents: Vec<Agent>,
     pub surfaces: BTreeMap<String, Webhook>,
     pub limits: Limits,
+    pub approvals: Approvals,
+}
+
+/// `[approvals]`: how long a question stands. Who may answer is for the server to know.
+#[derive(Debug, Clone)]
+pub struct Approvals {
+    pub expires: Duration,
+}
+
+impl Default for Approvals {
+    fn default() -> Self {
+        Self { expires: Duration::from_secs(1800) }
+    }
 }
 
 /// A binding: which events go to which runner, with which config and which grant.
@@ -115,6 +128,8 @@ pub struct Webhook {
     pub timeout: Duration,
     /// Longest text of one message in characters.
     pub max_message_size: Option<u64>,
+    /// Actions that the receiver carries out.
+    pub actions: BTreeSet<String>,
 }
 
 impl std::fmt::Debug for Webhook {
@@ -154,6 +169,8 @@ pub struct Limits {
     pub storage_workspace_bytes: u64,
     /// Messages that wait to be pulled by one run.
     pub steering_length: i64,
+    /// Approvals of one run that nobody has answered.
+    pub approvals_pending: i64,
 }
 
 impl Default for Limits {
@@ -179,6 +196,7 @@ impl Default for Limits {
             storage_plugin_bytes: 256 << 20,
             storage_workspace_bytes: 2 << 30,
             steering_length: 100,
+            approvals_pending: 1000,
         }
     }
 }

@@ -34,10 +34,10 @@ mod outage;
 mod proxy;
 #[path = "suite/reads.rs"]
 mod reads;
-#[path = "suite/search.rs"]
-mod search;
 #[path = "suite/retention.rs"]
 mod retention;
+#[path = "suite/search.rs"]
+mod search;
 #[path = "suite/steering.rs"]
 mod steering;
 #[path = "suite/support.rs"]
@@ -161,6 +161,7 @@ suite! {
         a_replacing_event_ends_what_waits_for_the_run,
         a_new_attempt_pulls_everything_anew,
         answers_stand_with_the_message_that_was_pulled_last,
+        a_pull_hands_out_only_so_much_but_always_something,
         many_messages_at_once_reach_one_run_each_once;
     batches:
         one_bad_command_fails_alone,

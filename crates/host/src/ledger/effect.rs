@@ -3,11 +3,18 @@
 //! Invariant: only what the grant covers and the run's own event reaches; everything lands in the same
 //! commit as the result that caused it.
 
+use crate::actions::{self, ActionRights};
 use crate::context::Identity;
 use crate::ids;
+use crate::settings::Approval;
 use greenroom_protocol::RunError;
-use greenroom_protocol::payload::{Message, Payload, StateScope, ToolCallCompleted};
-use greenroom_store::types::{HostEvent, NewDelivery, NewItem, ResultRecord, StateWrite};
+use greenroom_protocol::api::platform::RequestActionParams;
+use greenroom_protocol::payload::{
+    ActionRequested, Message, Payload, StateScope, ToolCallCompleted,
+};
+use greenroom_store::types::{
+    ApprovalKind, HostEvent, NewApproval, NewDelivery, NewItem, ResultRecord, StateWrite,
+};
 use serde_json::json;
 use std::collections::BTreeSet;
 
@@ -16,13 +23,20 @@ pub(crate) struct Changes {
     pub(crate) items: Vec<NewItem>,
     pub(crate) state: Vec<StateWrite>,
     pub(crate) deliveries: Vec<NewDelivery>,
+    pub(crate) approvals: Vec<NewApproval>,
     pub(crate) log: Vec<HostEvent>,
     /// Something was done that a second attempt would do twice.
     pub(crate) effects: bool,
 }
 
 impl Changes {
-    pub(super) fn apply(&mut self, payload: Payload, record: &ResultRecord, identity: &Identity) {
+    pub(super) fn apply(
+        &mut self,
+        payload: Payload,
+        record: &ResultRecord,
+        identity: &Identity,
+        actions: &ActionRights,
+    ) {
         match payload {
             Payload::MessageCompleted(completed) => {
                 self.message(&completed.message, record.sequence, identity);
@@ -40,12 +54,7 @@ impl Changes {
             }
             Payload::ToolCallStarted(_) => self.effects = true,
             Payload::ToolCallCompleted(call) => self.tool_call(&call, identity),
-            Payload::ActionRequested(action) => {
-                self.effects = true;
-                let body = json!({"run_id": identity.run_id, "action": action.action,
-                    "target": action.target, "payload": action.payload, "executed": false});
-                self.host_event("action.requested", record, identity, &body);
-            }
+            Payload::ActionRequested(asked) => self.action(asked, record, identity, actions),
             Payload::ArtifactCreated(artifact) => {
                 let body = json!({"run_id": identity.run_id, "artifact_id": artifact.artifact_id,
                     "name": artifact.name, "mime_type": artifact.mime_type,
@@ -92,6 +101,42 @@ impl Changes {
                 "role": message.role, "content": text, "segments": segments,
                 "metadata": message.metadata}, "part": part, "parts": parts})
         });
+    }
+
+    /// An action: on its way, asked about first, or recorded alone because it may not be carried out.
+    fn action(
+        &mut self,
+        asked: ActionRequested,
+        record: &ResultRecord,
+        identity: &Identity,
+        actions: &ActionRights,
+    ) {
+        self.effects = true;
+        let mut body = json!({"run_id": identity.run_id, "action": asked.action,
+            "target": asked.target, "payload": asked.payload, "executed": false});
+        let asked = RequestActionParams {
+            action: asked.action,
+            target: asked.target.unwrap_or_default(),
+            payload: asked.payload.unwrap_or_default(),
+        };
+        match actions::plan(asked, record.sequence, &actions.granted, identity) {
+            Ok(planned) if planned.approval == Approval::Always => {
+                body["executed"] = true.into();
+                body["delivery_id"] = planned.delivery.delivery_id.as_str().into();
+                self.deliveries.push(planned.delivery);
+            }
+            Ok(planned) => {
+                let expires_at = record.at_ms + actions.expires_ms;
+                let question = planned.question(ApprovalKind::Result, identity, expires_at);
+                body["approval_id"] = question.approval_id.as_str().into();
+                self.approvals.push(question);
+            }
+            Err(refused) => {
+                body["reason"] = refused.reason().into();
+                body["message"] = refused.to_string().into();
+            }
+        }
+        self.host_event("action.requested", record, identity, &body);
     }
 
     /// A failed run: into the event log, and told to the surface.

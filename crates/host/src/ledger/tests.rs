@@ -1,5 +1,7 @@
 //! What a run's results lead to, by DESIGN §§3–4 and CONTRACT §3.
 
+mod secrets;
+
 use super::*;
 use greenroom_protocol::payload::StateScope;
 use proptest::prelude::*;
@@ -23,7 +25,8 @@ fn ledger() -> Ledger {
     let state = StateRights { scopes, value_bytes_max: 100 };
     let redactor = Redactor::new();
     redactor.set_secrets(&["s3cret-value".to_owned()]);
-    let terms = Terms { state, result_bytes_max: 1000, redactor };
+    let actions = ActionRights::default();
+    let terms = Terms { state, actions, result_bytes_max: 1000, redactor };
     Ledger::new(identity(), terms, (0, 8))
 }
 

@@ -114,6 +114,11 @@ impl Trail {
         self.note.clone().map(|note| note.record(OK, 0, duration))
     }
 
+    /// A command has committed the record.
+    pub(crate) fn recorded(&mut self) {
+        self.note = None;
+    }
+
     /// The call was served; a write has left its record already.
     pub(crate) fn served(&mut self, bytes_out: usize) {
         self.gather(OK, bytes_out);

@@ -11,6 +11,7 @@ use greenroom_protocol::api::{self, Method, Params};
 use greenroom_protocol::{AgentAPIError, ErrorCode};
 use greenroom_runtime::ItemSink;
 use greenroom_store::StoreError;
+use greenroom_store::commands::RunFence;
 use greenroom_store::types::AuditRecord;
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
@@ -58,6 +59,21 @@ impl Call<'_> {
     /// The record of this call, for the command that carries it out.
     pub(crate) fn audit(&mut self) -> Option<AuditRecord> {
         self.trail.hand_over()
+    }
+
+    /// The command has committed the record: what comes of the call later adds none.
+    pub(crate) fn recorded(&mut self) {
+        self.trail.recorded();
+    }
+
+    /// The run as its writer knows it.
+    pub(crate) fn fence(&self) -> RunFence {
+        RunFence {
+            workspace_id: self.rights.identity.workspace_id.clone(),
+            run_id: self.rights.identity.run_id.clone(),
+            attempt: self.rights.attempt,
+            epoch: self.shared.store.epoch(),
+        }
     }
 
     pub(crate) fn workspace(&self) -> &str {

@@ -1,7 +1,7 @@
 //! `history.*`: the transcript as far as the run reaches.
 //!
 //! Invariant: of its own conversation a run sees what belongs to earlier events, never its own event or a
-//! later one; a conversation out of reach looks like one that does not exist.
+//! later one, unless it has pulled it; a conversation out of reach looks like one that does not exist.
 
 use super::call::{Answer, Call, answer, failed, not_found};
 use super::events::{conversation_in_reach, reach_name};
@@ -76,7 +76,7 @@ pub(super) async fn search(call: &mut Call<'_>) -> Answer {
         actor_id: filters.actor_id,
         after_ms: filters.after.map(|moment| moment.unix_ms),
         before_ms: filters.before.map(|moment| moment.unix_ms),
-        event_seq_before: identity.conversation_id.clone().zip(identity.conversation_seq),
+        event_seq_before: identity.conversation_id.clone().zip(end_of_view(call)),
         top_k: usize::try_from(params.top_k).unwrap_or(usize::MAX),
     };
     let read = call.shared.store.read(move |tx| reads::search::search(tx, &query));
@@ -114,7 +114,13 @@ fn bounds(call: &Call<'_>, reach: Reach, conversation: &str) -> (Option<String>,
     let identity = &call.rights.identity;
     let is_own = identity.conversation_id.as_deref() == Some(conversation);
     let thread = identity.thread_id.clone().filter(|_| reach == Reach::Conversation);
-    (thread, identity.conversation_seq.filter(|_| is_own))
+    (thread, end_of_view(call).filter(|_| is_own))
+}
+
+/// The event of its own conversation before which a run's view ends: its own, or the one behind the last that
+/// it has pulled.
+fn end_of_view(call: &Call<'_>) -> Option<i64> {
+    call.rights.identity.conversation_seq.map(|own| own.max(call.live.pulled_seq() + 1))
 }
 
 fn item(row: ItemRow, with_artifacts: bool) -> Value {

@@ -93,6 +93,8 @@ impl AcceptEvent {
 pub struct PullSteering {
     pub fence: RunFence,
     pub limit: i64,
+    /// Size of the events handed out, the first excepted.
+    pub bytes_max: usize,
     pub audit: Option<AuditRecord>,
     pub now_ms: i64,
 }
@@ -123,15 +125,16 @@ impl PullSteering {
             return Ok(Pulled::Stale);
         }
         let waiting = pending(tx, workspace_id, run_id, self.limit)?;
-        let Some(last) = waiting.last() else { return Ok(Pulled::Events(Vec::new())) };
-        tx.execute(
-            "UPDATE runs SET steered_seq = ?3 WHERE workspace_id = ?1 AND run_id = ?2",
-            params![workspace_id, run_id, last.conversation_seq],
-        )?;
         let mut events = Vec::with_capacity(waiting.len());
+        let (mut last, mut bytes) = (None, 0);
         for message in &waiting {
             let event = reads::events::load(tx, workspace_id, message.event_seq)?;
             let Some(event) = event else { continue };
+            bytes += event.body.as_ref().map_or(0, String::len);
+            if bytes > self.bytes_max && last.is_some() {
+                break;
+            }
+            last = Some(message.conversation_seq);
             let log = HostEvent {
                 event_id: format!("{run_id}.{attempt}.injected.{}", message.conversation_seq),
                 event_type: "steering.injected".to_owned(),
@@ -142,6 +145,12 @@ impl PullSteering {
             let about = (event.conversation_id.as_deref(), Some(run_id.as_str()));
             insert_host_event(tx, workspace_id, &log, about, self.now_ms)?;
             events.push(event);
+        }
+        if let Some(last) = last {
+            tx.execute(
+                "UPDATE runs SET steered_seq = ?3 WHERE workspace_id = ?1 AND run_id = ?2",
+                params![workspace_id, run_id, last],
+            )?;
         }
         Ok(Pulled::Events(events))
     }

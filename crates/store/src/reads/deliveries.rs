@@ -44,6 +44,19 @@ pub fn next(tx: &mut dyn Tx, target: &str) -> Result<Option<DeliveryRow>, StoreE
     row.map(read).transpose()
 }
 
+/// One delivery by its id.
+pub fn get(
+    tx: &mut dyn Tx,
+    workspace: &str,
+    delivery_id: &str,
+) -> Result<Option<DeliveryRow>, StoreError> {
+    let row = tx.query_opt(
+        select!("WHERE delivery_id = ?1 AND workspace_id = ?2"),
+        params![delivery_id, workspace],
+    )?;
+    row.map(read).transpose()
+}
+
 /// The deliveries of one run, in order.
 pub fn of_run(
     tx: &mut dyn Tx,

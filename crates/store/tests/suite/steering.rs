@@ -25,7 +25,7 @@ fn pull(run: &RunRow, limit: i64) -> PullSteering {
         attempt: run.attempt,
         epoch: run.epoch,
     };
-    PullSteering { fence, limit, audit: None, now_ms: 1_500 }
+    PullSteering { fence, limit, bytes_max: 1_000, audit: None, now_ms: 1_500 }
 }
 
 async fn pulled(store: &Store, run: &RunRow, limit: i64) -> Vec<String> {
@@ -251,6 +251,20 @@ pub(crate) async fn answers_stand_with_the_message_that_was_pulled_last(ground: 
     apply(&store, says(2, "to a and b")).await;
     let expected = ["1 user a", "3 assistant to a", "2 user b", "4 assistant to a and b"];
     assert_eq!(transcript(&store, "c").await, expected);
+}
+
+pub(crate) async fn a_pull_hands_out_only_so_much_but_always_something(ground: Ground) {
+    let store = ground.open();
+    let first = accept(&store, message("a")).await;
+    for name in ["b", "d", "e"] {
+        let body = format!("\"{}\"", "x".repeat(600));
+        steer(&store, AcceptEvent { body, ..message(name) }).await;
+    }
+    assert_eq!(pulled(&store, &first, 9).await, ["b"]);
+    let small = PullSteering { bytes_max: 1, ..pull(&first, 9) };
+    let Pulled::Events(events) = store.pull_steering(small).await.unwrap() else { panic!("stale") };
+    assert_eq!(events.len(), 1);
+    assert_eq!(pulled(&store, &first, 9).await, ["e"]);
 }
 
 pub(crate) async fn many_messages_at_once_reach_one_run_each_once(ground: Ground) {

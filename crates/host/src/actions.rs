@@ -1,0 +1,225 @@
+//! Actions on the surface that a run answers to: what is asked for becomes a delivery, or is refused.
+//!
+//! Invariant: pure. An action needs the frozen grant and a surface that takes it; it reaches the run's own
+//! surface and conversation and nothing else, whatever its target says.
+
+use crate::context::Identity;
+use crate::ids;
+use crate::settings::Approval;
+use greenroom_protocol::api::platform::RequestActionParams;
+use greenroom_protocol::{AgentAPIError, ErrorCode, Object};
+use greenroom_store::types::{ApprovalKind, HostEvent, NewApproval, NewDelivery};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use uuid::Uuid;
+
+pub const MESSAGE_SEND: &str = "message.send";
+pub const MESSAGE_EDIT: &str = "message.edit";
+pub const MESSAGE_DELETE: &str = "message.delete";
+pub const MESSAGE_REACT: &str = "message.react";
+
+/// Every action that a surface may be said to take.
+pub const KNOWN: [&str; 4] = [MESSAGE_SEND, MESSAGE_EDIT, MESSAGE_DELETE, MESSAGE_REACT];
+
+/// Longest id of a message, and longest reaction.
+const WORD_BYTES_MAX: usize = 512;
+
+/// Which actions a run may have carried out, and how long somebody may think about one.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ActionRights {
+    pub(crate) granted: BTreeMap<String, Approval>,
+    pub(crate) expires_ms: i64,
+    /// Approvals of the run that may be pending.
+    pub(crate) pending_max: i64,
+}
+
+/// Why an action is not carried out.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Refused {
+    #[error("action `{0}` is not granted to this run")]
+    NotGranted(String),
+    #[error("the surface of this run does not take `{0}`")]
+    Unsupported(String),
+    #[error("there is no such {0}")]
+    NotFound(&'static str),
+    #[error("{0}")]
+    Invalid(String),
+    #[error("a message of this surface has at most {0} characters")]
+    TooLong(u64),
+}
+
+impl Refused {
+    /// As the call is answered that asked for it.
+    pub(crate) fn to_error(&self) -> AgentAPIError {
+        let error = |code| AgentAPIError::new(code, self.to_string());
+        match self {
+            Refused::NotGranted(_) => {
+                error(ErrorCode::Unauthorized).detail("reason", self.reason())
+            }
+            Refused::NotFound(_) => error(ErrorCode::NotFound),
+            Refused::TooLong(_) => error(ErrorCode::PayloadTooLarge),
+            Refused::Unsupported(_) | Refused::Invalid(_) => {
+                error(ErrorCode::InvalidArgument).detail("reason", self.reason())
+            }
+        }
+    }
+
+    pub(crate) fn reason(&self) -> &'static str {
+        match self {
+            Refused::NotGranted(_) => "not_granted",
+            Refused::Unsupported(_) => "unsupported",
+            Refused::NotFound(_) => "not_found",
+            Refused::Invalid(_) => "invalid",
+            Refused::TooLong(_) => "too_long",
+        }
+    }
+}
+
+/// An action that may be carried out, now or once somebody has allowed it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Planned {
+    pub(crate) approval: Approval,
+    pub(crate) delivery: NewDelivery,
+    action: String,
+    target: Value,
+    payload: Value,
+}
+
+/// Decides about an action of a run; `sequence` is the number of the result that asked for it, 0 for a call.
+pub(crate) fn plan(
+    asked: RequestActionParams,
+    sequence: i64,
+    granted: &BTreeMap<String, Approval>,
+    identity: &Identity,
+) -> Result<Planned, Refused> {
+    let RequestActionParams { action, target, payload } = asked;
+    let approval = granted.get(&action).copied().filter(|approval| *approval != Approval::Never);
+    let Some(approval) = approval else { return Err(Refused::NotGranted(action)) };
+    let surface = identity.surface.as_ref();
+    let Some(surface) = surface.filter(|_| identity.surface_actions.contains(&action)) else {
+        return Err(Refused::Unsupported(action));
+    };
+    let target = own_target(&target, surface, identity)?;
+    check(&action, &target, &payload, identity)?;
+    let delivery_id = ids::fresh("dlv");
+    let (target, payload) = (Value::Object(target), Value::Object(payload));
+    let body = json!({"type": action, "target": target, "payload": payload,
+        "run_id": identity.run_id, "event_id": identity.event_id, "agent": identity.agent,
+        "conversation_id": identity.conversation_id, "sequence": sequence});
+    let delivery = NewDelivery {
+        delivery_id,
+        surface: surface.clone(),
+        target: identity.delivery_target(surface),
+        sequence,
+        payload: body.to_string(),
+    };
+    Ok(Planned { approval, delivery, action, target, payload })
+}
+
+impl Planned {
+    /// The question that has to be answered first.
+    pub(crate) fn question(
+        &self,
+        kind: ApprovalKind,
+        identity: &Identity,
+        expires_at: i64,
+    ) -> NewApproval {
+        NewApproval {
+            approval_id: ids::fresh("apr"),
+            nonce: Uuid::new_v4().simple().to_string(),
+            kind,
+            agent: identity.agent.clone(),
+            runner_id: identity.runner_id.clone(),
+            actor: identity.actor.as_ref().and_then(|actor| serde_json::to_string(actor).ok()),
+            action: self.action.clone(),
+            target: self.target.to_string(),
+            payload: self.payload.to_string(),
+            delivery: self.delivery.clone(),
+            expires_at,
+        }
+    }
+
+    /// The record in the event log of an action that nobody has to be asked about.
+    pub(crate) fn log(&self, identity: &Identity) -> HostEvent {
+        let body = json!({"run_id": identity.run_id, "action": self.action,
+            "target": self.target, "payload": self.payload, "executed": true,
+            "delivery_id": self.delivery.delivery_id});
+        HostEvent {
+            event_id: format!("{}.requested", self.delivery.delivery_id),
+            event_type: "action.requested".to_owned(),
+            body: body.to_string(),
+        }
+    }
+}
+
+/// The target with the run's own surface and conversation filled in. Whoever names others finds nothing.
+fn own_target(target: &Object, surface: &str, identity: &Identity) -> Result<Object, Refused> {
+    let mut own = Object::new();
+    own.insert("surface".to_owned(), surface.into());
+    let places =
+        [("conversation_id", &identity.conversation_id), ("thread_id", &identity.thread_id)];
+    for (name, value) in places {
+        if let Some(value) = value {
+            own.insert(name.to_owned(), value.as_str().into());
+        }
+    }
+    for (name, value) in target {
+        match (name.as_str(), value) {
+            (_, Value::Null) => {}
+            ("message_id", Value::String(id)) if is_word(id) => {
+                own.insert(name.clone(), value.clone());
+            }
+            ("surface", value) if own.get(name) != Some(value) => {
+                return Err(Refused::NotFound("surface"));
+            }
+            ("conversation_id", value) if own.get(name) != Some(value) => {
+                return Err(Refused::NotFound("conversation"));
+            }
+            ("thread_id", value) if own.get(name) != Some(value) => {
+                return Err(Refused::NotFound("thread"));
+            }
+            ("surface" | "conversation_id" | "thread_id", _) => {}
+            ("message_id", _) => {
+                return Err(Refused::Invalid("`target.message_id` must be a short text".into()));
+            }
+            _ => {
+                let known = "surface, conversation_id, thread_id and message_id";
+                return Err(Refused::Invalid(format!("a `target` has {known} only")));
+            }
+        }
+    }
+    Ok(own)
+}
+
+/// What an action cannot be without.
+fn check(
+    action: &str,
+    target: &Object,
+    payload: &Object,
+    identity: &Identity,
+) -> Result<(), Refused> {
+    let names_message = target.contains_key("message_id");
+    if action != MESSAGE_SEND && !names_message {
+        return Err(Refused::Invalid(format!("`{action}` needs `target.message_id`")));
+    }
+    let says = matches!(action, MESSAGE_SEND | MESSAGE_EDIT);
+    if says && payload.is_empty() {
+        return Err(Refused::Invalid(format!("`{action}` needs a `payload`, such as a `text`")));
+    }
+    let reaction = ["reaction", "emoji"].iter().find_map(|name| payload.get(*name)?.as_str());
+    if action == MESSAGE_REACT && !reaction.is_some_and(is_word) {
+        return Err(Refused::Invalid("`message.react` needs `payload.reaction`".to_owned()));
+    }
+    let text = payload.get("text").and_then(Value::as_str).unwrap_or_default();
+    match identity.max_message_size {
+        Some(max) if says && text.chars().count() as u64 > max => Err(Refused::TooLong(max)),
+        _ => Ok(()),
+    }
+}
+
+fn is_word(text: &str) -> bool {
+    (1..=WORD_BYTES_MAX).contains(&text.len()) && !text.contains(char::is_control)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,289 @@
+//! Approvals: who waits for an answer, what becomes of one, and when a question expires.
+//!
+//! Invariant: a decision is committed, with the delivery it allows, before anyone hears of it; whoever waits
+//! reads it from the store. What is lost when the host ends is only the waiting.
+
+use crate::host::{Host, Shared};
+use crate::ids::{now_ms, rfc3339};
+use crate::query::Page;
+use crate::settings::Settings;
+use greenroom_protocol::Object;
+use greenroom_protocol::api::platform::{
+    ApprovalOutcome, ApprovalStatus, ApprovalView, OutcomeStatus,
+};
+use greenroom_store::commands::{
+    AnswerApproval, Answered, CancelApproval, Decision, ExpireApprovals,
+};
+use greenroom_store::reads::approvals::ApprovalFilter;
+use greenroom_store::types::{ApprovalRow, Delivered, DeliveryStatus};
+use greenroom_store::{StoreError, reads};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::sync::Notify;
+
+/// Questions that expire in one commit.
+const EXPIRED_TOGETHER: i64 = 512;
+/// When the store cannot be read or written to.
+const STORE_AGAIN: Duration = Duration::from_secs(1);
+
+#[derive(Debug, Default)]
+pub(crate) struct Approvals {
+    /// Calls that wait for an answer.
+    pub(crate) answered: Waiting,
+    /// Calls that wait for the outcome of a delivery.
+    pub(crate) delivered: Waiting,
+    /// There is a new question, which may expire before all others.
+    pub(crate) due: Notify,
+}
+
+/// Who waits for news about what.
+#[derive(Debug, Default)]
+pub(crate) struct Waiting {
+    by_id: Mutex<HashMap<String, Arc<Notify>>>,
+}
+
+/// One that waits; its place is free again when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Waiter<'a> {
+    waiting: &'a Waiting,
+    id: String,
+    news: Arc<Notify>,
+}
+
+impl Waiting {
+    /// To be called before that is started which one waits for: news are kept until they are asked for.
+    pub(crate) fn enter(&self, id: &str) -> Waiter<'_> {
+        let news = Arc::new(Notify::new());
+        self.lock().insert(id.to_owned(), Arc::clone(&news));
+        Waiter { waiting: self, id: id.to_owned(), news }
+    }
+
+    pub(crate) fn wake(&self, id: &str) {
+        if let Some(news) = self.lock().get(id) {
+            news.notify_one();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Arc<Notify>>> {
+        self.by_id.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Waiter<'_> {
+    pub(crate) async fn news(&self) {
+        self.news.notified().await;
+    }
+}
+
+impl Drop for Waiter<'_> {
+    fn drop(&mut self) {
+        self.waiting.lock().remove(&self.id);
+    }
+}
+
+/// How long a question stands.
+pub(crate) fn expires_ms(settings: &Settings) -> i64 {
+    i64::try_from(settings.approvals.expires.as_millis()).unwrap_or(i64::MAX / 2)
+}
+
+/// Ends questions that nobody answers, until the host stops.
+pub(crate) async fn expire(shared: Arc<Shared>) {
+    loop {
+        let due = match shared.store.read(|tx| reads::approvals::next_due(tx)).await {
+            Ok(due) => due,
+            Err(error) => {
+                tracing::warn!(%error, "it cannot be read which approvals expire");
+                Some(now_ms() + 1_000)
+            }
+        };
+        let passed = async {
+            match due {
+                Some(due) => {
+                    let left_ms = u64::try_from(due - now_ms()).unwrap_or(0);
+                    tokio::time::sleep(Duration::from_millis(left_ms)).await;
+                    due
+                }
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            due = passed => shared.expire_due(due).await,
+            () = shared.approvals.due.notified() => {}
+            () = shared.tasks.stopping().cancelled() => return,
+        }
+    }
+}
+
+impl Shared {
+    /// The monotonic clock says that it is time, whatever the other clock has come to meanwhile.
+    async fn expire_due(&self, due_ms: i64) {
+        let now_ms = now_ms();
+        let due_ms = due_ms.max(now_ms);
+        let command = ExpireApprovals { due_ms, limit: EXPIRED_TOGETHER, now_ms };
+        match self.store.expire_approvals(command).await {
+            Ok(expired) => {
+                for row in expired {
+                    self.approvals.answered.wake(&row.asked.approval_id);
+                }
+            }
+            Err(error) => {
+                tracing::warn!(%error, "approvals could not be expired");
+                tokio::time::sleep(STORE_AGAIN).await;
+            }
+        }
+    }
+
+    /// Takes a question back whose call is gone.
+    pub(crate) fn give_up(self: &Arc<Self>, workspace_id: String, approval_id: String) {
+        let shared = Arc::clone(self);
+        self.tasks.spawn("give up an approval", async move {
+            let command = CancelApproval { workspace_id, approval_id, now_ms: now_ms() };
+            if let Err(error) = shared.store.cancel_approval(command).await {
+                tracing::warn!(%error, "an approval that nobody waits for is still pending");
+            }
+        });
+    }
+}
+
+/// Which approvals are wanted.
+#[derive(Debug, Clone, Default)]
+pub struct ApprovalQuery {
+    pub status: Option<ApprovalStatus>,
+    pub run_id: Option<String>,
+}
+
+impl Host {
+    /// Approvals, newest first; nothing when the cursor is not one of this list.
+    pub async fn approvals(
+        &self,
+        workspace: &str,
+        query: ApprovalQuery,
+        cursor: Option<&str>,
+        limit: usize,
+    ) -> Result<Option<Page<ApprovalView>>, StoreError> {
+        let status = query.status.map_or("", ApprovalStatus::as_str);
+        let run_id = query.run_id.clone().unwrap_or_default();
+        let domain = ["approvals", workspace, status, &run_id];
+        let Ok(before) = self.position(&domain, cursor) else { return Ok(None) };
+        let filter = ApprovalFilter { status: query.status, run_id: query.run_id };
+        let owner = workspace.to_owned();
+        let wanted = i64::try_from(limit).unwrap_or(i64::MAX - 1) + 1;
+        let rows = self
+            .store()
+            .read(move |tx| reads::approvals::page(tx, &owner, &filter, before.as_deref(), wanted));
+        let mut rows = rows.await?;
+        let has_more = rows.len() > limit;
+        rows.truncate(limit);
+        let next = rows.last().map(|row| row.asked.approval_id.clone());
+        let items = rows.into_iter().map(view).collect();
+        Ok(Some(self.page(&domain, items, next, has_more)))
+    }
+
+    pub async fn approval(
+        &self,
+        workspace: &str,
+        approval_id: &str,
+    ) -> Result<Option<ApprovalView>, StoreError> {
+        let (workspace, id) = (workspace.to_owned(), approval_id.to_owned());
+        let row = self.store().read(move |tx| reads::approvals::get(tx, &workspace, &id)).await?;
+        Ok(row.map(view))
+    }
+
+    /// Decides about an action. Once it is committed it is carried out, also when the caller is gone.
+    pub async fn answer_approval(
+        &self,
+        workspace: &str,
+        approval_id: &str,
+        nonce: String,
+        (decision, by): (Decision, String),
+    ) -> Result<ApprovalAnswer, StoreError> {
+        let command = AnswerApproval {
+            workspace_id: workspace.to_owned(),
+            approval_id: approval_id.to_owned(),
+            nonce,
+            decision,
+            by,
+            now_ms: now_ms(),
+        };
+        let shared = Arc::clone(&self.shared);
+        let work = async move { shared.answer(command).await };
+        let answered = self.shared.tasks.spawn("answer an approval", work).await;
+        answered.map_err(|error| StoreError::Refused(error.to_string()))?
+    }
+}
+
+/// What came of an answer.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ApprovalAnswer {
+    /// Decided so, now or before.
+    Decided(ApprovalView),
+    /// It was decided otherwise, has expired, or its run is over.
+    Settled(ApprovalView),
+    WrongNonce,
+    NotFound,
+}
+
+impl Shared {
+    async fn answer(&self, command: AnswerApproval) -> Result<ApprovalAnswer, StoreError> {
+        let approval_id = command.approval_id.clone();
+        let answered = self.store.answer_approval(command).await?;
+        // What has expired just now is news as well.
+        self.approvals.answered.wake(&approval_id);
+        Ok(match answered {
+            Answered::New(row) => {
+                tracing::info!(
+                    approval.id = approval_id,
+                    run.id = row.run_id,
+                    status = row.status.as_str(),
+                    by = row.answered_by,
+                    "approval answered"
+                );
+                self.wake_delivery.notify_one();
+                ApprovalAnswer::Decided(view(*row))
+            }
+            Answered::Repeated(row) => ApprovalAnswer::Decided(view(*row)),
+            Answered::Conflict(row) => ApprovalAnswer::Settled(view(*row)),
+            Answered::WrongNonce => ApprovalAnswer::WrongNonce,
+            Answered::NotFound => ApprovalAnswer::NotFound,
+        })
+    }
+}
+
+/// An approval as the API shows it.
+fn view(row: ApprovalRow) -> ApprovalView {
+    let object = |text: &str| serde_json::from_str::<Object>(text).unwrap_or_default();
+    let asked = row.asked;
+    let outcome = row.delivered.map(|Delivered { status, error }| ApprovalOutcome {
+        status: outcome_of(status),
+        delivery_id: Some(asked.delivery.delivery_id.clone()),
+        error,
+    });
+    ApprovalView {
+        approval_id: asked.approval_id,
+        nonce: asked.nonce,
+        status: row.status,
+        target: object(&asked.target),
+        payload: object(&asked.payload),
+        action: asked.action,
+        agent: asked.agent,
+        runner_id: asked.runner_id,
+        run_id: row.run_id,
+        conversation_id: row.conversation_id,
+        actor: asked.actor.and_then(|actor| serde_json::from_str(&actor).ok()),
+        created_at: rfc3339(row.created_at),
+        expires_at: rfc3339(asked.expires_at),
+        answered_at: row.answered_at.map(rfc3339),
+        answered_by: row.answered_by,
+        outcome,
+    }
+}
+
+fn outcome_of(status: DeliveryStatus) -> OutcomeStatus {
+    match status {
+        DeliveryStatus::Pending | DeliveryStatus::Claimed => OutcomeStatus::Queued,
+        DeliveryStatus::Done => OutcomeStatus::Done,
+        DeliveryStatus::Failed => OutcomeStatus::Failed,
+        DeliveryStatus::Unknown => OutcomeStatus::Unknown,
+    }
+}
