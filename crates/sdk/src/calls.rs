@@ -3,6 +3,7 @@
 //! Invariant: every call ends: by its answer, at the run's deadline, by cancellation or with the
 //! connection. A call that nobody awaits any more is given up at the host by `request.cancel`.
 
+use crate::inbox::{End, Inbox};
 use crate::message::{self, Answer, Request};
 use crate::outbox::Outbox;
 use greenroom_protocol::wire::{API_ERROR, RpcError, method};
@@ -14,10 +15,20 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::oneshot;
 
+/// Longest call. A host takes a longer line for a broken wire and ends every run of the connection, so it
+/// is refused here.
+pub(crate) const CALL_BYTES_MAX: usize = 8 * 1024 * 1024;
+
 pub(crate) struct Calls {
     outbox: Arc<Outbox>,
     next_id: AtomicU64,
-    open: Mutex<HashMap<u64, oneshot::Sender<Answer>>>,
+    open: Mutex<HashMap<u64, Waiting>>,
+}
+
+/// Who waits for the answer to a call.
+enum Waiting {
+    Answer(oneshot::Sender<Answer>),
+    Items(Arc<Inbox>),
 }
 
 impl Calls {
@@ -27,67 +38,125 @@ impl Calls {
 
     /// Sends one call and waits for its answer; dropping the future gives the call up.
     pub(crate) async fn call(
-        &self,
+        self: &Arc<Self>,
         name: &str,
         params: impl Serialize,
     ) -> Result<Box<RawValue>, AgentAPIError> {
-        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let (answer, answered) = oneshot::channel();
-        let request = Request::call(id, name, params);
-        let mut line = Vec::new();
-        if !message::write(&mut line, &request) {
-            let text = format!("the parameters of `{name}` are not JSON");
-            return Err(AgentAPIError::new(ErrorCode::InvalidArgument, text));
-        }
-        self.lock().insert(id, answer);
-        let mut open = OpenCall { calls: self, id, sent: false };
+        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
+        let line = line(id, name, params)?;
+        let mut open = self.insert(id, Waiting::Answer(answer));
         self.outbox.push(|buffer| buffer.extend_from_slice(&line)).await.map_err(|_| closed())?;
         open.sent = true;
         match answered.await {
-            Ok(Ok(result)) => Ok(result),
-            Ok(Err(error)) => Err(api_error(error)),
+            Ok(answer) => answer.map_err(api_error),
             Err(_) => Err(closed()),
         }
     }
 
-    /// Hands an answer to whoever waits for it; false when nobody does.
-    pub(crate) fn answer(&self, id: u64, answer: Answer) -> bool {
+    /// Sends one streaming call without waiting for room; see [`Calls::room`].
+    pub(crate) fn open(
+        self: &Arc<Self>,
+        name: &str,
+        params: impl Serialize,
+    ) -> Result<(OpenCall, Arc<Inbox>), AgentAPIError> {
+        let inbox = Arc::new(Inbox::default());
+        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
+        let line = line(id, name, params)?;
+        let mut open = self.insert(id, Waiting::Items(inbox.clone()));
+        self.outbox.push_now(|buffer| buffer.extend_from_slice(&line)).map_err(|_| closed())?;
+        open.sent = true;
+        Ok((open, inbox))
+    }
+
+    /// Waits while too much is queued for the host.
+    pub(crate) async fn room(&self) -> Result<(), AgentAPIError> {
+        self.outbox.push(|_| {}).await.map_err(|_| closed())
+    }
+
+    /// Hands an answer to whoever waits for it; one that nobody waits for is passed over.
+    pub(crate) fn answer(&self, id: u64, answer: Answer) {
         let waiting = self.lock().remove(&id);
-        waiting.is_some_and(|waiting| waiting.send(answer).is_ok())
+        match waiting {
+            // Whoever does not listen any more has given the call up.
+            Some(Waiting::Answer(waiting)) => drop(waiting.send(answer)),
+            Some(Waiting::Items(inbox)) => inbox.end(End::Answered(answer)),
+            None => {}
+        }
+    }
+
+    /// Hands an item to its stream. A stream that is full is over, and its call is given up.
+    pub(crate) fn item(&self, id: u64, item: &RawValue) {
+        let mut open = self.lock();
+        let Some(Waiting::Items(inbox)) = open.get(&id) else { return };
+        if !inbox.put(item) {
+            open.remove(&id);
+            drop(open);
+            self.give_up(id);
+        }
     }
 
     /// The connection is over: every open call fails.
     pub(crate) fn close(&self) {
-        self.lock().clear();
+        let open = std::mem::take(&mut *self.lock());
+        for waiting in open.into_values() {
+            if let Waiting::Items(inbox) = waiting {
+                inbox.end(End::Closed);
+            }
+        }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<u64, oneshot::Sender<Answer>>> {
+    fn insert(self: &Arc<Self>, id: u64, waiting: Waiting) -> OpenCall {
+        self.lock().insert(id, waiting);
+        OpenCall { calls: self.clone(), id, sent: false }
+    }
+
+    fn give_up(&self, id: u64) {
+        let params = serde_json::json!({ "request_id": id });
+        let giving_up = Request::notification(method::REQUEST_CANCEL, params);
+        // A closed connection has no call left to give up.
+        let _ = self.outbox.push_now(|buffer| {
+            message::write(buffer, &giving_up);
+        });
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<u64, Waiting>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-struct OpenCall<'a> {
-    calls: &'a Calls,
+/// A call that somebody waits for; dropped before its answer came, it is given up.
+pub(crate) struct OpenCall {
+    calls: Arc<Calls>,
     id: u64,
     sent: bool,
 }
 
-impl Drop for OpenCall<'_> {
+impl Drop for OpenCall {
     fn drop(&mut self) {
         let unanswered = self.calls.lock().remove(&self.id).is_some();
         if unanswered && self.sent {
-            let params = serde_json::json!({ "request_id": self.id });
-            let giving_up = Request::notification(method::REQUEST_CANCEL, params);
-            // A closed connection has no call left to give up.
-            let _ = self.calls.outbox.push_now(|buffer| {
-                message::write(buffer, &giving_up);
-            });
+            self.calls.give_up(self.id);
         }
     }
 }
 
+fn line(id: u64, name: &str, params: impl Serialize) -> Result<Vec<u8>, AgentAPIError> {
+    let mut line = Vec::new();
+    if !message::write(&mut line, &Request::call(id, name, params)) {
+        let text = format!("the parameters of `{name}` are not a JSON object");
+        return Err(AgentAPIError::new(ErrorCode::InvalidArgument, text));
+    }
+    if line.len() > CALL_BYTES_MAX {
+        let bytes = line.len();
+        let text = format!("a call has at most {CALL_BYTES_MAX} bytes, this `{name}` has {bytes}");
+        return Err(AgentAPIError::new(ErrorCode::PayloadTooLarge, text));
+    }
+    Ok(line)
+}
+
 /// `-32000` carries an `AgentAPIError`; any other code is an error of the wire.
-fn api_error(error: RpcError) -> AgentAPIError {
+pub(crate) fn api_error(error: RpcError) -> AgentAPIError {
     let refused = match (error.code, error.data) {
         (API_ERROR, Some(data)) => serde_json::from_value(data).ok(),
         _ => None,
@@ -97,6 +166,6 @@ fn api_error(error: RpcError) -> AgentAPIError {
     })
 }
 
-fn closed() -> AgentAPIError {
+pub(crate) fn closed() -> AgentAPIError {
     AgentAPIError::new(ErrorCode::RuntimeError, "the host closed the connection")
 }

@@ -121,11 +121,22 @@ impl Connection {
 
     /// Notifications have no answer; those we do not know are passed over, as JSON-RPC asks.
     fn notification(&self, name: &str, params: Option<&RawValue>) {
-        if name == method::RUN_CANCEL
-            && let Ok(cancel) = read::<CancelParams>(params)
-            && let Some(token) = self.runs().get(&cancel.run_id)
-        {
-            token.cancel();
+        match name {
+            method::RUN_CANCEL => {
+                if let Ok(cancel) = read::<CancelParams>(params)
+                    && let Some(token) = self.runs().get(&cancel.run_id)
+                {
+                    token.cancel();
+                }
+            }
+            method::STREAM_ITEM => {
+                if let Ok(StreamItem { request_id: RequestId::Number(id), item }) = read(params)
+                    && id > 0
+                {
+                    self.calls.item(id.unsigned_abs(), item);
+                }
+            }
+            _ => {}
         }
     }
 
@@ -199,7 +210,6 @@ impl Connection {
         };
         match incoming.id {
             Some(RequestId::Number(id)) if id > 0 => {
-                // Nobody waits for the answer to a call that was given up.
                 self.calls.answer(id.unsigned_abs(), answer);
             }
             // The host's report of a line it could not read has no id; answering it would never end.
@@ -235,6 +245,14 @@ impl Connection {
 
 #[derive(Serialize)]
 struct Empty {}
+
+/// The parameters of `stream.item`, with the item unread.
+#[derive(Deserialize)]
+struct StreamItem<'a> {
+    request_id: RequestId,
+    #[serde(borrow)]
+    item: &'a RawValue,
+}
 
 fn read<'a, T: Deserialize<'a>>(params: Option<&'a RawValue>) -> Result<T, Refused> {
     let params = params.map_or("{}", RawValue::get);

@@ -3,19 +3,23 @@
 //! Invariant: results carry this run's id and its own count, in the order in which they were sent; after
 //! a terminal or a cancellation nothing is sent any more.
 
-use crate::calls::Calls;
+use crate::calls::{Calls, OpenCall};
+use crate::deadline::{Deadline, Pause};
+use crate::inbox::Inbox;
+use crate::local;
 use crate::message::{self, DeltaChunk, DeltaData, Request, ResultParams};
 use crate::outbox::Outbox;
-use crate::state::StateApi;
 use crate::unchecked::Unchecked;
 use crate::{RunFailure, RunResult};
 use futures_util::{Stream, StreamExt};
+use greenroom_protocol::api::{InvalidParams, Params};
 use greenroom_protocol::result::kind;
 use greenroom_protocol::wire::method;
 use greenroom_protocol::{AgentAPIError, AgentRunContext, ErrorCode, Object};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use serde_json::value::RawValue;
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -32,7 +36,7 @@ struct Shared {
     outbox: Arc<Outbox>,
     calls: Arc<Calls>,
     cancel: CancellationToken,
-    deadline: Option<Instant>,
+    deadline: Deadline,
     /// The last number given; only changed while the outbox is held, so numbers and order agree.
     sequence: AtomicI64,
     ended: AtomicBool,
@@ -57,7 +61,7 @@ impl RunCtx {
             outbox,
             calls,
             cancel: CancellationToken::new(),
-            deadline,
+            deadline: Deadline::new(deadline),
             sequence: AtomicI64::new(0),
             ended: AtomicBool::new(false),
             usage: Mutex::default(),
@@ -84,9 +88,10 @@ impl RunCtx {
         self.0.cancel.is_cancelled()
     }
 
-    /// The time left until the deadline; `None` when the run has none.
+    /// The time left until the deadline; `None` when the run has none. It stands still while
+    /// [`platform().request_action`](crate::PlatformApi::request_action) waits for a person.
     pub fn remaining(&self) -> Option<Duration> {
-        self.0.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()))
+        self.0.deadline.remaining()
     }
 
     /// Waits, unless the run is cancelled meanwhile.
@@ -144,45 +149,69 @@ impl RunCtx {
         *self.0.usage.lock().unwrap_or_else(PoisonError::into_inner) = Some(usage);
     }
 
-    /// Calls a method of the host (CONTRACT §4) with its arguments by name; `run_id` is added. Ends at
-    /// the run's deadline at the latest; dropping the future gives the call up.
+    /// Calls a method of the host (CONTRACT §4) by its name, without the checks that the typed methods
+    /// make first; `run_id` is added. Ends at the run's deadline at the latest; dropping the future gives
+    /// the call up.
     pub async fn call<T: DeserializeOwned>(
         &self,
         method: &str,
         params: impl Serialize,
     ) -> Result<T, AgentAPIError> {
         let params = self.with_run_id(method, params)?;
-        let answer = self.0.calls.call(method, params);
-        let timely = async {
-            match self.0.deadline {
-                Some(deadline) => tokio::time::timeout_at(deadline, answer).await,
-                None => Ok(answer.await),
-            }
-        };
-        let answer = match self.0.cancel.run_until_cancelled(timely).await {
-            Some(Ok(answer)) => answer?,
-            Some(Err(_)) => {
-                let text = format!("the run's deadline passed while waiting for `{method}`");
-                return Err(AgentAPIError::new(ErrorCode::DeadlineExceeded, text));
-            }
-            None => {
-                return Err(AgentAPIError::new(ErrorCode::RuntimeError, "the run was cancelled"));
-            }
-        };
-        serde_json::from_str(answer.get()).map_err(|error| {
-            let text = format!("the answer to `{method}` is not as expected: {error}");
-            AgentAPIError::new(ErrorCode::RuntimeError, text)
-        })
-    }
-
-    /// Small JSON values the host keeps: `ctx.state().get(StateScope::Conversation, "topic")`.
-    pub fn state(&self) -> StateApi<'_> {
-        StateApi(self)
+        read(method, &self.request(method, params).await?)
     }
 
     /// Sends without the checks of this SDK: for tests of hosts.
     pub fn unchecked(&self) -> Unchecked<'_> {
         Unchecked { ctx: self, outbox: &self.0.outbox }
+    }
+
+    /// Calls a method with its own parameters, after the checks that can be made here.
+    pub(crate) async fn ask<P: Params, T: DeserializeOwned>(
+        &self,
+        params: &P,
+    ) -> Result<T, AgentAPIError> {
+        self.check(params)?;
+        let method = P::METHOD.as_str();
+        read(method, &self.request(method, self.for_run(params)).await?)
+    }
+
+    /// What can be seen to fail before it is sent.
+    pub(crate) fn check<P: Params>(&self, params: &P) -> Result<(), AgentAPIError> {
+        local::available(self, P::METHOD)?;
+        params.check().map_err(|reason| InvalidParams::new(reason).into())
+    }
+
+    /// Sends a streaming call at once.
+    pub(crate) fn open<P: Params>(
+        &self,
+        params: &P,
+    ) -> Result<(OpenCall, Arc<Inbox>), AgentAPIError> {
+        self.0.calls.open(P::METHOD.as_str(), self.for_run(params))
+    }
+
+    /// Waits until the host has taken enough of what was sent before.
+    pub(crate) async fn room(&self) -> Result<(), AgentAPIError> {
+        self.0.calls.room().await
+    }
+
+    /// Stops the run's clock on this side.
+    pub(crate) fn pause_deadline(&self) -> Pause<'_> {
+        self.0.deadline.pause()
+    }
+
+    /// Returns when the run is cancelled or its deadline passes while `method` is waited for.
+    pub(crate) async fn interrupted(&self, method: &str) -> AgentAPIError {
+        tokio::select! {
+            biased;
+            () = self.0.cancel.cancelled() => {
+                AgentAPIError::new(ErrorCode::RuntimeError, "the run was cancelled")
+            }
+            () = self.0.deadline.passed() => {
+                let text = format!("the run's deadline passed while waiting for `{method}`");
+                AgentAPIError::new(ErrorCode::DeadlineExceeded, text)
+            }
+        }
     }
 
     pub(crate) fn take_usage(&self) -> Option<Object> {
@@ -231,6 +260,22 @@ impl RunCtx {
         Ok(self.0.outbox.push(numbered).await?)
     }
 
+    async fn request(
+        &self,
+        method: &str,
+        params: impl Serialize,
+    ) -> Result<Box<RawValue>, AgentAPIError> {
+        tokio::select! {
+            biased;
+            error = self.interrupted(method) => Err(error),
+            answer = self.0.calls.call(method, params) => answer,
+        }
+    }
+
+    fn for_run<'a, P>(&'a self, params: &'a P) -> ForRun<'a, P> {
+        ForRun { run_id: &self.run_id, params }
+    }
+
     fn with_run_id(&self, method: &str, params: impl Serialize) -> Result<Object, AgentAPIError> {
         let invalid = |reason: String| {
             let text = format!("the parameters of `{method}` {reason}");
@@ -245,4 +290,20 @@ impl RunCtx {
             Err(error) => Err(invalid(format!("are not JSON: {error}"))),
         }
     }
+}
+
+/// Parameters as they stand on the wire.
+#[derive(Serialize)]
+struct ForRun<'a, P> {
+    run_id: &'a str,
+    #[serde(flatten)]
+    params: &'a P,
+}
+
+/// Reads what the host answered or sent as an item.
+pub(crate) fn read<T: DeserializeOwned>(method: &str, json: &RawValue) -> Result<T, AgentAPIError> {
+    serde_json::from_str(json.get()).map_err(|error| {
+        let text = format!("the answer to `{method}` is not as expected: {error}");
+        AgentAPIError::new(ErrorCode::RuntimeError, text)
+    })
 }

@@ -25,40 +25,85 @@
 //! Invariant: this crate speaks the public wire and knows nothing else of the host; whatever a run does,
 //! the other runs of the process go on.
 
+mod apis;
+mod artifacts;
+mod bytes;
 mod calls;
 mod connection;
 mod ctx;
+mod deadline;
 mod environment;
+mod events;
 mod failure;
+mod history;
+mod inbox;
+mod items;
+mod knowledge;
 mod lines;
+mod local;
 mod manifest;
 mod message;
+mod models;
 mod outbox;
+mod platform;
 mod plugin;
 mod result;
 mod serve;
 mod state;
 mod stdio;
+mod steering;
+mod storage;
 pub mod template;
 pub mod testing;
+mod tools;
 mod unchecked;
 #[cfg(feature = "websocket")]
 mod websocket;
 
+pub use artifacts::{ArtifactBytes, ArtifactOptions, ArtifactStream, ArtifactsApi};
 pub use ctx::RunCtx;
+pub use events::EventsApi;
 pub use failure::RunFailure;
 pub use greenroom_protocol as protocol;
+pub use greenroom_protocol::api::artifacts::ArtifactView;
+pub use greenroom_protocol::api::events::{EventPage, EventPageParams, EventView};
+pub use greenroom_protocol::api::history::{
+    Direction, HistoryFilters, HistoryPage, HistoryPageParams, HistorySearchParams, SearchHit,
+};
+pub use greenroom_protocol::api::knowledge::{KnowledgePassage, KnowledgeRetrieveParams};
+pub use greenroom_protocol::api::models::{
+    CountTokensParams, ModelInvokeParams, ModelMessage, ModelRerankParams, ModelStreamItem,
+    ModelToolCall, ProviderResponse, RankedDocument,
+};
+pub use greenroom_protocol::api::platform::{ActionOutcome, ActionStatus};
+pub use greenroom_protocol::api::state::{
+    StateDeleteParams, StateEntry, StateListParams, StatePage, StateValue,
+};
+pub use greenroom_protocol::api::steering::{SteeringItem, SteeringPullParams};
+pub use greenroom_protocol::api::storage::{StorageEntry, StorageListParams, StoragePage};
+pub use greenroom_protocol::api::tools::{ToolCallParams, ToolCallResult, ToolSearchParams};
+pub use greenroom_protocol::api::{Method, Moment};
 pub use greenroom_protocol::manifest::{
     ArtifactPermission, EventPermission, HistoryPermission, KnowledgePermission, ModelPermission,
     StorageArea, ToolPermission,
 };
 pub use greenroom_protocol::payload::{ArtifactCreated, Message, StateScope};
-pub use greenroom_protocol::{AgentAPIError, ErrorCode, Object};
+pub use greenroom_protocol::{
+    AgentAPIError, ErrorCode, KnowledgeBaseResource, Object, Role, ToolResource, TranscriptItem,
+    TranscriptRole,
+};
+pub use history::HistoryApi;
+pub use knowledge::KnowledgeApi;
 pub use manifest::{ConfigItem, Manifest, en_zh};
+pub use models::{ModelStream, ModelsApi};
+pub use platform::PlatformApi;
 pub use plugin::{InvalidPlugin, Plugin, Runner};
 pub use result::RunResult;
 pub use serde_json::{Value, json};
 pub use serve::{ServeError, Transport, serve, serve_on};
-pub use state::{SetOptions, StateApi, StateEntry, StateValue};
+pub use state::{SetOptions, StateApi};
+pub use steering::SteeringApi;
+pub use storage::StorageApi;
 pub use tokio_util::sync::CancellationToken;
+pub use tools::ToolsApi;
 pub use unchecked::Unchecked;

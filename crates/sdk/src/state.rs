@@ -1,106 +1,96 @@
 //! State: small JSON values that the host keeps per scope (CONTRACT §4).
+//!
+//! Invariant: nothing is kept between calls; `ctx.state` is the snapshot of the run's start.
 
 use crate::RunCtx;
-use greenroom_protocol::AgentAPIError;
-use greenroom_protocol::payload::StateScope;
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use greenroom_protocol::api::state::{
+    Deleted, StateDeleteParams, StateGetParams, StateListParams, StatePage, StateSetParams,
+    StateValue, StateWritten,
+};
+use greenroom_protocol::payload::{STATE_VALUE_BYTES_MAX, StateScope};
+use greenroom_protocol::{AgentAPIError, ErrorCode};
+use serde_json::Value;
 
 /// The methods `state.*`, for one run.
 pub struct StateApi<'a>(pub(crate) &'a RunCtx);
 
-/// A value and the version it has; a key that was never set has the value null.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-pub struct StateValue {
-    #[serde(default)]
-    pub value: Value,
-    #[serde(default)]
-    pub version: Option<i64>,
-}
-
-/// One entry of `state.list`.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-pub struct StateEntry {
-    pub key: String,
-    #[serde(default)]
-    pub value: Value,
-    #[serde(default)]
-    pub version: Option<i64>,
-}
-
 /// Conditions of a write.
-#[derive(Debug, Clone, Copy, Default, Serialize)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct SetOptions {
-    /// Write only if the key still has this version.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Write only if the key still has this version; 0 means that it must not be there. Otherwise
+    /// `invalid_argument` with `details.reason` `version_conflict`.
     pub if_version: Option<i64>,
     /// Forget the value after so many seconds.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ttl_s: Option<u64>,
+    pub ttl_s: Option<i64>,
 }
 
 impl StateApi<'_> {
-    pub async fn get(&self, scope: StateScope, key: &str) -> Result<StateValue, AgentAPIError> {
-        self.0.call("state.get", json!({ "scope": scope, "key": key })).await
+    /// A value and its version; null and 0 when there is none.
+    pub async fn get(
+        &self,
+        scope: StateScope,
+        key: impl Into<String>,
+    ) -> Result<StateValue, AgentAPIError> {
+        self.0.ask(&StateGetParams { scope, key: key.into() }).await
     }
 
     /// Writes a value and returns its version.
     pub async fn set(
         &self,
         scope: StateScope,
-        key: &str,
+        key: impl Into<String>,
         value: impl Into<Value>,
     ) -> Result<i64, AgentAPIError> {
         self.set_with(scope, key, value, SetOptions::default()).await
     }
 
+    /// Writes under conditions and returns the new version.
     pub async fn set_with(
         &self,
         scope: StateScope,
-        key: &str,
+        key: impl Into<String>,
         value: impl Into<Value>,
-        options: SetOptions,
+        SetOptions { if_version, ttl_s }: SetOptions,
     ) -> Result<i64, AgentAPIError> {
-        #[derive(Serialize)]
-        struct Params<'a> {
-            scope: StateScope,
-            key: &'a str,
-            value: Value,
-            #[serde(flatten)]
-            options: SetOptions,
+        let params =
+            StateSetParams { scope, key: key.into(), value: value.into(), if_version, ttl_s };
+        let bytes = params.value.to_string().len();
+        if bytes > STATE_VALUE_BYTES_MAX {
+            let text =
+                format!("a state value has at most {STATE_VALUE_BYTES_MAX} bytes, not {bytes}");
+            return Err(AgentAPIError::new(ErrorCode::PayloadTooLarge, text));
         }
-        #[derive(Deserialize)]
-        struct Written {
-            version: i64,
-        }
-        let params = Params { scope, key, value: value.into(), options };
-        let written: Written = self.0.call("state.set", params).await?;
+        let written: StateWritten = self.0.ask(&params).await?;
         Ok(written.version)
     }
 
     /// Removes a key; false when there was none.
-    pub async fn delete(&self, scope: StateScope, key: &str) -> Result<bool, AgentAPIError> {
-        #[derive(Deserialize)]
-        struct Deleted {
-            deleted: bool,
-        }
-        let params = json!({ "scope": scope, "key": key });
-        let answer: Deleted = self.0.call("state.delete", params).await?;
+    pub async fn delete(
+        &self,
+        scope: StateScope,
+        key: impl Into<String>,
+    ) -> Result<bool, AgentAPIError> {
+        self.delete_with(StateDeleteParams { scope, key: key.into(), if_version: None }).await
+    }
+
+    /// Removes a key if it still has the version.
+    pub async fn delete_with(&self, params: StateDeleteParams) -> Result<bool, AgentAPIError> {
+        let answer: Deleted = self.0.ask(&params).await?;
         Ok(answer.deleted)
     }
 
-    /// The entries of a scope whose keys begin with `prefix`.
+    /// The first entries of a scope whose keys begin with `prefix`.
     pub async fn list(
         &self,
         scope: StateScope,
-        prefix: &str,
-    ) -> Result<Vec<StateEntry>, AgentAPIError> {
-        #[derive(Deserialize)]
-        struct Page {
-            items: Vec<StateEntry>,
-        }
-        let params = json!({ "scope": scope, "prefix": prefix });
-        let page: Page = self.0.call("state.list", params).await?;
-        Ok(page.items)
+        prefix: impl Into<String>,
+    ) -> Result<StatePage, AgentAPIError> {
+        let prefix = Some(prefix.into());
+        self.list_with(StateListParams { scope, prefix, cursor: None, limit: None }).await
+    }
+
+    /// Entries of a scope; `cursor` goes on after an earlier page.
+    pub async fn list_with(&self, params: StateListParams) -> Result<StatePage, AgentAPIError> {
+        self.0.ask(&params).await
     }
 }

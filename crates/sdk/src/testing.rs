@@ -2,17 +2,17 @@
 //!
 //! Invariant: the runner is spoken to exactly as a host does, through `run_agent` and `run.result`.
 
-use crate::plugin::CheckedPlugin;
-use crate::{Object, Plugin, lines};
+mod host;
+
+pub use host::{Host, Ran, Reply, Request};
+
+use crate::{Object, Plugin};
 use greenroom_protocol::AgentRunResult;
 use serde_json::{Value, json};
 use std::io;
-use std::sync::Arc;
-use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 
-const PIPE_BYTES: usize = 64 * 1024;
-
-/// Runs the plugin's first runner once with a text and a config; returns the results in order.
+/// Runs the plugin's first runner once with a text and a config; returns the results in order. A run that
+/// calls the host is tested with [`Host`].
 ///
 /// ```no_run
 /// # async fn example(plugin: greenroom_sdk::Plugin) -> std::io::Result<()> {
@@ -22,44 +22,8 @@ const PIPE_BYTES: usize = 64 * 1024;
 /// # }
 /// ```
 pub async fn run(plugin: Plugin, text: &str, config: Object) -> io::Result<Vec<AgentRunResult>> {
-    let plugin = Arc::new(plugin.checked().map_err(io::Error::other)?);
-    let request = request(&plugin, text, config);
-    let (host, runner) = tokio::io::duplex(PIPE_BYTES);
-    let (reader, writer) = tokio::io::split(runner);
-    let serving = lines::serve(plugin, BufReader::new(reader), writer);
-    let (_, results) = tokio::try_join!(serving, talk(host, request))?;
-    Ok(results)
-}
-
-async fn talk(host: tokio::io::DuplexStream, request: Value) -> io::Result<Vec<AgentRunResult>> {
-    let (reader, mut writer) = tokio::io::split(host);
-    writer.write_all(format!("{request}\n").as_bytes()).await?;
-    let mut lines = BufReader::new(reader).lines();
-    let mut results = Vec::new();
-    while let Some(line) = lines.next_line().await? {
-        let mut message: Value = serde_json::from_str(&line)?;
-        if message["method"] == "run.result" {
-            results.push(serde_json::from_value(message["params"].take())?);
-        } else if message["id"] == request["id"] {
-            break;
-        }
-    }
-    writer.shutdown().await?;
-    Ok(results)
-}
-
-fn request(plugin: &CheckedPlugin, text: &str, config: Object) -> Value {
-    let runner = plugin.manifests()[0];
-    json!({
-        "jsonrpc": "2.0",
-        "id": 1,
-        "method": "run_agent",
-        "params": {
-            "runner_id": runner.id,
-            "runner_name": runner.name,
-            "context": context("run-1", text, config),
-        },
-    })
+    let ran = Host::new().config(config).run(plugin, text).await?;
+    Ok(ran.results)
 }
 
 /// A run context as a host would build it for a message with this text.

@@ -94,6 +94,13 @@ pub struct HistorySearchParams {
     pub top_k: u32,
 }
 
+impl HistorySearchParams {
+    /// The ten best hits without filters.
+    pub fn new(query: impl Into<String>) -> Self {
+        Self { query: query.into(), filters: HistoryFilters::default(), top_k: 10 }
+    }
+}
+
 impl Params for HistorySearchParams {
     const METHOD: Method = Method::HistorySearch;
 

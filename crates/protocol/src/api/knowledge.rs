@@ -36,6 +36,13 @@ pub struct KnowledgeRetrieveParams {
     pub filters: Option<Object>,
 }
 
+impl KnowledgeRetrieveParams {
+    /// The five best passages without filters.
+    pub fn new(kb_id: impl Into<String>, query_text: impl Into<String>) -> Self {
+        Self { kb_id: kb_id.into(), query_text: query_text.into(), top_k: 5, filters: None }
+    }
+}
+
 impl Params for KnowledgeRetrieveParams {
     const METHOD: Method = Method::KnowledgeRetrieve;
 

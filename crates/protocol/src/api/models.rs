@@ -63,6 +63,13 @@ pub struct ModelInvokeParams {
     pub extra_args: Option<Object>,
 }
 
+impl ModelInvokeParams {
+    /// Messages alone, without tools.
+    pub fn new(model_id: impl Into<String>, messages: Vec<ModelMessage>) -> Self {
+        Self { model_id: model_id.into(), messages, tools: None, extra_args: None }
+    }
+}
+
 impl Params for ModelInvokeParams {
     const METHOD: Method = Method::ModelsInvoke;
 

@@ -34,6 +34,13 @@ pub struct ToolSearchParams {
     pub top_k: u32,
 }
 
+impl ToolSearchParams {
+    /// The five best hits.
+    pub fn new(query: impl Into<String>) -> Self {
+        Self { query: query.into(), top_k: 5 }
+    }
+}
+
 impl Params for ToolSearchParams {
     const METHOD: Method = Method::ToolsSearch;
 

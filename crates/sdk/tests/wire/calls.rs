@@ -4,13 +4,13 @@ use crate::process::{Process, completed, failed, message, run_agent};
 use serde_json::{Value, json};
 
 /// Expects a call with these parameters and returns its id.
-fn expect_call(runner: &mut Process, method: &str, params: Value) -> Value {
+pub(crate) fn expect_call(runner: &mut Process, method: &str, params: Value) -> Value {
     let call = runner.read();
     assert_eq!((&call["method"], &call["params"]), (&json!(method), &params));
     call["id"].clone()
 }
 
-fn answer(runner: &mut Process, id: Value, result: Value) {
+pub(crate) fn answer(runner: &mut Process, id: Value, result: Value) {
     runner.send(json!({ "jsonrpc": "2.0", "id": id, "result": result }));
 }
 

@@ -2,10 +2,13 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on shall panic where it is")]
 
+mod ask;
 mod calls;
+mod fake_host;
 mod in_memory;
 mod process;
 mod runs;
+mod streams;
 mod templates;
 mod websocket;
 mod wire;

@@ -118,13 +118,30 @@ pub(crate) fn run_agent(id: i64, run_id: &str, text: &str, config: Value) -> Val
                 "event": { "event_id": "e1", "event_type": "message.received", "source": "api" },
                 "input": { "text": text },
                 "delivery": { "surface": "api" },
-                "resources": {},
-                "context": { "inline_policy": { "mode": "current_event" }, "available_apis": {} },
+                "resources": resources(),
+                "context": {
+                    "inline_policy": { "mode": "current_event" },
+                    "available_apis": {
+                        "history_page": true, "history_search": true, "event_get": true,
+                        "event_page": true, "artifact_metadata": true, "artifact_read": true,
+                        "artifact_create": true, "state": true, "storage": true,
+                        "steering_pull": true,
+                    },
+                },
                 "state": {},
                 "runtime": { "trace_id": "t1", "metadata": { "remaining_ms": 60_000 } },
                 "config": config,
             },
         },
+    })
+}
+
+fn resources() -> Value {
+    json!({
+        "models": [{ "model_id": "m", "operations": ["invoke", "stream", "rerank", "embed"] }],
+        "tools": [{ "tool_name": "t", "operations": ["detail", "call"] }],
+        "knowledge_bases": [{ "kb_id": "k", "operations": ["list", "retrieve"] }],
+        "storage": { "plugin": true, "workspace": true, "binding": true },
     })
 }
 

@@ -1,5 +1,7 @@
 //! A runner that does what its config says under `do`: what the tests of the SDK speak to.
 
+mod ask;
+
 use greenroom_sdk::{Manifest, Plugin, RunCtx, RunFailure, RunResult, Runner, StateScope};
 use serde_json::{Value, json};
 use std::process::ExitCode;
@@ -24,6 +26,7 @@ impl Runner for Probe {
             "print" => print(&ctx).await,
             "state" => state(&ctx).await,
             "call" => Ok(ctx.call("models.invoke", json!({ "model_id": "m" })).await?),
+            "ask" => ask::ask(&ctx).await,
             other => Err(RunFailure::error(format!("`{other}` is not known"))),
         }
     }
@@ -63,7 +66,7 @@ async fn state(ctx: &RunCtx) -> Result<(), RunFailure> {
     let before = ctx.state().get(StateScope::Conversation, "count").await?;
     let count = before.value.as_i64().unwrap_or(0) + 1;
     let version = ctx.state().set(StateScope::Conversation, "count", count).await?;
-    let keys = ctx.state().list(StateScope::Conversation, "co").await?.len();
+    let keys = ctx.state().list(StateScope::Conversation, "co").await?.items.len();
     let deleted = ctx.state().delete(StateScope::Conversation, "count").await?;
     ctx.message(format!("count {count}, version {version}, {keys} key, deleted {deleted}")).await
 }

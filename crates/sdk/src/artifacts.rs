@@ -1,0 +1,194 @@
+//! Files and other bytes: `artifacts.*` (CONTRACT §4).
+//!
+//! Invariant: bytes come out as bytes; what the host sent is checked before it is handed on.
+
+use crate::RunCtx;
+use crate::bytes::{self, decode};
+use crate::ctx::read;
+use crate::items::{Event, Items};
+use futures_util::Stream;
+use greenroom_protocol::api::artifacts::{
+    ArtifactCreateParams, ArtifactIdParams, ArtifactRange, ArtifactStreamEnd, ArtifactStreamItem,
+    ArtifactView, OpenStreamParams, ReadRangeParams,
+};
+use greenroom_protocol::api::{Method, Params};
+use greenroom_protocol::{AgentAPIError, ErrorCode, Object};
+use serde_json::value::RawValue;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+/// The methods `artifacts.*`, for one run.
+pub struct ArtifactsApi<'a>(pub(crate) &'a RunCtx);
+
+/// A part of an artifact.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ArtifactBytes {
+    pub bytes: Vec<u8>,
+    /// Where the part begins.
+    pub offset: u64,
+    /// Bytes of the whole artifact.
+    pub size_bytes: u64,
+    /// Nothing comes after this part.
+    pub eof: bool,
+}
+
+/// What is said about an artifact that is created.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ArtifactOptions {
+    /// A file name, not a path.
+    pub name: Option<String>,
+    /// Found out from the bytes when absent; refused when the bytes are something else.
+    pub mime_type: Option<String>,
+    pub metadata: Object,
+    /// Kept when absent.
+    pub expires_in_s: Option<i64>,
+}
+
+impl<'a> ArtifactsApi<'a> {
+    /// What is known about an artifact.
+    pub async fn metadata(
+        &self,
+        artifact_id: impl Into<String>,
+    ) -> Result<ArtifactView, AgentAPIError> {
+        self.0.ask(&ArtifactIdParams { artifact_id: artifact_id.into() }).await
+    }
+
+    /// Up to `length` bytes from `offset` on; the host may give fewer.
+    pub async fn read_range(
+        &self,
+        artifact_id: impl Into<String>,
+        offset: u64,
+        length: u32,
+    ) -> Result<ArtifactBytes, AgentAPIError> {
+        let params = ReadRangeParams { artifact_id: artifact_id.into(), offset, length };
+        let range: ArtifactRange = self.0.ask(&params).await?;
+        Ok(ArtifactBytes {
+            bytes: decode(Method::ArtifactsReadRange, &range.data_base64)?,
+            offset: range.offset,
+            size_bytes: range.size_bytes,
+            eof: range.eof,
+        })
+    }
+
+    /// The whole artifact, piece by piece, from its beginning.
+    ///
+    /// ```
+    /// # use greenroom_sdk::{RunCtx, RunFailure};
+    /// use futures_util::StreamExt;
+    ///
+    /// # async fn example(ctx: &RunCtx) -> Result<(), RunFailure> {
+    /// let mut pieces = ctx.artifacts().open_stream("a1").await?;
+    /// let mut bytes = Vec::new();
+    /// while let Some(piece) = pieces.next().await {
+    ///     bytes.extend(piece?);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn open_stream(
+        &self,
+        artifact_id: impl Into<String>,
+    ) -> Result<ArtifactStream, AgentAPIError> {
+        self.open_stream_at(artifact_id, 0).await
+    }
+
+    /// The same from a place on.
+    pub async fn open_stream_at(
+        &self,
+        artifact_id: impl Into<String>,
+        offset: u64,
+    ) -> Result<ArtifactStream, AgentAPIError> {
+        let params = OpenStreamParams { artifact_id: artifact_id.into(), offset };
+        self.0.check(&params)?;
+        self.0.room().await?;
+        let items = Some(Items::open(self.0, &params)?);
+        Ok(ArtifactStream { ctx: self.0.clone(), params, items })
+    }
+
+    /// Keeps bytes as an artifact of this run's conversation.
+    pub async fn create(
+        &self,
+        content: &[u8],
+        options: ArtifactOptions,
+    ) -> Result<ArtifactView, AgentAPIError> {
+        let params = ArtifactCreateParams {
+            name: options.name,
+            mime_type: options.mime_type,
+            content_base64: bytes::encode(Method::ArtifactsCreate, content)?,
+            metadata: options.metadata,
+            expires_in_s: options.expires_in_s,
+        };
+        self.0.ask(&params).await
+    }
+}
+
+/// The bytes of an artifact in order. Pieces that come faster than they are read are asked for again, so a
+/// slow reader costs time and not memory.
+pub struct ArtifactStream {
+    ctx: RunCtx,
+    /// What is to be asked for next: `offset` is where the next piece begins.
+    params: OpenStreamParams,
+    /// `None` after the end.
+    items: Option<Items>,
+}
+
+impl ArtifactStream {
+    /// Where the next piece begins.
+    pub fn offset(&self) -> u64 {
+        self.params.offset
+    }
+
+    fn piece(&mut self, item: &RawValue) -> Result<Vec<u8>, AgentAPIError> {
+        let item: ArtifactStreamItem = read(OpenStreamParams::METHOD.as_str(), item)?;
+        let piece = decode(Method::ArtifactsOpenStream, &item.data_base64)?;
+        if item.offset != self.params.offset {
+            return Err(broken("a piece is missing"));
+        }
+        self.params.offset += piece.len() as u64;
+        Ok(piece)
+    }
+
+    fn end(&self, answer: &RawValue) -> Result<(), AgentAPIError> {
+        let end: ArtifactStreamEnd = read(OpenStreamParams::METHOD.as_str(), answer)?;
+        match self.params.offset < end.size_bytes {
+            true => Err(broken("it ended early")),
+            false => Ok(()),
+        }
+    }
+
+    fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Vec<u8>, AgentAPIError>>> {
+        loop {
+            let Some(items) = &mut self.items else { return Poll::Ready(None) };
+            let event = std::task::ready!(items.poll_next(cx));
+            let piece = match event {
+                Event::Item(item) => return Poll::Ready(Some(self.piece(&item))),
+                Event::Overflowed => Items::open(&self.ctx, &self.params).map(Some),
+                Event::Answer(answer) => self.end(&answer).map(|()| None),
+                Event::Failed(error) => Err(error),
+            };
+            match piece {
+                Ok(items) => self.items = items,
+                Err(error) => return Poll::Ready(Some(Err(error))),
+            }
+        }
+    }
+}
+
+impl Stream for ArtifactStream {
+    type Item = Result<Vec<u8>, AgentAPIError>;
+
+    /// Nothing comes after a failure.
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let polled = self.poll_piece(cx);
+        if let Poll::Ready(Some(Err(_))) = polled {
+            self.items = None;
+        }
+        polled
+    }
+}
+
+fn broken(what: &str) -> AgentAPIError {
+    let text =
+        format!("the answer to `{}` is not as expected: {what}", Method::ArtifactsOpenStream);
+    AgentAPIError::new(ErrorCode::RuntimeError, text)
+}
