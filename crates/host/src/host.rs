@@ -2,6 +2,7 @@
 
 use crate::actions;
 use crate::approvals::{self, Approvals};
+use crate::artifacts::{Artifacts, collect_regularly};
 use crate::context::{Envelope, Identity};
 use crate::cursor::Cursors;
 use crate::feed::{Batch, Feeds};
@@ -49,6 +50,8 @@ pub enum HostError {
 
 pub struct HostOptions {
     pub store: Store,
+    /// Where the bytes of artifacts are.
+    pub objects: greenroom_objects::Objects,
     pub settings: Settings,
     pub runners: Vec<RunnerSpec>,
     pub runtime: greenroom_runtime::Settings,
@@ -70,6 +73,7 @@ pub(crate) struct Shared {
     pub(crate) tasks: Tasks,
     pub(crate) wake_delivery: Notify,
     pub(crate) approvals: Approvals,
+    pub(crate) artifacts: Artifacts,
     pub(crate) wake_indexing: Notify,
     pub(crate) webhooks: WebhookClient,
     pub(crate) auditor: Arc<Auditor>,
@@ -101,9 +105,10 @@ impl Host {
             tasks: Tasks::default(),
             wake_delivery: Notify::new(),
             approvals: Approvals::default(),
+            artifacts: Artifacts::new(options.objects),
             wake_indexing: Notify::new(),
             webhooks: WebhookClient::default(),
-            auditor: Arc::default(),
+            auditor: Arc::new(Auditor::new(options.redactor.clone())),
             plugin_buckets: PluginBuckets::default(),
             redactor: options.redactor,
             registry: options.registry,
@@ -121,6 +126,7 @@ impl Host {
         let worker = Arc::clone(&shared);
         shared.tasks.spawn("delivery", delivery::deliver(worker));
         shared.tasks.spawn("approvals", approvals::expire(Arc::clone(&shared)));
+        shared.tasks.spawn("collection", collect_regularly(Arc::clone(&shared)));
         shared.tasks.spawn("indexing", indexing::keep(Arc::clone(&shared)));
         Ok(Host { shared })
     }

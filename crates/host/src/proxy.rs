@@ -5,6 +5,7 @@
 //! check ids and scopes. Every call leaves one audit record; every refusal has the same shape.
 
 mod actions;
+mod artifacts;
 pub(crate) mod audit;
 mod call;
 mod events;
@@ -19,7 +20,7 @@ pub(crate) mod table;
 use crate::host::Shared;
 use crate::live::{LiveRun, Rights};
 use crate::metrics::Metrics;
-use audit::{Beginning, Subject, Trail};
+use audit::{Beginning, Trail};
 pub(crate) use call::not_found;
 use call::{Answer, Call, refuse, stale};
 use greenroom_protocol::api::Method;
@@ -75,6 +76,8 @@ async fn serve(shared: &Arc<Shared>, call: ProxyCall) -> Answer {
     match &mut answer {
         Ok(answer) => trail.served(answer.get().len()),
         Err(error) => {
+            error.message = shared.redactor.text(&error.message).into_owned();
+            error.details.values_mut().for_each(|detail| shared.redactor.value(detail));
             Metrics::add(&shared.metrics.proxy_refusals);
             tracing::debug!(code = error.code.as_str(), message = error.message, "call refused");
             trail.refused(&shared.store, error.code).await;
@@ -92,11 +95,11 @@ fn live_run(shared: &Shared, call: &ProxyCall) -> Option<Arc<LiveRun>> {
 fn trail(shared: &Shared, call: &ProxyCall, rights: Option<&Rights>) -> Trail {
     let subject = match rights {
         Some(rights) => Arc::clone(&rights.subject),
-        None => Arc::new(Subject::claimed(call.run_id.as_deref())),
+        None => Arc::new(shared.auditor.claimed(call.run_id.as_deref())),
     };
     let method = match Method::parse(&call.method) {
         Some(method) => Cow::Borrowed(method.as_str()),
-        None => Cow::Owned(call.method.clone()),
+        None => Cow::Owned(shared.auditor.quoted(&call.method)),
     };
     let (runner, plugin) = (Arc::clone(&call.runner), Arc::clone(&call.plugin));
     let bytes_in = call.params.get().len();
@@ -130,6 +133,12 @@ async fn check_and_carry_out(
         return Err(too_large("call", bytes, limits.call_bytes));
     }
     shared.auditor.room().await;
+    // Only what the host would keep is looked through: a read changes nothing. Bytes come as base64, so
+    // their handlers look at what is inside.
+    let clean = match (row.effect, method) {
+        (Effect::Read, _) | (_, Method::StorageSet | Method::ArtifactsCreate) => None,
+        (Effect::Write, _) => shared.redactor.json(&call.params),
+    };
     let mut call = Call {
         shared,
         live,
@@ -138,7 +147,7 @@ async fn check_and_carry_out(
         method,
         plugin: &call.plugin,
         sink: &call.sink,
-        params: &call.params,
+        params: clean.as_deref().unwrap_or(&call.params),
         results_before: call.results_before,
         trail,
     };
@@ -170,6 +179,10 @@ async fn carry_out(call: &mut Call<'_>) -> Answer {
         Method::HistorySearch => history::search(call).await,
         Method::PlatformRequestAction => actions::request(call).await,
         Method::SteeringPull => steering::pull(call).await,
+        Method::ArtifactsMetadata => artifacts::metadata(call).await,
+        Method::ArtifactsReadRange => artifacts::read_range(call).await,
+        Method::ArtifactsOpenStream => artifacts::open_stream(call).await,
+        Method::ArtifactsCreate => artifacts::create(call).await,
         Method::EventsGet => events::get(call).await,
         Method::EventsPage => events::page(call).await,
         Method::ModelsInvoke

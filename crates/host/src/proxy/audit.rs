@@ -5,6 +5,7 @@
 //! Calls over their rate are gathered like reads: being refused must not cost the host a commit each.
 
 use crate::ids::{DEFAULT_WORKSPACE, now_ms};
+use crate::redaction::Redactor;
 use greenroom_protocol::ErrorCode;
 use greenroom_store::Store;
 use greenroom_store::audit::OK;
@@ -37,20 +38,7 @@ pub(crate) struct Subject {
     pub(crate) agent: String,
 }
 
-impl Subject {
-    /// A call that no live run stands behind; the id is what the caller claimed.
-    pub(crate) fn claimed(run_id: Option<&str>) -> Self {
-        Self {
-            workspace_id: DEFAULT_WORKSPACE.to_owned(),
-            run_id: run_id.map(quoted),
-            attempt: None,
-            agent: String::new(),
-        }
-    }
-}
-
 /// A call on its way.
-#[derive(Debug)]
 pub(crate) struct Trail {
     auditor: Arc<Auditor>,
     started: Instant,
@@ -84,10 +72,6 @@ pub(crate) struct Beginning {
 impl Trail {
     pub(crate) fn new(auditor: &Arc<Auditor>, beginning: Beginning) -> Self {
         let Beginning { subject, runner, plugin, method, bytes_in } = beginning;
-        let method = match method {
-            Cow::Owned(text) => Cow::Owned(quoted(&text)),
-            known => known,
-        };
         let at_ms = now_ms();
         let (resource, scope) = (None, None);
         let note = Note { subject, runner, plugin, method, resource, scope, bytes_in, at_ms };
@@ -102,7 +86,7 @@ impl Trail {
     /// What the call is about, as far as it is known by now.
     pub(crate) fn about(&mut self, resource: Option<&str>, scope: Option<Cow<'static, str>>) {
         if let Some(note) = &mut self.note {
-            note.resource = resource.map(quoted);
+            note.resource = resource.map(|resource| self.auditor.quoted(resource));
             note.scope = scope;
         }
     }
@@ -199,14 +183,35 @@ struct Gathered {
 }
 
 /// Gathers records and stores them.
-#[derive(Debug, Default)]
 pub(crate) struct Auditor {
+    redactor: Redactor,
     waiting: Mutex<Vec<Gathered>>,
     some: Notify,
     stored: Notify,
 }
 
 impl Auditor {
+    pub(crate) fn new(redactor: Redactor) -> Self {
+        let (waiting, some, stored) = (Mutex::default(), Notify::new(), Notify::new());
+        Self { redactor, waiting, some, stored }
+    }
+
+    /// Whom a call is about that no live run stands behind: the id is what the caller claimed.
+    pub(crate) fn claimed(&self, run_id: Option<&str>) -> Subject {
+        Subject {
+            workspace_id: DEFAULT_WORKSPACE.to_owned(),
+            run_id: run_id.map(|run_id| self.quoted(run_id)),
+            attempt: None,
+            agent: String::new(),
+        }
+    }
+
+    /// What a runner wrote, safe to keep: short, without secrets and control characters.
+    pub(crate) fn quoted(&self, text: &str) -> String {
+        let clean = self.redactor.text(text);
+        clean.chars().filter(|c| !c.is_control()).take(NAME_CHARS_MAX).collect()
+    }
+
     fn gather(&self, record: Gathered) {
         let mut waiting = self.lock();
         waiting.push(record);
@@ -289,9 +294,4 @@ fn batches(gathered: Vec<Gathered>) -> Vec<AuditBatch> {
         batches[place].records.push(note.record(code, bytes_out, duration));
     }
     batches
-}
-
-/// What a runner wrote, safe to keep: short, without control characters.
-fn quoted(text: &str) -> String {
-    text.chars().filter(|c| !c.is_control()).take(NAME_CHARS_MAX).collect()
 }

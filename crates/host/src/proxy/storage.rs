@@ -73,7 +73,9 @@ pub(super) async fn set(call: &mut Call<'_>) -> Answer {
         let message = format!("a stored value has at most {bytes_max} bytes");
         return Err(refuse(ErrorCode::PayloadTooLarge, message));
     }
-    write(call, owner, params.key, Some(value)).await
+    let redactor = &call.shared.redactor;
+    let (key, value) = (redactor.text(&params.key), redactor.bytes(&value));
+    write(call, owner, key.into_owned(), Some(value.into_owned())).await
 }
 
 pub(super) async fn delete(call: &mut Call<'_>) -> Answer {
