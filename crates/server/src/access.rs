@@ -28,20 +28,26 @@ pub enum Role {
 pub struct Token {
     pub hash: [u8; 32],
     pub role: Role,
+    /// How facts name whoever uses it: `admin` or `token:NAME`.
+    pub name: String,
+    /// May answer approvals.
+    pub answers: bool,
 }
 
 /// All tokens that are valid now.
 #[derive(Debug, Clone, Default)]
 pub struct Access {
-    tokens: HashMap<[u8; 32], Role>,
+    tokens: HashMap<[u8; 32], Caller>,
     /// Runners that connect from elsewhere, by the hash of their token.
     runners: HashMap<[u8; 32], String>,
 }
 
 impl Access {
     pub fn new(tokens: Vec<Token>, runners: Vec<([u8; 32], String)>) -> Self {
-        let tokens = tokens.into_iter().map(|token| (token.hash, token.role)).collect();
-        Self { tokens, runners: runners.into_iter().collect() }
+        let tokens = tokens.into_iter().map(|Token { hash, role, name, answers }| {
+            (hash, Caller { role, name: name.into(), answers })
+        });
+        Self { tokens: tokens.collect(), runners: runners.into_iter().collect() }
     }
 
     pub(crate) fn runner(&self, token: &str) -> Option<&String> {
@@ -57,6 +63,8 @@ pub fn hash_token(token: &str) -> [u8; 32] {
 #[derive(Debug, Clone)]
 pub(crate) struct Caller {
     role: Role,
+    name: Arc<str>,
+    answers: bool,
 }
 
 impl Caller {
@@ -90,6 +98,22 @@ impl Caller {
         }
     }
 
+    /// May see what actions are asked about.
+    pub(crate) fn sees_approvals(&self) -> Result<(), Problem> {
+        if self.answers { Ok(()) } else { self.reader() }
+    }
+
+    /// May answer approvals; gives the name that is kept with the answer.
+    pub(crate) fn answerer(&self) -> Result<&str, Problem> {
+        match self.answers {
+            true => Ok(&self.name),
+            false => {
+                let message = "this token may not answer approvals: see `approvals.answer` in the configuration";
+                Err(Problem::forbidden(message))
+            }
+        }
+    }
+
     /// May end runs.
     pub(crate) fn may_cancel(&self) -> Result<(), Problem> {
         self.sender().map(drop)
@@ -108,7 +132,7 @@ impl FromRequestParts<App> for Caller {
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
         let token = bearer(parts).ok_or_else(Problem::unauthenticated)?;
         let access = app.access.load();
-        let role = access.tokens.get(&hash_token(token)).ok_or_else(Problem::unauthenticated)?;
-        Ok(Caller { role: role.clone() })
+        let caller = access.tokens.get(&hash_token(token)).ok_or_else(Problem::unauthenticated)?;
+        Ok(caller.clone())
     }
 }

@@ -44,18 +44,18 @@ pub(crate) async fn accept(
     Ok((status, Json(answer)).into_response())
 }
 
-fn check_type(headers: &HeaderMap) -> Result<(), Problem> {
+pub(crate) fn check_type(headers: &HeaderMap) -> Result<(), Problem> {
     let Some(given) = headers.get(CONTENT_TYPE) else { return Ok(()) };
     let given = given.to_str().unwrap_or_default().split(';').next().unwrap_or_default();
     if given.trim().eq_ignore_ascii_case("application/json") {
         return Ok(());
     }
-    let message = "an event is JSON: `Content-Type: application/json`";
+    let message = "the body is JSON: `Content-Type: application/json`";
     Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, ErrorCode::InvalidArgument, message))
 }
 
 /// Reads a body within its size and its time.
-async fn read_body(app: &App, body: Body) -> Result<Bytes, Problem> {
+pub(crate) async fn read_body(app: &App, body: Body) -> Result<Bytes, Problem> {
     let bytes_max = app.options.event_bytes_max;
     let read = async {
         let mut parts = body.into_data_stream();

@@ -6,6 +6,7 @@
 mod accept;
 mod access;
 mod answer;
+mod approvals;
 mod connect;
 mod events;
 mod facts;

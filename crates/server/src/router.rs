@@ -4,7 +4,7 @@
 
 use crate::access::Access;
 use crate::answer::Problem;
-use crate::{connect, events, facts, guard, openapi, runs, system};
+use crate::{approvals, connect, events, facts, guard, openapi, runs, system};
 use arc_swap::ArcSwap;
 use axum::Router;
 use axum::handler::Handler;
@@ -148,6 +148,9 @@ pub(crate) fn routes() -> Vec<Route> {
         Route::get("/v1/conversations", facts::conversations),
         Route::get("/v1/conversations/{id}/history", facts::history),
         Route::get("/v1/conversations/{id}/search", facts::search),
+        Route::get("/v1/approvals", approvals::list),
+        Route::get("/v1/approvals/{id}", approvals::show),
+        Route::post("/v1/approvals/{id}", approvals::answer),
         Route::get("/v1/runners", system::runners),
         Route::get("/v1/runners/connect", connect::connect),
         Route::get("/v1/agents", system::agents),

@@ -63,7 +63,7 @@ impl Operation {
 }
 
 pub(super) fn all() -> Vec<Operation> {
-    [events(), runs(), conversations(), host()].into_iter().flatten().collect()
+    [events(), runs(), conversations(), approvals(), host()].into_iter().flatten().collect()
 }
 
 fn events() -> Vec<Operation> {
@@ -181,6 +181,38 @@ fn conversations() -> Vec<Operation> {
         .takes(&["conversation_id_in_path", "workspace_id", "q", "limit"])
         .answers("200", page_of("SearchHit"))
         .refuses(&["404"]),
+    ]
+}
+
+fn approvals() -> Vec<Operation> {
+    let approval = |about: &str| json_body(about, by_ref("schemas", "ApprovalView"));
+    let mut answer = Operation::post(
+        "/v1/approvals/{id}",
+        "answer_approval",
+        "approvals",
+        "Allow or deny an action\nThe answer comes once the decision is stored; an action that is allowed is \
+         carried out from then on, once. The same decision again is answered like the first time; another \
+         one, one with another nonce, and one about what has expired or was cancelled get 409.",
+    )
+    .takes(&["approval_id_in_path", "workspace_id"])
+    .answers("200", approval("The approval as it is now."))
+    .refuses(&["404", "408", "409", "413", "415"]);
+    answer.described["requestBody"] = json!({"required": true, "content": {"application/json": {
+        "schema": by_ref("schemas", "ApprovalDecision")}}});
+    vec![
+        Operation::get(
+            "/v1/approvals",
+            "list_approvals",
+            "approvals",
+            "Actions that somebody has to allow first, newest first",
+        )
+        .takes(&["workspace_id", "approval_status", "run_id", "cursor", "limit"])
+        .answers("200", page_of("ApprovalView")),
+        Operation::get("/v1/approvals/{id}", "get_approval", "approvals", "One approval")
+            .takes(&["approval_id_in_path", "workspace_id"])
+            .answers("200", approval("The approval."))
+            .refuses(&["404"]),
+        answer,
     ]
 }
 

@@ -3,6 +3,7 @@
 //! Invariant: a parameter or a refusal is described once and referred to by name.
 
 use crate::query::{LIMIT_DEFAULT, VALUE_BYTES_MAX};
+use greenroom_protocol::api::platform::ApprovalStatus;
 use greenroom_protocol::event::EVENT_ID_BYTES_MAX;
 use serde_json::{Map, Value, json};
 
@@ -28,6 +29,9 @@ pub(super) fn parameters(page_size_max: usize) -> Value {
         "conversation_id": query("conversation_id", "Of this conversation only.", text()),
         "agent": query("agent", "Of this agent only.", text()),
         "status": query("status", "In this status only.", json!({"enum": statuses})),
+        "approval_status": query("status", "In this status only.",
+            json!({"enum": ApprovalStatus::ALL.map(ApprovalStatus::as_str)})),
+        "run_id": query("run_id", "Of this run only.", text()),
         "source": query("source", "From this source only.", text()),
         "cursor": query("cursor", "`next_cursor` of the page before, of the same list.", text()),
         "limit": query("limit", "Most items of the page.", limit),
@@ -39,6 +43,7 @@ pub(super) fn parameters(page_size_max: usize) -> Value {
         "last_event_id": {"name": "Last-Event-ID", "in": "header", "schema": number(),
             "description": "For streams: the number of the last result seen; stands over `after`."},
         "run_id_in_path": in_path("The id of a run."),
+        "approval_id_in_path": in_path("The id of an approval."),
         "event_id_in_path": in_path("The id of an event."),
         "conversation_id_in_path": in_path("The id of a conversation."),
     })
@@ -76,7 +81,8 @@ const PROBLEMS: [(&str, &str); 13] = [
     ("408", "`deadline_exceeded`: the body did not arrive in time."),
     (
         "409",
-        "`invalid_argument`: used before with another body; several agents or sources fit equally.",
+        "`invalid_argument`: used before with another body; several agents or sources fit equally; decided \
+         otherwise.",
     ),
     ("413", "`payload_too_large`: the body is larger than `limits.event_bytes`."),
     ("415", "`invalid_argument`: the body is not JSON."),

@@ -103,6 +103,12 @@ fn own() -> Map<String, Value> {
             }}),
         ),
         (
+            "ApprovalDecision",
+            json!({"type": "object", "required": ["decision", "nonce"],
+            "properties": {"decision": {"enum": ["allow", "deny"]},
+                "nonce": {"type": "string", "description": "That of the approval."}}}),
+        ),
+        (
             "Runner",
             json!({"type": "object", "required": ["name", "runners"],
             "description": "A runner process and what it offers.",

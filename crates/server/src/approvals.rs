@@ -1,0 +1,112 @@
+//! Approvals: what is asked, and the answer.
+//!
+//! Invariant: an answer needs a token that may answer and the nonce of the question; what a token may not see
+//! looks like what does not exist.
+
+use crate::access::Caller;
+use crate::answer::{Answer, Problem, ok};
+use crate::events::{check_type, read_body};
+use crate::id::Id;
+use crate::query::Params;
+use crate::router::App;
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
+use greenroom_host::{ApprovalAnswer, ApprovalQuery};
+use greenroom_protocol::ErrorCode;
+use greenroom_protocol::api::platform::{ApprovalStatus, ApprovalView};
+use greenroom_store::commands::Decision;
+use serde::Deserialize;
+
+pub(crate) async fn list(State(app): State<App>, caller: Caller, params: Params) -> Answer {
+    caller.sees_approvals()?;
+    let params = params.only(&["workspace_id", "status", "run_id", "cursor", "limit"])?;
+    let status = params.text("status").map(|text| {
+        let status = ApprovalStatus::parse(text);
+        status.ok_or_else(|| Problem::invalid("`status` is not a status of approvals"))
+    });
+    let query = ApprovalQuery {
+        status: status.transpose()?,
+        run_id: params.text("run_id").map(str::to_owned),
+    };
+    let page = app.host.approvals(params.workspace(), query, params.cursor(), params.limit()?);
+    let mut page = page.await?.ok_or_else(Problem::foreign_cursor)?;
+    page.items.retain(|approval| caller.sees(&approval.agent).is_ok());
+    ok(page)
+}
+
+pub(crate) async fn show(
+    State(app): State<App>,
+    caller: Caller,
+    params: Params,
+    Id(approval_id): Id,
+) -> Answer {
+    caller.sees_approvals()?;
+    let params = params.only(&["workspace_id"])?;
+    ok(load(&app, &caller, params.workspace(), &approval_id).await?)
+}
+
+#[derive(Deserialize)]
+struct Answering {
+    decision: Decided,
+    nonce: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Decided {
+    Allow,
+    Deny,
+}
+
+pub(crate) async fn answer(
+    State(app): State<App>,
+    caller: Caller,
+    params: Params,
+    Id(approval_id): Id,
+    request: Request,
+) -> Answer {
+    let by = caller.answerer()?.to_owned();
+    let params = params.only(&["workspace_id"])?;
+    check_type(request.headers())?;
+    let body = read_body(&app, request.into_body()).await?;
+    let Answering { decision, nonce } = serde_json::from_slice(&body).map_err(|error| {
+        Problem::invalid(format!("an answer is `{{\"decision\", \"nonce\"}}`: {error}"))
+    })?;
+    let decision = match decision {
+        Decided::Allow => Decision::Allow,
+        Decided::Deny => Decision::Deny,
+    };
+    let workspace = params.workspace();
+    load(&app, &caller, workspace, &approval_id).await?;
+    let answered = app.host.answer_approval(workspace, &approval_id, nonce, (decision, by)).await?;
+    match answered {
+        ApprovalAnswer::Decided(approval) => ok(approval),
+        ApprovalAnswer::Settled(approval) => Err(conflict(match approval.status {
+            ApprovalStatus::Allowed => "this action was allowed before",
+            ApprovalStatus::Denied => "this action was denied before",
+            ApprovalStatus::Expired => "this approval has expired, nothing will be done",
+            ApprovalStatus::Cancelled => "the run that asked is over, nothing will be done",
+            ApprovalStatus::Pending => "this approval could not be settled, try again",
+        })),
+        ApprovalAnswer::WrongNonce => {
+            Err(conflict("`nonce` is not that of this approval: look at it once more"))
+        }
+        ApprovalAnswer::NotFound => Err(Problem::not_found("approval")),
+    }
+}
+
+/// An approval that the caller may see.
+async fn load(
+    app: &App,
+    caller: &Caller,
+    workspace: &str,
+    approval_id: &str,
+) -> Result<ApprovalView, Problem> {
+    let approval = app.host.approval(workspace, approval_id).await?;
+    let seen = approval.filter(|approval| caller.sees(&approval.agent).is_ok());
+    seen.ok_or_else(|| Problem::not_found("approval"))
+}
+
+fn conflict(message: &str) -> Problem {
+    Problem::new(StatusCode::CONFLICT, ErrorCode::InvalidArgument, message)
+}
