@@ -9,6 +9,7 @@ mod grant;
 mod limits;
 mod problem;
 mod reader;
+mod retention;
 mod runner;
 mod secret;
 mod server;
@@ -22,6 +23,7 @@ mod warnings;
 pub use agent::Agent;
 pub use limits::{Limit, Limits};
 pub use problem::{Invalid, Problem};
+pub use retention::Retention;
 pub use runner::{Launch, Process, Runner, Sandbox};
 pub use secret::Secret;
 pub use server::{Server, Store, StoreUrl, Sync};
@@ -52,6 +54,7 @@ pub struct Config {
     pub server: Server,
     pub store: Store,
     pub limits: Limits,
+    pub retention: Retention,
     pub runners: BTreeMap<String, Runner>,
     pub agents: BTreeMap<String, Agent>,
     pub surfaces: BTreeMap<String, Webhook>,
@@ -147,6 +150,7 @@ impl Config {
             server: table("server").map(Server::read).unwrap_or_default(),
             store: table("store").map(Store::read).unwrap_or_default(),
             limits: table("limits").map(Limits::read).unwrap_or_default(),
+            retention: table("retention").map(Retention::read).unwrap_or_default(),
             runners: root.named("runners", Runner::read),
             agents: root.named("agents", Agent::read),
             surfaces: root.named("surfaces", Webhook::read),

@@ -3,7 +3,7 @@
 use crate::config::{self, Config, Launch, Loaded, StoreUrl};
 use crate::failure::{Exit, Failure};
 use greenroom_host::binding;
-use greenroom_host::settings::{Agent, Limits, Settings, Webhook};
+use greenroom_host::settings::{Agent, Limits, Retention, Settings, Webhook};
 use greenroom_protocol::{Object, RunnerId};
 use greenroom_runtime::RunnerSpec;
 use greenroom_server::{Access, Role, ServerOptions, Token, hash_token};
@@ -48,6 +48,7 @@ pub(crate) fn settings(config: &Config) -> Settings {
             .iter()
             .map(|(name, hook)| (name.clone(), webhook(hook)))
             .collect(),
+        retention: retention(&config.retention),
         limits: Limits {
             result_bytes: size(limits.result_bytes),
             state_value_bytes: size(limits.state_value_bytes),
@@ -58,7 +59,32 @@ pub(crate) fn settings(config: &Config) -> Settings {
             runner_start: Duration::from_secs(limits.runner_start_s),
             cancel_grace: Duration::from_secs(limits.cancel_grace_s),
             delivery_attempts: i64::try_from(limits.delivery_attempts).unwrap_or(i64::MAX),
+            calls_per_s_run: limits.calls_per_s_run,
+            calls_per_s_plugin: limits.calls_per_s_plugin,
+            call_bytes: size(limits.call_bytes),
+            response_bytes: size(limits.response_bytes),
+            artifact_bytes: limits.artifact_bytes,
+            read_range_bytes: limits.read_range_bytes,
+            state_owner_bytes: limits.state_owner_bytes,
+            storage_value_bytes: size(limits.storage_value_bytes),
+            storage_plugin_bytes: limits.storage_plugin_bytes,
+            storage_workspace_bytes: limits.storage_workspace_bytes,
+            steering_length: i64::try_from(limits.steering_length).unwrap_or(i64::MAX),
+            ..Limits::default()
         },
+        ..Settings::default()
+    }
+}
+
+fn retention(kept: &config::Retention) -> Retention {
+    let days = |days: u64| (days > 0).then(|| Duration::from_secs(days * 86_400));
+    Retention {
+        events: days(kept.events_days),
+        transcript: days(kept.transcript_days),
+        ledger: days(kept.ledger_days),
+        audit: days(kept.audit_days),
+        artifacts: days(kept.artifacts_days),
+        collect_every: Duration::from_secs(kept.collect_every_s),
     }
 }
 
@@ -109,6 +135,7 @@ fn webhook(hook: &config::Webhook) -> Webhook {
         idempotent: hook.idempotent,
         timeout: Duration::from_secs(hook.timeout_s),
         max_message_size: hook.max_message_size,
+        actions: ["message.send".to_owned()].into(),
     }
 }
 

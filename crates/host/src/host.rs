@@ -19,7 +19,7 @@ use crate::run::RunTask;
 use crate::settings::Settings;
 use crate::tasks::Tasks;
 use crate::webhook::WebhookClient;
-use crate::{delivery, indexing};
+use crate::{delivery, indexing, retention};
 use arc_swap::ArcSwap;
 use greenroom_protocol::payload::StateScope;
 use greenroom_protocol::{AgentRunState, DeliveryContext, Object};
@@ -128,6 +128,7 @@ impl Host {
         shared.tasks.spawn("approvals", approvals::expire(Arc::clone(&shared)));
         shared.tasks.spawn("collection", collect_regularly(Arc::clone(&shared)));
         shared.tasks.spawn("indexing", indexing::keep(Arc::clone(&shared)));
+        shared.tasks.spawn("retention", retention::keep(Arc::clone(&shared)));
         Ok(Host { shared })
     }
 

@@ -23,6 +23,7 @@ mod query;
 mod recovery;
 pub mod redaction;
 pub mod registry;
+mod retention;
 mod run;
 pub mod settings;
 mod subscription;

@@ -16,6 +16,7 @@ pub struct Settings {
     pub agents: Vec<Agent>,
     pub surfaces: BTreeMap<String, Webhook>,
     pub limits: Limits,
+    pub retention: Retention,
     pub approvals: Approvals,
 }
 
@@ -135,6 +136,31 @@ pub struct Webhook {
 impl std::fmt::Debug for Webhook {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Webhook").field("url", &self.url).finish_non_exhaustive()
+    }
+}
+
+/// `[retention]`: how long facts are kept; without a time for ever.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Retention {
+    pub events: Option<Duration>,
+    pub transcript: Option<Duration>,
+    pub ledger: Option<Duration>,
+    pub audit: Option<Duration>,
+    pub artifacts: Option<Duration>,
+    /// Pause between two looks for what is past its time.
+    pub collect_every: Duration,
+}
+
+impl Default for Retention {
+    fn default() -> Self {
+        Self {
+            events: None,
+            transcript: None,
+            ledger: None,
+            audit: Some(Duration::from_secs(90 * 86_400)),
+            artifacts: None,
+            collect_every: Duration::from_secs(60),
+        }
     }
 }
 

@@ -3,12 +3,14 @@
 //! Invariant: looks and asks, and changes nothing.
 
 mod running;
+mod sizes;
 
 use crate::client::DEFAULT_DATA;
 use crate::config::{self, Config, Launch, Limits, Loaded};
 use crate::failure::{Exit, Outcome};
 use crate::{env, output, wiring};
-use greenroom_store::Location;
+use greenroom_store::reads::sizes::Sizes;
+use greenroom_store::{Location, Store, StoreError};
 use running::Running;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -20,7 +22,7 @@ const FREE_MIB_MIN: u64 = 256;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Asks the host of the data folder when one runs; without one it looks whether the runners could start.
-`--json` also has every limit.
+`--json` also has every limit and how much the store keeps.
 
 Examples:
   greenroom doctor
@@ -44,14 +46,19 @@ pub async fn run(args: &Args) -> Outcome {
     let mut findings = vec![isolation(), data_folder(&data), disk(&data)];
     let (host, running) = Running::find(&data).await;
     findings.push(host);
-    let mut limits = None;
+    let (mut limits, mut kept) = (None, None);
     match wiring::load(args.config.as_deref()) {
         Ok((config, loaded)) => {
             findings.extend(configuration(loaded.as_ref(), running.as_ref()));
+            let store = look_into_store(&config, &data);
             findings.extend(match &running {
                 Some(running) => running.findings().await,
-                None => without_host(&config, &data),
+                None => without_host(&config, &store),
             });
+            if let Ok(Some(sizes)) = store {
+                findings.push(sizes::told(&sizes));
+                kept = Some(sizes::as_json(&sizes));
+            }
             findings.push(finding("limits", true, &changed(&config.limits)));
             limits = Some(config.limits);
         }
@@ -64,7 +71,8 @@ pub async fn run(args: &Args) -> Outcome {
             .flat_map(Limits::values)
             .map(|(name, value)| (name.to_owned(), value.into()))
             .collect();
-        output::print_json(&json!({"ok": well, "findings": findings, "limits": limits}))?;
+        let report = json!({"ok": well, "findings": findings, "limits": limits, "sizes": kept});
+        output::print_json(&report)?;
     } else {
         let row = |finding: &Value| {
             let text = |key: &str| finding[key].as_str().unwrap_or_default().to_owned();
@@ -133,7 +141,7 @@ fn configuration(loaded: Option<&Loaded>, running: Option<&Running>) -> Vec<Valu
 }
 
 /// Whether the store can be reached and each runner could be started.
-fn without_host(config: &Config, data: &Path) -> Vec<Value> {
+fn without_host(config: &Config, found: &Found) -> Vec<Value> {
     let runner = |(name, runner): (&String, &config::Runner)| {
         let what = format!("runner {name}");
         let Launch::Process(process) = &runner.launch else {
@@ -146,19 +154,25 @@ fn without_host(config: &Config, data: &Path) -> Vec<Value> {
         let found = problem.as_deref().unwrap_or("its command is there; known once a host runs");
         finding(&what, problem.is_none(), found)
     };
-    std::iter::once(store(config, data)).chain(config.runners.iter().map(runner)).collect()
+    std::iter::once(store(found)).chain(config.runners.iter().map(runner)).collect()
 }
 
-fn store(config: &Config, data: &Path) -> Value {
+/// What the store keeps; nothing when no host has used it yet.
+type Found = Result<Option<Sizes>, StoreError>;
+
+fn look_into_store(config: &Config, data: &Path) -> Found {
     let options = wiring::store(config, data);
     match &options.location {
-        Location::Sqlite(path) if !path.exists() => {
-            finding("store", true, "SQLite, made at the first start")
-        }
-        _ => match greenroom_store::Store::probe(&options) {
-            Ok(()) => finding("store", true, "can be read"),
-            Err(error) => finding("store", false, &error.to_string()),
-        },
+        Location::Sqlite(path) if !path.exists() => Ok(None),
+        _ => Store::probe(&options),
+    }
+}
+
+fn store(found: &Found) -> Value {
+    match found {
+        Ok(Some(_)) => finding("store", true, "can be read"),
+        Ok(None) => finding("store", true, "none yet, made at the first start"),
+        Err(error) => finding("store", false, &error.to_string()),
     }
 }
 

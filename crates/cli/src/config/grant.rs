@@ -48,7 +48,7 @@ fn references(
     reader: &mut Reader<'_>,
     key: &'static str,
     what: &str,
-    names: impl Fn(&Context<'_>) -> &Vec<String>,
+    names: impl for<'a> Fn(&'a Context<'_>) -> &'a Vec<String>,
 ) -> Vec<String> {
     let known = names(reader.cx).clone();
     let list = reader.get(key).and_then(|value| value.list(|item| item.reference(what, &known)));

@@ -69,6 +69,28 @@ limits! {
     result_bytes = MIB, KIB, 64 * MIB;
     /// Largest state value, as JSON text.
     state_value_bytes = 256 * KIB, KIB, 256 * KIB;
+    /// What the state of one owner, such as a conversation, takes together.
+    state_owner_bytes = 16 * MIB, KIB, 16 * GIB;
+    /// Largest storage value.
+    storage_value_bytes = 4 * MIB, KIB, 64 * MIB;
+    /// What the storage of one plugin, or of one binding, takes together.
+    storage_plugin_bytes = 256 * MIB, KIB, 1_024 * GIB;
+    /// What all storage of one workspace takes together.
+    storage_workspace_bytes = 2 * GIB, KIB, 1_024 * GIB;
+    /// Largest artifact.
+    artifact_bytes = 256 * MIB, KIB, 16 * GIB;
+    /// Most bytes of an artifact that one `artifacts.read_range` answers with.
+    read_range_bytes = MIB, KIB, 16 * MIB;
+    /// Largest parameters of one call to the host.
+    call_bytes = 8 * MIB, KIB, 64 * MIB;
+    /// Largest answer to one call.
+    response_bytes = 4 * MIB, KIB, 64 * MIB;
+    /// Calls that one run may make per second; a look-up counts as one, a search as a hundred.
+    calls_per_s_run = 50_000, 1, 100_000_000;
+    /// The same for all runs of one plugin together.
+    calls_per_s_plugin = 200_000, 1, 100_000_000;
+    /// Messages that wait to be pulled by one run; one more is answered with 429.
+    steering_length = 100, 1, 100_000;
     /// Most output of one run, all its results together.
     output_bytes = 256 * MIB, 64 * KIB, 16 * GIB;
     /// Results of one run that wait to be applied; a run over it fails with `runner.overflow`.

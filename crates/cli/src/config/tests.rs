@@ -40,6 +40,7 @@ fn an_empty_file_is_the_default() {
 fn the_example_file_loads_and_shows_the_defaults() {
     let config = read(EXAMPLE).unwrap().config;
     assert_eq!(config.limits, Limits::default());
+    assert_eq!(config.retention, Retention::default());
     assert_eq!(config.server.listen, Server::default().listen);
     let triage = &config.agents["triage"];
     let actions = BTreeMap::from([("message.send".to_owned(), Approval::Ask)]);

@@ -153,6 +153,26 @@ fn check_warns_of_what_is_missing_and_doctor_calls_it_a_problem() {
     assert!(line("disk").contains("MiB free"), "{told}");
     assert!(line("store").contains("made at the first start"), "{told}");
     assert!(line("limits").ends_with("defaults"), "{told}");
+    assert!(!told.contains("sizes"), "there is nothing to measure yet: {told}");
+}
+
+#[test]
+fn doctor_shows_how_much_is_kept() {
+    let dir = tempfile::tempdir().unwrap();
+    let location =
+        greenroom_store::Location::Sqlite(dir.path().join("greenroom-data/greenroom.db"));
+    std::fs::create_dir(dir.path().join("greenroom-data")).unwrap();
+    let options = greenroom_store::Options { location, sync: greenroom_store::Sync::Normal };
+    greenroom_store::Store::open(&options).unwrap().close();
+    let output = greenroom(dir.path(), &["doctor", "--json"]).output().unwrap();
+    let told: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(told["sizes"]["database_bytes"].as_i64().unwrap() > 0, "{told}");
+    let events = serde_json::json!({"name": "events", "rows": 0, "precision": "exact"});
+    assert!(told["sizes"]["tables"].as_array().unwrap().contains(&events), "{told}");
+    let output = greenroom(dir.path(), &["doctor"]).output().unwrap();
+    let told = String::from_utf8(output.stdout).unwrap();
+    let line = told.lines().find(|line| line.contains("sizes")).unwrap_or_default();
+    assert!(line.contains("KiB; nothing yet"), "{told}");
 }
 
 #[test]

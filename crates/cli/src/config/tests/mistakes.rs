@@ -253,11 +253,18 @@ queue = "steer""#;
 }
 
 #[test]
-fn artifacts_and_their_limit_are_not_of_this_version() {
-    let text = "[artifacts]\nurl = \"file:x\"\n\n[limits]\nartifact_bytes = 5\n";
-    let told = mistakes(text);
+fn artifacts_are_not_of_this_version() {
+    let told = mistakes("[artifacts]\nurl = \"file:x\"\n");
     assert!(told.contains("`artifacts` is not supported by this version"), "{told}");
-    assert!(told.contains("unknown key `artifact_bytes` in `limits`"), "{told}");
+}
+
+#[test]
+fn retention_is_told_in_whole_days() {
+    let told = mistakes("[retention]\naudit_days = -1\nevent_days = 7\nledger_days = 36501\n");
+    assert!(told.contains("`retention.audit_days` must be between 0 and 36500"), "{told}");
+    assert!(told.contains("unknown key `event_days` in `retention`"), "{told}");
+    assert!(told.contains("hint: did you mean `events_days`?"), "{told}");
+    assert!(told.contains("`retention.ledger_days` must be between 0 and 36500"), "{told}");
 }
 
 #[test]

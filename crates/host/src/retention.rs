@@ -1,0 +1,103 @@
+//! Retention: what is past its time is let go, behind everything else.
+//!
+//! Invariant: a step is small and is followed by a pause, so that runs do not notice; what the settings keep
+//! for ever is never touched. A host that was stopped in the middle goes on where it was.
+
+use crate::host::Shared;
+use crate::ids::now_ms;
+use crate::settings::Retention;
+use greenroom_store::StoreError;
+use greenroom_store::commands::{Collect, Retained};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Rows that one step looks at.
+const STEP_ROWS: i64 = 100;
+/// Between two steps: runs come first.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Collects until the host stops.
+pub(crate) async fn keep(shared: Arc<Shared>) {
+    let work = async {
+        loop {
+            let retention = shared.settings.load().retention.clone();
+            if let Err(error) = collect(&shared, &retention).await {
+                tracing::warn!(%error, "retention waits");
+            }
+            tokio::time::sleep(retention.collect_every).await;
+        }
+    };
+    let stopping = shared.tasks.stopping();
+    tokio::select! {
+        () = work => {}
+        () = stopping.cancelled() => {}
+    }
+}
+
+/// Goes through everything once.
+async fn collect(shared: &Shared, retention: &Retention) -> Result<(), StoreError> {
+    for (what, before_ms) in due(retention, now_ms()) {
+        let mut rows = 0;
+        loop {
+            let step = Collect { what, before_ms, rows_max: STEP_ROWS };
+            let collected = shared.store.collect(step).await?;
+            rows += collected.rows;
+            if !collected.has_more {
+                break;
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+        if rows > 0 {
+            tracing::info!(?what, rows, "let go of what was past its time");
+        }
+    }
+    Ok(())
+}
+
+/// What has a time, and from when on it is kept.
+fn due(retention: &Retention, now_ms: i64) -> Vec<(Retained, i64)> {
+    let kept = [
+        (Retained::Events, retention.events),
+        (Retained::Transcript, retention.transcript),
+        (Retained::Ledger, retention.ledger),
+        (Retained::Audit, retention.audit),
+        (Retained::ExpiredState, Some(Duration::ZERO)),
+    ];
+    let age = |time: Duration| i64::try_from(time.as_millis()).ok();
+    kept.into_iter()
+        .filter_map(|(what, time)| Some((what, now_ms.checked_sub(age(time?)?)?)))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_has_a_time_is_due() {
+        let audit_only = Retention::default();
+        let day_ms = 86_400_000;
+        let now = 100 * day_ms;
+        assert_eq!(
+            due(&audit_only, now),
+            [(Retained::Audit, 10 * day_ms), (Retained::ExpiredState, now)]
+        );
+        let days = |days: u64| Some(Duration::from_secs(days * 86_400));
+        let all = Retention {
+            events: days(1),
+            transcript: days(2),
+            ledger: days(3),
+            audit: None,
+            ..Retention::default()
+        };
+        assert_eq!(
+            due(&all, now),
+            [
+                (Retained::Events, 99 * day_ms),
+                (Retained::Transcript, 98 * day_ms),
+                (Retained::Ledger, 97 * day_ms),
+                (Retained::ExpiredState, now),
+            ]
+        );
+    }
+}
