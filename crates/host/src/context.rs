@@ -10,7 +10,8 @@ use greenroom_protocol::payload::StateScope;
 use greenroom_protocol::{
     ActorContext, AgentEventContext, AgentResources, AgentRunContext, AgentRunState,
     AgentRuntimeContext, AgentTrigger, ContextAccess, ConversationContext, DeliveryContext,
-    InlineContextPolicy, InlineMode, NewEvent, Object, PROTOCOL_VERSION, TriggerSource,
+    InlineContextPolicy, InlineMode, NewEvent, Object, PROTOCOL_VERSION, RawEventRef,
+    TriggerSource,
 };
 use greenroom_store::reads::conversations::Position;
 use greenroom_store::types::RunRow;
@@ -22,6 +23,9 @@ use std::time::Duration;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Envelope {
     pub trigger: TriggerSource,
+    /// Where the event's `data` is when it was too much to be kept in place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub raw_ref: Option<RawEventRef>,
     pub event: NewEvent,
 }
 
@@ -135,7 +139,7 @@ impl ContextParts<'_> {
                 event_time: event.event_time,
                 source: event.source.clone(),
                 source_event_type: None,
-                raw_ref: None,
+                raw_ref: envelope.raw_ref.clone(),
                 data: event.data.clone(),
                 extra: Object::new(),
             },

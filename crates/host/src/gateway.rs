@@ -2,6 +2,7 @@
 //!
 //! Invariant: what was committed is acted on even if the sender has gone away meanwhile.
 
+use crate::artifacts::{Ingested, Kept, uploads_of};
 use crate::binding::{Match, resolve};
 use crate::context::{Envelope, workspace_of};
 use crate::grant::Grant;
@@ -68,13 +69,19 @@ impl Host {
             .event_id
             .clone()
             .map(|id| (workspace_of(&event).to_owned(), event.source.clone(), id));
-        let (command, envelope) = match self.shared.prepare(sender, event, body_hash) {
+        let ingested = self.shared.ingest(event).await?;
+        let (command, envelope, kept) = match self.shared.prepare(sender, ingested, body_hash) {
             Ok(prepared) => prepared,
             Err(refusal) => return self.shared.first_answer(key, body_hash, refusal).await,
         };
         let shared = Arc::clone(&self.shared);
         // The commit and what follows from it belong to the host, not to the sender's connection.
-        let work = async move { shared.commit_event(command, envelope).await };
+        let work = async move {
+            let answer = shared.commit_event(command, envelope).await;
+            // The bytes of the event are kept until its rows refer to them.
+            drop(kept);
+            answer
+        };
         let done = self.shared.tasks.spawn("accept", work).await;
         done.unwrap_or_else(|error| Err(Refusal::Store(StoreError::Refused(error.to_string()))))
     }
@@ -95,9 +102,10 @@ impl Shared {
     fn prepare(
         &self,
         sender: &Sender,
-        mut event: NewEvent,
+        ingested: Ingested,
         body_hash: [u8; 32],
-    ) -> Result<(AcceptEvent, Arc<Envelope>), Refusal> {
+    ) -> Result<(AcceptEvent, Arc<Envelope>, Vec<Kept>), Refusal> {
+        let Ingested { mut event, raw_ref, kept } = ingested;
         event.check().map_err(|error| Refusal::Invalid(error.to_string()))?;
         if event.source == HOST_SOURCE {
             let message = format!("`source` `{HOST_SOURCE}` is kept for the host's own facts");
@@ -117,7 +125,7 @@ impl Shared {
         };
         let event_id = event.event_id.get_or_insert_with(|| ids::fresh("evt")).clone();
         let item = item(&event, &event_id, run.as_ref());
-        let envelope = Arc::new(Envelope { trigger: sender.entrance, event });
+        let envelope = Arc::new(Envelope { trigger: sender.entrance, raw_ref, event });
         let event = &envelope.event;
         let command = AcceptEvent {
             workspace_id: workspace,
@@ -129,11 +137,11 @@ impl Shared {
             body: serde_json::to_string(&*envelope).unwrap_or_default(),
             item: event.conversation_id.is_some().then_some(item),
             run,
-            artifacts: Vec::new(),
-            uploads: Vec::new(),
+            artifacts: kept.iter().map(|kept| kept.row.clone()).collect(),
+            uploads: uploads_of(event),
             now_ms: now_ms(),
         };
-        Ok((command, envelope))
+        Ok((command, envelope, kept))
     }
 
     /// An event that was taken before gets its first answer, also when it would be refused today: its agent

@@ -5,6 +5,7 @@
 
 pub mod actions;
 mod approvals;
+pub mod artifacts;
 pub mod binding;
 pub mod context;
 pub mod cursor;

@@ -194,7 +194,6 @@ async fn carry_out(call: &mut Call<'_>) -> Answer {
             resources::tool(call).await
         }
         Method::KnowledgeList | Method::KnowledgeRetrieve => resources::knowledge(call).await,
-        _ => Err(refuse(ErrorCode::RuntimeError, "not served by this version")),
     }
 }
 

@@ -5,12 +5,14 @@
 //! status, attempt and epoch, before anyone hears of it, and the next run of the lane starts in that very
 //! transaction.
 
+mod spill;
 mod stop;
 
 pub(crate) use stop::{failure, status_of};
 
 use crate::actions::ActionRights;
 use crate::approvals::expires_ms;
+use crate::artifacts::Kept;
 use crate::context::{ContextParts, Envelope, Identity};
 use crate::feed::{Batch, Feed};
 use crate::grant::Grant;
@@ -48,6 +50,8 @@ pub(crate) struct RunTask {
     live: Arc<LiveRun>,
     feed: Arc<Feed>,
     isolation: Option<String>,
+    /// Bytes that results taken in refer to; their rows are not written yet.
+    kept: Vec<Kept>,
 }
 
 impl RunTask {
@@ -56,8 +60,15 @@ impl RunTask {
         let live = shared.live.enter(&run);
         let feed = shared.feeds.open(&run.run_id);
         let run_id = run.run_id.clone();
-        let mut task =
-            RunTask { shared: Arc::clone(&shared), run, envelope, live, feed, isolation: None };
+        let mut task = RunTask {
+            shared: Arc::clone(&shared),
+            run,
+            envelope,
+            live,
+            feed,
+            isolation: None,
+            kept: Vec::new(),
+        };
         tracing::debug!(run.id = %run_id, agent = %task.run.agent, "run starts");
         task.work().await;
         shared.feeds.close(&run_id);
@@ -249,6 +260,7 @@ impl RunTask {
                 event = handle.next() => match event {
                     RunEvent::Results(results) => {
                         let count = results.len();
+                        let results = self.spill(ledger, results).await?;
                         let intake = ledger.take_in(results, now_ms());
                         self.shared.metrics.results(intake.live.len() + intake.held.len());
                         if !intake.live.is_empty() {
@@ -296,11 +308,14 @@ impl RunTask {
         let asks = !pending.changes.approvals.is_empty();
         self.run.effects |= pending.changes.effects;
         let epoch_now = self.shared.store.epoch();
-        let command = pending.into_command(&self.run, epoch_now, self.isolation.clone(), now_ms());
+        let mut command =
+            pending.into_command(&self.run, epoch_now, self.isolation.clone(), now_ms());
+        command.artifacts = self.rows_of(&held);
         let Applied::Done { next, requeued } = self.apply(command).await? else {
             tracing::warn!(run.id = %self.run.run_id, "the run is no longer ours, its output is dropped");
             return Err(Stop::Leave);
         };
+        self.kept.clear();
         fault::point("before_publish");
         let batch = (!held.is_empty()).then(|| Batch::new(&self.run.run_id, held));
         self.feed.publish_stored(batch);

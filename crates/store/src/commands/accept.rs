@@ -266,7 +266,8 @@ impl AcceptEvent {
     fn keep_artifacts(&self, tx: &mut dyn Tx, run_id: Option<&str>) -> Result<(), StoreError> {
         for artifact in &self.artifacts {
             let run_id = run_id.map(str::to_owned);
-            let artifact = NewArtifact { run_id, ..artifact.clone() };
+            let agent = self.run.as_ref().map(|run| run.agent.clone());
+            let artifact = NewArtifact { run_id, agent, ..artifact.clone() };
             insert_artifact(tx, &self.workspace_id, &artifact, self.now_ms)?;
         }
         let owner = Owner {

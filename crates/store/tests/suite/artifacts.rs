@@ -118,7 +118,10 @@ pub(crate) async fn artifacts_come_with_results_and_with_events(ground: Ground) 
     let store = ground.open();
     let with_event = NewArtifact { conversation_id: Some("c".to_owned()), ..artifact("of-event") };
     let run = accept(&store, AcceptEvent { artifacts: vec![with_event], ..event("c", "a") }).await;
-    assert_eq!(owner(&store, "of-event").await, owned([Some("c"), Some("run-a"), None]));
+    assert_eq!(
+        owner(&store, "of-event").await,
+        owned([Some("c"), Some("run-a"), Some("assistant")])
+    );
     let with_result = NewArtifact { run_id: Some("run-a".to_owned()), ..artifact("of-result") };
     let command = ApplyResults { artifacts: vec![with_result], ..completed(&run, 1) };
     apply(&store, command).await;

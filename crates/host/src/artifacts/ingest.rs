@@ -1,0 +1,131 @@
+//! What is large in an event is kept as bytes; the event itself carries references.
+//!
+//! Invariant: the references are in the event before it is stored, and their rows are written with it.
+
+use super::{ArtifactError, Draft, Kept, Owner};
+use crate::gateway::Refusal;
+use crate::host::Shared;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use greenroom_objects::{ObjectsError, Staged};
+use greenroom_protocol::content::MediaElement;
+use greenroom_protocol::{ContentElement, NewEvent, Object, RawEventRef};
+use greenroom_store::StoreError;
+use serde_json::json;
+
+/// `data` of an event that is kept in place.
+const DATA_BYTES_MAX: usize = 64 * 1024;
+/// Bytes of one content element that are kept in place.
+const CONTENT_BYTES_MAX: usize = 32 * 1024;
+/// Uploads that one event may name.
+const UPLOADS_MAX: usize = 100;
+
+/// An event without what was large in it.
+pub(crate) struct Ingested {
+    pub(crate) event: NewEvent,
+    pub(crate) raw_ref: Option<RawEventRef>,
+    pub(crate) kept: Vec<Kept>,
+}
+
+impl Shared {
+    /// Takes what is large out of an event. Most events have nothing large and pass as they are.
+    pub(crate) async fn ingest(&self, mut event: NewEvent) -> Result<Ingested, Refusal> {
+        let (mut kept, mut raw_ref) = (Vec::new(), None);
+        let owner = Owner { conversation_id: event.conversation_id.clone(), ..Owner::default() };
+        for element in &mut event.input.contents {
+            let Some(media) = media_mut(element).filter(|media| is_large(media)) else { continue };
+            let bytes = media.data_base64.take().unwrap_or_default();
+            let bytes = STANDARD.decode(bytes).map_err(|error| {
+                Refusal::Invalid(format!("`input.contents`: `data_base64`: {error}"))
+            })?;
+            let draft = Draft {
+                name: media.name.clone(),
+                mime_type: media.mime_type.clone(),
+                owner: owner.clone(),
+                ..Draft::default()
+            };
+            let one = self.artifacts.keep(staged(bytes), draft, &self.redactor).await;
+            let one = one.map_err(|error| refusal(error, "input.contents"))?;
+            media.artifact_id = Some(one.row.artifact_id.clone());
+            kept.push(one);
+        }
+        if let Some(data) = large(&event.data) {
+            let mime_type = Some("application/json".to_owned());
+            let draft = Draft { mime_type, owner, ..Draft::default() };
+            let one = self.artifacts.keep(staged(data), draft, &self.redactor).await;
+            let one = one.map_err(|error| refusal(error, "data"))?;
+            raw_ref = Some(RawEventRef {
+                ref_id: one.row.artifact_id.clone(),
+                artifact_id: Some(one.row.artifact_id.clone()),
+                mime_type: Some(one.row.mime_type.clone()),
+                size_bytes: u64::try_from(one.row.size).ok(),
+                extra: Object::new(),
+            });
+            event.data = Object::new();
+            kept.push(one);
+        }
+        Ok(Ingested { event, raw_ref, kept })
+    }
+}
+
+/// The ids of artifacts that an event names.
+pub(crate) fn uploads_of(event: &NewEvent) -> Vec<String> {
+    let media =
+        event.input.contents.iter().filter_map(|element| media_of(element)?.artifact_id.clone());
+    let attached = event.input.attachments.iter().map(|attached| attached.artifact_id.clone());
+    let mut ids: Vec<String> = media.chain(attached).filter(|id| !id.contains('\0')).collect();
+    ids.sort();
+    ids.dedup();
+    ids.truncate(UPLOADS_MAX);
+    ids
+}
+
+fn media_of(element: &ContentElement) -> Option<&MediaElement> {
+    match element {
+        ContentElement::Text { .. } => None,
+        ContentElement::Image(media)
+        | ContentElement::Audio(media)
+        | ContentElement::Video(media)
+        | ContentElement::File(media) => Some(media),
+    }
+}
+
+fn media_mut(element: &mut ContentElement) -> Option<&mut MediaElement> {
+    match element {
+        ContentElement::Text { .. } => None,
+        ContentElement::Image(media)
+        | ContentElement::Audio(media)
+        | ContentElement::Video(media)
+        | ContentElement::File(media) => Some(media),
+    }
+}
+
+fn is_large(media: &MediaElement) -> bool {
+    media.data_base64.as_ref().is_some_and(|data| data.len() / 4 * 3 > CONTENT_BYTES_MAX)
+}
+
+/// The data as JSON, if it is too much to be kept in place.
+fn large(data: &Object) -> Option<Vec<u8>> {
+    if data.is_empty() {
+        return None;
+    }
+    let data = json!(data).to_string().into_bytes();
+    (data.len() > DATA_BYTES_MAX).then_some(data)
+}
+
+fn staged(bytes: Vec<u8>) -> Staged {
+    Staged::from_bytes(Bytes::from(bytes))
+}
+
+fn refusal(error: ArtifactError, part: &str) -> Refusal {
+    match error {
+        ArtifactError::Invalid(reason) => Refusal::Invalid(format!("`{part}`: {reason}")),
+        ArtifactError::Objects(ObjectsError::Full) => Refusal::Store(StoreError::Full),
+        ArtifactError::Store(error) => Refusal::Store(error),
+        error => {
+            tracing::error!(error = &error as &dyn std::error::Error, "an event was not kept");
+            Refusal::Store(StoreError::Unavailable(error.to_string()))
+        }
+    }
+}

@@ -1,0 +1,252 @@
+//! What is large in a result is kept as bytes; the result itself carries a reference and a preview.
+//!
+//! Invariant: only tool outputs, messages and artifacts with inline bytes are changed, and only then; what
+//! the reference stands for is everything that was taken out.
+
+use super::{ArtifactError, Draft, Kept, Owner};
+use crate::context::Identity;
+use crate::host::Shared;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use greenroom_objects::Staged;
+use greenroom_protocol::content::MediaElement;
+use greenroom_protocol::payload::{ArtifactCreated, Message, MessageCompleted, ToolCallCompleted};
+use greenroom_protocol::result::kind;
+use greenroom_protocol::{ArtifactRef, ContentElement, MessageContent, Object, RawResult};
+use serde::Serialize;
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Value, json};
+
+/// Text that is left in the place of what was taken out.
+const PREVIEW_BYTES: usize = 2 * 1024;
+/// Small parts stay beside the reference up to this size.
+const BESIDE_BYTES_MAX: usize = 16 * 1024;
+const TEXT: &str = "text/plain";
+const JSON: &str = "application/json";
+
+/// A result that was changed, and the bytes that it refers to now.
+pub(crate) struct Spilled {
+    pub(crate) data: Box<RawValue>,
+    pub(crate) kept: Kept,
+}
+
+/// A result whose bytes have to be kept first.
+enum Large {
+    Artifact(ArtifactCreated),
+    Tool(ToolCallCompleted),
+    Message(MessageCompleted),
+}
+
+impl Shared {
+    /// Keeps what is too large for a result of `bytes_max` bytes, and all inline bytes of artifacts.
+    pub(crate) async fn spill(
+        &self,
+        identity: &Identity,
+        result: &RawResult,
+        bytes_max: usize,
+    ) -> Result<Option<Spilled>, ArtifactError> {
+        let Some(large) = large(result, bytes_max) else { return Ok(None) };
+        let owner = Owner {
+            conversation_id: identity.conversation_id.clone(),
+            run_id: Some(identity.run_id.clone()),
+            agent: Some(identity.agent.clone()),
+        };
+        match large {
+            Large::Artifact(created) => self.keep_inline(created, owner).await,
+            Large::Tool(call) => self.keep_output(call, owner).await,
+            Large::Message(completed) => self.keep_message(completed.message, owner).await,
+        }
+        .map(Some)
+    }
+
+    async fn keep_inline(
+        &self,
+        mut created: ArtifactCreated,
+        owner: Owner,
+    ) -> Result<Spilled, ArtifactError> {
+        let bytes = created.content_base64.take().unwrap_or_default();
+        let bytes = STANDARD.decode(bytes);
+        let bytes =
+            bytes.map_err(|error| ArtifactError::Invalid(format!("`content_base64`: {error}")))?;
+        let bytes_max = self.settings.load().limits.artifact_bytes;
+        if bytes.len() as u64 > bytes_max {
+            return Err(ArtifactError::TooLarge { bytes_max });
+        }
+        check_claims(&created, &bytes)?;
+        let mut metadata = created.metadata.take().unwrap_or_default();
+        if let Some(id) = created.artifact_id.take() {
+            // The runner's own name for it; ids are given by the host.
+            metadata.insert("runner_artifact_id".to_owned(), id.into());
+        }
+        let draft = Draft {
+            name: created.name.take(),
+            mime_type: created.mime_type.take(),
+            metadata,
+            expires_at: None,
+            owner,
+        };
+        let bytes = self.redactor.exact().bytes(&bytes).into_owned();
+        let kept = self.artifacts.keep(staged(bytes), draft, &self.redactor).await?;
+        let row = &kept.row;
+        let data = ArtifactCreated {
+            artifact_id: Some(row.artifact_id.clone()),
+            name: row.name.clone(),
+            mime_type: Some(row.mime_type.clone()),
+            size_bytes: u64::try_from(row.size).ok(),
+            sha256: Some(row.sha256.clone()),
+            content_base64: None,
+            metadata: serde_json::from_str(&row.metadata).ok(),
+        };
+        Ok(Spilled { data: raw(&data), kept })
+    }
+
+    async fn keep_output(
+        &self,
+        mut call: ToolCallCompleted,
+        owner: Owner,
+    ) -> Result<Spilled, ArtifactError> {
+        self.redactor.value(&mut call.result);
+        let (text, mime_type) = match &call.result {
+            Value::String(text) => (text.clone(), TEXT),
+            other => (other.to_string(), JSON),
+        };
+        let preview = preview(&text).to_owned();
+        let kept = self.keep_text(text, mime_type, owner).await?;
+        call.result = json!({"artifact": reference(&kept), "preview": preview, "truncated": true});
+        if call.error.to_string().len() > BESIDE_BYTES_MAX {
+            call.error = self::preview(&call.error.to_string()).into();
+        }
+        Ok(Spilled { data: raw(&call), kept })
+    }
+
+    async fn keep_message(&self, message: Message, owner: Owner) -> Result<Spilled, ArtifactError> {
+        let mut whole = serde_json::to_value(&message).unwrap_or_default();
+        self.redactor.value(&mut whole);
+        let message: Message = serde_json::from_value(whole.clone())
+            .map_err(|error| ArtifactError::Invalid(error.to_string()))?;
+        let text = message.content.text();
+        let is_text_alone = message.segments.is_none() && message.media().next().is_none();
+        let (body, mime_type) = match is_text_alone {
+            true => (text.clone(), TEXT),
+            false => (whole.to_string(), JSON),
+        };
+        let kept = self.keep_text(body, mime_type, owner).await?;
+        let mut parts = vec![ContentElement::Text { text: format!("{} …", preview(&text)) }];
+        parts.extend(message.media().filter(|part| is_reference(part)).cloned());
+        parts.push(ContentElement::File(MediaElement {
+            artifact_id: Some(kept.row.artifact_id.clone()),
+            mime_type: Some(kept.row.mime_type.clone()),
+            ..MediaElement::default()
+        }));
+        let metadata =
+            message.metadata.filter(|all| json!(all).to_string().len() <= BESIDE_BYTES_MAX);
+        let mut metadata = metadata.unwrap_or_default();
+        metadata.insert("truncated".to_owned(), true.into());
+        let message = Message {
+            role: message.role,
+            content: MessageContent::Parts(parts),
+            message_id: message.message_id,
+            segments: None,
+            metadata: Some(metadata),
+        };
+        Ok(Spilled { data: raw(&MessageCompleted { message }), kept })
+    }
+
+    async fn keep_text(
+        &self,
+        text: String,
+        mime_type: &str,
+        owner: Owner,
+    ) -> Result<Kept, ArtifactError> {
+        // Any character may be in there, U+0000 too: what is not text then is kept as what it is.
+        let plain = !text.bytes().any(|byte| byte < 0x20 && !matches!(byte, b'\t' | b'\n' | b'\r'));
+        let mime_type = if plain { mime_type } else { greenroom_objects::mime::OCTETS };
+        let draft = Draft { mime_type: Some(mime_type.to_owned()), owner, ..Draft::default() };
+        let staged = staged(text.into_bytes());
+        // Text that begins like something else is kept all the same.
+        let draft = match greenroom_objects::mime::agree(draft.mime_type.as_deref(), staged.head())
+        {
+            Ok(_) => draft,
+            Err(_) => {
+                Draft { mime_type: Some(greenroom_objects::mime::OCTETS.to_owned()), ..draft }
+            }
+        };
+        self.artifacts.keep(staged, draft, &self.redactor).await
+    }
+}
+
+/// Whether a result is worth a closer look; almost none is.
+pub(crate) fn may_spill(result: &RawResult, bytes_max: usize) -> bool {
+    let bytes = result.data.as_ref().map_or(0, |data| data.get().len());
+    bytes > bytes_max || result.kind == kind::ARTIFACT_CREATED
+}
+
+/// What has to be kept before the result can be taken in.
+fn large(result: &RawResult, bytes_max: usize) -> Option<Large> {
+    let data = result.data.as_deref()?.get();
+    match result.kind.as_ref() {
+        kind::ARTIFACT_CREATED => {
+            let created: ArtifactCreated = serde_json::from_str(data).ok()?;
+            created.content_base64.is_some().then_some(Large::Artifact(created))
+        }
+        kind::TOOL_CALL_COMPLETED if data.len() > bytes_max => {
+            serde_json::from_str(data).ok().map(Large::Tool)
+        }
+        kind::MESSAGE_COMPLETED if data.len() > bytes_max => {
+            serde_json::from_str(data).ok().map(Large::Message)
+        }
+        _ => None,
+    }
+}
+
+/// A size or a hash that the runner gives has to be that of the bytes.
+fn check_claims(created: &ArtifactCreated, bytes: &[u8]) -> Result<(), ArtifactError> {
+    let disagree = |field: &str| {
+        Err(ArtifactError::Invalid(format!("`{field}` is not that of `content_base64`")))
+    };
+    if created.size_bytes.is_some_and(|size| size != bytes.len() as u64) {
+        return disagree("size_bytes");
+    }
+    let hash = || greenroom_objects::ObjectId::of(bytes).to_string();
+    match &created.sha256 {
+        Some(claimed) if claimed.to_ascii_lowercase() != hash() => disagree("sha256"),
+        _ => Ok(()),
+    }
+}
+
+fn reference(kept: &Kept) -> ArtifactRef {
+    ArtifactRef {
+        artifact_id: kept.row.artifact_id.clone(),
+        name: kept.row.name.clone(),
+        mime_type: Some(kept.row.mime_type.clone()),
+        size_bytes: u64::try_from(kept.row.size).ok(),
+        sha256: Some(kept.row.sha256.clone()),
+        metadata: Object::new(),
+        extra: Object::new(),
+    }
+}
+
+/// Media that is named, not contained.
+fn is_reference(part: &ContentElement) -> bool {
+    match part {
+        ContentElement::Text { .. } => false,
+        ContentElement::Image(media)
+        | ContentElement::Audio(media)
+        | ContentElement::Video(media)
+        | ContentElement::File(media) => media.data_base64.is_none(),
+    }
+}
+
+/// The beginning of a text, whole characters only.
+fn preview(text: &str) -> &str {
+    &text[..text.floor_char_boundary(PREVIEW_BYTES)]
+}
+
+fn staged(bytes: Vec<u8>) -> Staged {
+    Staged::from_bytes(Bytes::from(bytes))
+}
+
+fn raw(value: &impl Serialize) -> Box<RawValue> {
+    to_raw_value(value).unwrap_or_else(|_| RawValue::NULL.to_owned())
+}

@@ -1,0 +1,169 @@
+//! `artifacts.*`: bytes within the run's reach, read in parts and made.
+//!
+//! Invariant: an artifact that is out of reach, expired or made up is the same `not_found`; what a run makes
+//! belongs to it and to its conversation.
+
+use super::call::{Answer, Call, answer, failed, not_found, refuse, stale};
+use crate::artifacts::{
+    ArtifactError, Artifacts, Draft, Owner, expiry, is_within, view, view_of_new,
+};
+use crate::ids::now_ms;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use futures_util::StreamExt;
+use greenroom_objects::{ObjectId, Staged};
+use greenroom_protocol::api::artifacts::{
+    ArtifactCreateParams, ArtifactIdParams, ArtifactRange, ArtifactStreamEnd, ArtifactStreamItem,
+    ArtifactView, OpenStreamParams, ReadRangeParams,
+};
+use greenroom_protocol::{AgentAPIError, ErrorCode};
+use greenroom_store::StoreError;
+use greenroom_store::commands::{ArtifactWritten, CreateArtifact, RunFence};
+use greenroom_store::types::ArtifactRow;
+use serde_json::value::to_raw_value;
+use std::sync::Arc;
+
+pub(super) async fn metadata(call: &mut Call<'_>) -> Answer {
+    let params: ArtifactIdParams = call.params()?;
+    let row = load(call, &params.artifact_id).await?;
+    answer(&view(&row))
+}
+
+pub(super) async fn read_range(call: &mut Call<'_>) -> Answer {
+    let params: ReadRangeParams = call.params()?;
+    let row = load(call, &params.artifact_id).await?;
+    let (id, size) = bytes_of(&row)?;
+    let start = params.offset.min(size);
+    let length = u64::from(params.length).min(call.settings.limits.read_range_bytes);
+    let end = size.min(start.saturating_add(length));
+    let bytes = call.shared.artifacts.objects.read(id, start..end).await;
+    let bytes = bytes.map_err(|error| failure(ArtifactError::Objects(error)))?;
+    answer(&ArtifactRange {
+        data_base64: STANDARD.encode(&bytes),
+        offset: params.offset,
+        length: end - start,
+        size_bytes: size,
+        eof: end == size,
+    })
+}
+
+pub(super) async fn open_stream(call: &mut Call<'_>) -> Answer {
+    let params: OpenStreamParams = call.params()?;
+    let row = load(call, &params.artifact_id).await?;
+    let (id, size) = bytes_of(&row)?;
+    let mut offset = params.offset.min(size);
+    let pieces = call.shared.artifacts.objects.stream(id, offset..size).await;
+    let mut pieces = pieces.map_err(|error| failure(ArtifactError::Objects(error)))?;
+    let piece_max = usize::try_from(call.settings.limits.read_range_bytes).unwrap_or(usize::MAX);
+    while let Some(piece) = pieces.next().await {
+        let piece = piece.map_err(|error| failure(ArtifactError::Objects(error)))?;
+        for part in piece.chunks(piece_max.max(1)) {
+            let item = ArtifactStreamItem { offset, data_base64: STANDARD.encode(part) };
+            let item = to_raw_value(&item)
+                .map_err(|error| refuse(ErrorCode::RuntimeError, error.to_string()))?;
+            let sent = call.sink.send(&item).await;
+            sent.map_err(|error| refuse(ErrorCode::RuntimeError, error.to_string()))?;
+            offset += part.len() as u64;
+        }
+    }
+    answer(&ArtifactStreamEnd { size_bytes: size, sha256: row.sha256 })
+}
+
+pub(super) async fn create(call: &mut Call<'_>) -> Answer {
+    let params: ArtifactCreateParams = call.params()?;
+    let bytes = STANDARD.decode(&params.content_base64).map_err(|error| {
+        refuse(ErrorCode::InvalidArgument, format!("`content_base64`: {error}"))
+    })?;
+    let bytes_max = call.settings.limits.artifact_bytes;
+    if bytes.len() as u64 > bytes_max {
+        return Err(failure(ArtifactError::TooLarge { bytes_max }));
+    }
+    let identity = &call.rights.identity;
+    let now_ms = now_ms();
+    let draft = Draft {
+        name: params.name,
+        mime_type: params.mime_type,
+        metadata: params.metadata,
+        expires_at: expiry(now_ms, params.expires_in_s),
+        owner: Owner {
+            conversation_id: identity.conversation_id.clone(),
+            run_id: Some(identity.run_id.clone()),
+            agent: Some(identity.agent.clone()),
+        },
+    };
+    let fence = RunFence {
+        workspace_id: identity.workspace_id.clone(),
+        run_id: identity.run_id.clone(),
+        attempt: call.rights.attempt,
+        epoch: call.shared.store.epoch(),
+    };
+    let view = keep_and_commit(call, bytes, draft, fence, now_ms).await.map_err(failure)?;
+    answer(&view)
+}
+
+/// In a task of its own: a run that ends meanwhile must not let go of the bytes before their row is decided.
+async fn keep_and_commit(
+    call: &mut Call<'_>,
+    bytes: Vec<u8>,
+    draft: Draft,
+    run: RunFence,
+    now_ms: i64,
+) -> Result<ArtifactView, ArtifactError> {
+    let shared = Arc::clone(call.shared);
+    let work = async move {
+        let bytes = shared.redactor.exact().bytes(&bytes).into_owned();
+        let staged = Staged::from_bytes(Bytes::from(bytes));
+        shared.artifacts.keep(staged, draft, &shared.redactor).await
+    };
+    let kept = call.shared.tasks.spawn("artifact", work).await;
+    let kept = kept.unwrap_or_else(|error| Err(StoreError::Refused(error.to_string()).into()))?;
+    call.about(Some(&kept.row.artifact_id), None);
+    let audit = call.audit();
+    let shared = Arc::clone(call.shared);
+    let work = async move {
+        let command = CreateArtifact {
+            workspace_id: run.workspace_id.clone(),
+            artifact: kept.row.clone(),
+            run: Some(run.clone()),
+            audit,
+            now_ms,
+        };
+        match shared.store.create_artifact(command).await? {
+            ArtifactWritten::Created => {
+                Ok(view_of_new(kept.row.clone(), &run.workspace_id, now_ms))
+            }
+            ArtifactWritten::Stale => Err(ArtifactError::Stale),
+        }
+    };
+    let done = call.shared.tasks.spawn("artifact", work).await;
+    done.unwrap_or_else(|error| Err(StoreError::Refused(error.to_string()).into()))
+}
+
+/// An artifact within the run's reach.
+async fn load(call: &mut Call<'_>, artifact_id: &str) -> Result<ArtifactRow, AgentAPIError> {
+    call.about(Some(artifact_id), None);
+    let row = call.shared.artifact(call.workspace(), artifact_id).await;
+    let row = row.map_err(|error| failed(&error))?;
+    let (identity, reach) = (&call.rights.identity, call.rights.grant.artifacts.reach);
+    row.filter(|row| is_within(row, identity, reach)).ok_or_else(|| not_found("artifact"))
+}
+
+fn bytes_of(row: &ArtifactRow) -> Result<(ObjectId, u64), AgentAPIError> {
+    let id = Artifacts::place_of(row).map_err(failure)?;
+    Ok((id, u64::try_from(row.size).unwrap_or(0)))
+}
+
+fn failure(error: ArtifactError) -> AgentAPIError {
+    match error {
+        ArtifactError::Invalid(reason) => refuse(ErrorCode::InvalidArgument, reason),
+        ArtifactError::TooLarge { .. } => refuse(ErrorCode::PayloadTooLarge, error.to_string()),
+        ArtifactError::Stale => stale(),
+        ArtifactError::Store(error) => failed(&error),
+        ArtifactError::Objects(cause) => {
+            tracing::error!(error = &cause as &dyn std::error::Error, "a call failed on its bytes");
+            let failure = refuse(ErrorCode::RuntimeError, "the bytes are not available");
+            if cause.is_passing() { failure.retryable() } else { failure }
+        }
+    }
+}

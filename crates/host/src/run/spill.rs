@@ -1,0 +1,73 @@
+//! Before results are taken in: what is large in them becomes artifacts.
+//!
+//! Invariant: the bytes are kept before the result that refers to them is numbered, and their rows are
+//! committed with it or not at all.
+
+use super::stop::Stop;
+use super::{RunTask, STORE_AGAIN};
+use crate::artifacts::{ArtifactError, Spilled, may_spill};
+use crate::context::Identity;
+use crate::ids::now_ms;
+use crate::ledger::Ledger;
+use greenroom_protocol::RawResult;
+use greenroom_store::types::{NewArtifact, ResultRecord};
+
+impl RunTask {
+    /// The same results, with references in place of what was too large for them.
+    pub(super) async fn spill(
+        &mut self,
+        ledger: &mut Ledger,
+        results: Vec<RawResult>,
+    ) -> Result<Vec<RawResult>, Stop> {
+        let bytes_max = self.shared.settings.load().limits.result_bytes;
+        if !results.iter().any(|result| may_spill(result, bytes_max)) {
+            return Ok(results);
+        }
+        let identity = Identity::new(&self.run, &self.envelope);
+        let mut taken = Vec::with_capacity(results.len());
+        for mut result in results {
+            match self.spill_one(&identity, &result, bytes_max).await? {
+                Ok(None) => taken.push(result),
+                Ok(Some(Spilled { data, kept })) => {
+                    result.data = Some(data);
+                    self.kept.push(kept);
+                    taken.push(result);
+                }
+                Err(reason) => {
+                    let text = format!("`{}`: {reason}", result.kind);
+                    ledger.note("refused_result", &text, now_ms());
+                }
+            }
+        }
+        Ok(taken)
+    }
+
+    /// Waits for space or for the object store to come back, as for the store itself.
+    async fn spill_one(
+        &self,
+        identity: &Identity,
+        result: &RawResult,
+        bytes_max: usize,
+    ) -> Result<Result<Option<Spilled>, String>, Stop> {
+        loop {
+            let error = match self.shared.spill(identity, result, bytes_max).await {
+                Ok(spilled) => return Ok(Ok(spilled)),
+                Err(ArtifactError::Objects(error)) if error.is_passing() => error,
+                Err(error) => return Ok(Err(error.to_string())),
+            };
+            tracing::warn!(%error, run.id = %self.run.run_id, "results wait for their bytes");
+            tokio::select! {
+                () = tokio::time::sleep(STORE_AGAIN) => {}
+                stop = self.stopped() => return Err(stop),
+            }
+        }
+    }
+
+    /// The rows that go with the results that were taken in; the others' bytes are let go.
+    pub(super) fn rows_of(&mut self, held: &[ResultRecord]) -> Vec<NewArtifact> {
+        self.kept.retain(|kept| {
+            held.iter().any(|result| result.data.get().contains(&kept.row.artifact_id))
+        });
+        self.kept.iter().map(|kept| kept.row.clone()).collect()
+    }
+}
