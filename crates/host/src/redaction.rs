@@ -62,6 +62,12 @@ impl Redactor {
         self.rules.load().text(text)
     }
 
+    /// For a text that may have been cut: the beginning of a secret at its end is taken out as well.
+    pub fn quote(&self, text: &str) -> String {
+        let mut stream = self.stream();
+        stream.push(text).into_owned() + &stream.flush()
+    }
+
     pub fn bytes<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
         self.rules.load().bytes(bytes)
     }

@@ -15,6 +15,7 @@ mod reload;
 mod remote;
 mod results;
 mod sandbox;
+mod secrets;
 mod senders;
 mod stage;
 

@@ -10,8 +10,8 @@ const NONE: u32 = u32::MAX;
 /// What a text that is looked for means.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Needle<'a> {
-    /// All of it is secret.
-    Secret(&'a [u8]),
+    /// All of it is secret, but so many bytes at its beginning tell nothing yet and are not held back.
+    Secret(&'a [u8], u32),
     /// What follows it may be secret, as the pattern of this number says.
     Prefix(&'a [u8], u16),
 }
@@ -45,7 +45,7 @@ impl Automaton {
         let mut trie = Trie::default();
         let mut beginnings = Box::new([0; 1024]);
         for needle in needles {
-            let (Needle::Secret(text) | Needle::Prefix(text, _)) = needle;
+            let (Needle::Secret(text, _) | Needle::Prefix(text, _)) = needle;
             let [first, second, third, ..] = text else { continue };
             let hash = hash(*first, *second, *third);
             beginnings[hash / 64] |= 1 << (hash % 64);
@@ -102,13 +102,14 @@ const EMPTY: Node =
 
 impl Trie {
     fn add(&mut self, needle: Needle<'_>) {
-        let (Needle::Secret(text) | Needle::Prefix(text, _)) = needle;
+        let (Needle::Secret(text, _) | Needle::Prefix(text, _)) = needle;
         let length = u32::try_from(text.len()).unwrap_or(NONE);
         let mut node = ROOT;
         for byte in text {
-            if matches!(needle, Needle::Secret(_)) {
-                // All but the last node of a secret may go on to be one: `hold` is its depth.
-                self.nodes[node as usize].hold = self.depths[node as usize];
+            // All but the last node of a secret may go on to be one: `hold` is its depth.
+            let depth = self.depths[node as usize];
+            if matches!(needle, Needle::Secret(_, shown) if depth > shown) {
+                self.nodes[node as usize].hold = depth;
             }
             node = match self.way(node, *byte) {
                 Some(next) => next,
@@ -117,7 +118,7 @@ impl Trie {
         }
         let last = &mut self.nodes[node as usize];
         match needle {
-            Needle::Secret(_) => last.secret = length,
+            Needle::Secret(..) => last.secret = length,
             Needle::Prefix(_, pattern) => last.prefix = Some(pattern),
         }
     }

@@ -5,7 +5,7 @@
 use super::SECRET_BYTES_MIN;
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 /// Lines of a secret of several lines that are secrets of their own: logs come line by line.
 const LINE_BYTES_MIN: usize = 16;
@@ -13,9 +13,14 @@ const LINE_BYTES_MIN: usize = 16;
 /// The path of an address that is a secret rather than a name.
 const ADDRESS_BYTES_MIN: usize = 16;
 
-/// All forms of all secrets, each once.
-pub(super) fn of_all(secrets: &[String]) -> BTreeSet<Vec<u8>> {
-    let mut forms = BTreeSet::new();
+/// How much of a secret's beginning tells nothing yet, so that texts flow although every other word ends like
+/// a secret begins: a character as it is, two bytes in an encoded form.
+const PLAIN_SHOWN: u32 = 1;
+const ENCODED_SHOWN: u32 = 3;
+
+/// All forms of all secrets, each once, with the length of the beginning that may be shown.
+pub(super) fn of_all(secrets: &[String]) -> BTreeMap<Vec<u8>, u32> {
+    let mut forms = BTreeMap::new();
     for secret in secrets.iter().flat_map(|secret| parts(secret.trim())) {
         forms.extend(of(&secret));
         if secret.contains('\n') {
@@ -46,22 +51,22 @@ fn unescaped(text: &str) -> String {
     let mut bytes = Vec::new();
     let mut rest = text.as_bytes();
     while let [first, tail @ ..] = rest {
-        let escaped = tail.get(..2).filter(|_| *first == b'%').and_then(|digits| {
-            u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
-        });
+        let escaped = tail
+            .get(..2)
+            .filter(|_| *first == b'%')
+            .and_then(|digits| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok());
         bytes.push(escaped.unwrap_or(*first));
         rest = if escaped.is_some() { &tail[2..] } else { tail };
     }
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-fn of(secret: &str) -> BTreeSet<Vec<u8>> {
+fn of(secret: &str) -> BTreeMap<Vec<u8>, u32> {
     if secret.len() < SECRET_BYTES_MIN {
-        return BTreeSet::new();
+        return BTreeMap::new();
     }
     let json = in_json(secret);
     let mut texts = vec![
-        secret.to_owned(),
         in_json(&json),
         in_json(&in_ascii_json(secret)),
         in_ascii_json(secret),
@@ -80,7 +85,9 @@ fn of(secret: &str) -> BTreeSet<Vec<u8>> {
     let all = percent(secret, |_| false);
     texts.push(all.to_lowercase_hex());
     texts.push(all.0);
-    texts.into_iter().map(String::into_bytes).collect()
+    let plain = (secret.as_bytes().to_vec(), PLAIN_SHOWN);
+    let encoded = texts.into_iter().map(|text| (text.into_bytes(), ENCODED_SHOWN));
+    encoded.chain([plain]).collect()
 }
 
 fn in_json(text: &str) -> String {

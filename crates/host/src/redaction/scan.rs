@@ -24,8 +24,11 @@ impl Rules {
         let patterns = patterns::all();
         let forms = forms::of_all(secrets);
         let prefixes = (0..).zip(&patterns).map(|(n, p)| Needle::Prefix(&p.prefix, n));
-        let needles: Vec<Needle<'_>> =
-            forms.iter().map(|form| Needle::Secret(form)).chain(prefixes).collect();
+        let needles: Vec<Needle<'_>> = forms
+            .iter()
+            .map(|(form, shown)| Needle::Secret(form, *shown))
+            .chain(prefixes)
+            .collect();
         Self { automaton: Arc::new(Automaton::new(&needles)), patterns: patterns.into() }
     }
 

@@ -71,8 +71,8 @@ impl Stream {
         let mut out = Vec::new();
         let decided = self.scan.found.partition_point(|found| found.start < safe);
         for found in self.scan.found.drain(..decided) {
-            // A place that touches the one before goes on under its mark.
-            if self.marked.is_none_or(|marked| found.start > marked) {
+            // A place that touches the one before goes on under its mark, unless something was given out since.
+            if self.marked.is_none_or(|marked| found.start > marked || base > marked) {
                 let start = found.start.max(at);
                 out.extend_from_slice(&self.held[at - base..start - base]);
                 out.extend_from_slice(MARK.as_bytes());

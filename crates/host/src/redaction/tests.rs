@@ -30,11 +30,33 @@ fn assert_becomes(redactor: &Redactor, text: &str, expected: &str) {
     assert_eq!(redactor.bytes(text.as_bytes()), expected.as_bytes());
     for (at, _) in text.char_indices() {
         let (one, other) = text.split_at(at);
-        assert_eq!(streamed(redactor, &[one, other]), expected, "cut at {at}");
+        assert_agree(&streamed(redactor, &[one, other]), expected);
     }
     let characters: Vec<String> = text.chars().map(String::from).collect();
     let characters: Vec<&str> = characters.iter().map(String::as_str).collect();
-    assert_eq!(streamed(redactor, &characters), expected);
+    assert_agree(&streamed(redactor, &characters), expected);
+}
+
+fn assert_agree(out: &str, expected: &str) {
+    assert!(agree(out, expected), "{out} / {expected}");
+}
+
+/// The same, but for beginnings of secrets that are too short to tell anything.
+fn agree(mut out: &str, mut expected: &str) -> bool {
+    loop {
+        if let Some(rest) = expected.strip_prefix(MARK) {
+            let after_mark = |shown| out.get(shown..)?.strip_prefix(MARK);
+            return (0..=3)
+                .filter_map(after_mark)
+                .any(|out| agree(out, rest) || agree(out, expected));
+        }
+        let (mut one, mut other) = (out.chars(), expected.chars());
+        match (one.next(), other.next()) {
+            (None, None) => return true,
+            (one, other) if one != other => return false,
+            _ => (out, expected) = (one.as_str(), other.as_str()),
+        }
+    }
 }
 
 #[test]
@@ -168,6 +190,17 @@ fn ordinary_texts_pass() {
 }
 
 #[test]
+fn texts_flow_although_they_end_as_a_secret_begins() {
+    let redactor = redactor(&["s3cret-value"]);
+    let mut stream = redactor.stream();
+    for piece in ["words", "s", "c", "cz", "%", "czN"] {
+        assert!(matches!(stream.push(piece), Cow::Borrowed(_)), "{piece}");
+    }
+    assert_eq!(stream.push(" s3"), " ");
+    assert_eq!(stream.push("cr czNj"), "s3cr ");
+}
+
+#[test]
 fn an_interrupted_secret_does_not_pass_in_parts() {
     let redactor = redactor(&["0secret-0secret-0secret"]);
     for cut in 1..22 {
@@ -186,6 +219,14 @@ fn an_interrupted_secret_does_not_pass_in_parts() {
         stream.push("456789abcdef0123456789abcdef, done").into_owned(),
     ];
     assert_eq!(out, ["grt_", MARK, ", done"]);
+}
+
+#[test]
+fn a_quote_that_was_cut_shows_no_beginning_of_a_secret() {
+    let redactor = redactor(&[SECRET]);
+    assert_eq!(redactor.quote("it said p/4s+s\"wö"), "it said [redacted]");
+    assert_eq!(redactor.quote(&format!("{SECRET} it said")), "[redacted] it said");
+    assert_eq!(redactor.text("it said p/4s+s\"wö"), "it said p/4s+s\"wö");
 }
 
 #[test]
@@ -305,7 +346,7 @@ proptest! {
         let whole = redactor.text(&text).into_owned();
         // At its very end an interrupted text may lose more than a complete one.
         let text = format!("{text}\n");
-        prop_assert_eq!(streamed(&redactor, &cut(&text, &cuts)), format!("{whole}\n"));
+        assert_agree(&streamed(&redactor, &cut(&text, &cuts)), &format!("{whole}\n"));
     }
 
     #[test]
