@@ -6,7 +6,7 @@ use crate::RunCtx;
 use crate::bytes::{self, decode};
 use crate::ctx::read;
 use crate::items::{Event, Items};
-use futures_util::Stream;
+use futures_util::{Stream, StreamExt};
 use greenroom_protocol::api::artifacts::{
     ArtifactCreateParams, ArtifactIdParams, ArtifactRange, ArtifactStreamEnd, ArtifactStreamItem,
     ArtifactView, OpenStreamParams, ReadRangeParams,
@@ -74,8 +74,6 @@ impl<'a> ArtifactsApi<'a> {
     ///
     /// ```
     /// # use greenroom_sdk::{RunCtx, RunFailure};
-    /// use futures_util::StreamExt;
-    ///
     /// # async fn example(ctx: &RunCtx) -> Result<(), RunFailure> {
     /// let mut pieces = ctx.artifacts().open_stream("a1").await?;
     /// let mut bytes = Vec::new();
@@ -133,6 +131,11 @@ pub struct ArtifactStream {
 }
 
 impl ArtifactStream {
+    /// The next piece; `None` after the end.
+    pub async fn next(&mut self) -> Option<Result<Vec<u8>, AgentAPIError>> {
+        StreamExt::next(self).await
+    }
+
     /// Where the next piece begins.
     pub fn offset(&self) -> u64 {
         self.params.offset

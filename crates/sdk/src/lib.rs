@@ -107,3 +107,8 @@ pub use storage::StorageApi;
 pub use tokio_util::sync::CancellationToken;
 pub use tools::ToolsApi;
 pub use unchecked::Unchecked;
+
+/// The examples of the guide compile.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guides/write-a-runner.md")]
+struct Guide;

@@ -5,7 +5,7 @@
 use crate::ctx::read;
 use crate::items::{Event, Items};
 use crate::{RunCtx, local};
-use futures_util::Stream;
+use futures_util::{Stream, StreamExt};
 use greenroom_protocol::api::models::{
     CountTokensParams, EmbedResult, ModelEmbedParams, ModelInvokeParams, ModelRerankParams,
     ModelStreamItem, ModelStreamParams, ProviderResponse, RankedDocument, RerankResult, TokenCount,
@@ -34,7 +34,6 @@ impl ModelsApi<'_> {
     ///
     /// ```
     /// # use greenroom_sdk::{RunCtx, RunFailure};
-    /// use futures_util::StreamExt;
     /// use greenroom_sdk::{ModelInvokeParams, ModelMessage, ModelStreamItem, Role};
     ///
     /// # async fn example(ctx: &RunCtx) -> Result<(), RunFailure> {
@@ -94,6 +93,11 @@ pub struct ModelStream {
 }
 
 impl ModelStream {
+    /// The next item; `None` after the end.
+    pub async fn next(&mut self) -> Option<Result<ModelStreamItem, AgentAPIError>> {
+        StreamExt::next(self).await
+    }
+
     /// The whole answer, once the stream has ended well.
     pub fn response(&self) -> Option<&ProviderResponse> {
         self.response.as_ref()

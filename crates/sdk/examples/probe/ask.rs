@@ -1,6 +1,5 @@
 //! One call of each method, with fixed arguments; what came back is told as JSON.
 
-use futures_util::StreamExt;
 use greenroom_sdk::{
     ArtifactOptions, CountTokensParams, Direction, EventPageParams, HistoryFilters,
     HistoryPageParams, HistorySearchParams, KnowledgeRetrieveParams, Method, ModelInvokeParams,

@@ -1,6 +1,5 @@
 //! `testing::Host`: what authors of runners that call the host test with.
 
-use futures_util::StreamExt;
 use greenroom_sdk::testing::{Host, Reply};
 use greenroom_sdk::{
     AgentAPIError, ErrorCode, HistoryPageParams, Manifest, Method, ModelInvokeParams, ModelMessage,
