@@ -98,6 +98,16 @@ impl Caller {
         }
     }
 
+    /// May see what an agent's runs made or were given. What no agent has yet is for those who may reach all.
+    pub(crate) fn sees_artifact(&self, agent: Option<&str>) -> bool {
+        match &self.role {
+            Role::Sender { agents: Some(agents) } => {
+                agent.is_some_and(|agent| agents.iter().any(|name| name == agent))
+            }
+            Role::Admin | Role::Reader | Role::Sender { agents: None } => true,
+        }
+    }
+
     /// May see what actions are asked about.
     pub(crate) fn sees_approvals(&self) -> Result<(), Problem> {
         if self.answers { Ok(()) } else { self.reader() }

@@ -7,6 +7,7 @@ mod accept;
 mod access;
 mod answer;
 mod approvals;
+mod artifacts;
 mod connect;
 mod events;
 mod facts;

@@ -43,6 +43,7 @@ fn describe(page_size_max: usize) -> Value {
             {"name": "events", "description": "What happened: handed in, and looked up."},
             {"name": "runs", "description": "One execution of one runner for one event."},
             {"name": "conversations", "description": "Events and answers as one transcript."},
+            {"name": "artifacts", "description": "Bytes, kept under an id."},
             {"name": "approvals", "description": "Actions that somebody has to allow first."},
             {"name": "host", "description": "The host about itself."},
         ],

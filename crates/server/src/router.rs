@@ -4,7 +4,7 @@
 
 use crate::access::Access;
 use crate::answer::Problem;
-use crate::{approvals, connect, events, facts, guard, openapi, runs, system};
+use crate::{approvals, artifacts, connect, events, facts, guard, openapi, runs, system};
 use arc_swap::ArcSwap;
 use axum::Router;
 use axum::handler::Handler;
@@ -141,6 +141,8 @@ pub(crate) fn routes() -> Vec<Route> {
         Route::post("/v1/events", events::accept),
         Route::get("/v1/events", facts::events),
         Route::get("/v1/events/{id}", facts::event),
+        Route::post("/v1/artifacts", artifacts::upload),
+        Route::get("/v1/artifacts/{id}", artifacts::download),
         Route::get("/v1/runs", runs::list),
         Route::get("/v1/runs/{id}", runs::show),
         Route::post("/v1/runs/{id}/cancel", runs::cancel),

@@ -2,6 +2,8 @@
 //!
 //! Invariant: the statuses of an operation are all that the handlers, the guard and the store can lead to.
 
+mod artifacts;
+
 use super::parts::{by_ref, event_stream, json_body, page_of, parameter};
 use serde_json::{Value, json};
 
@@ -63,7 +65,10 @@ impl Operation {
 }
 
 pub(super) fn all() -> Vec<Operation> {
-    [events(), runs(), conversations(), approvals(), host()].into_iter().flatten().collect()
+    [events(), runs(), conversations(), artifacts::all(), approvals(), host()]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 fn events() -> Vec<Operation> {

@@ -38,6 +38,15 @@ pub(super) fn parameters(page_size_max: usize) -> Value {
         "after": query("after", "Results behind this number only.", number()),
         "q": {"name": "q", "in": "query", "required": true, "description": "What to look for.",
             "schema": {"type": "string", "minLength": 1, "maxLength": 1024}},
+        "name": query("name", "A file name, at most 255 bytes; no path.", text()),
+        "for_conversation": query("conversation_id", "The conversation it is for; without one it \
+            belongs to the event that names it first.", text()),
+        "expires_in_s": query("expires_in_s", "After so many seconds it is gone; without, it stays.",
+            json!({"type": "integer", "minimum": 1, "maximum": 3_155_760_000_i64})),
+        "range": header("Range", "One range of bytes, from either end."),
+        "if_range": header("If-Range", "`ETag` of the bytes that a range shall be of."),
+        "if_none_match": header("If-None-Match", "`ETag` of bytes that are known."),
+        "artifact_id_in_path": in_path("The id of an artifact."),
         "direction": query("direction", "From which end.",
             json!({"enum": ["backward", "forward"], "default": "backward"})),
         "last_event_id": {"name": "Last-Event-ID", "in": "header", "schema": number(),
@@ -51,6 +60,10 @@ pub(super) fn parameters(page_size_max: usize) -> Value {
 
 fn query(name: &str, about: &str, schema: Value) -> Value {
     json!({"name": name, "in": "query", "description": about, "schema": schema})
+}
+
+fn header(name: &str, about: &str) -> Value {
+    json!({"name": name, "in": "header", "description": about, "schema": {"type": "string"}})
 }
 
 fn in_path(about: &str) -> Value {
@@ -70,7 +83,7 @@ pub(super) fn headers() -> Value {
 }
 
 /// Every status that is not a success, and when it is given.
-const PROBLEMS: [(&str, &str); 13] = [
+const PROBLEMS: [(&str, &str); 14] = [
     ("400", "`invalid_argument`: the request is not as described here."),
     ("401", "`unauthorized`: no token, or one that is not known."),
     (
@@ -84,8 +97,13 @@ const PROBLEMS: [(&str, &str); 13] = [
         "`invalid_argument`: used before with another body; several agents or sources fit equally; decided \
          otherwise.",
     ),
-    ("413", "`payload_too_large`: the body is larger than `limits.event_bytes`."),
+    (
+        "413",
+        "`payload_too_large`: the body is larger than `limits.event_bytes`, that of an artifact than \
+         `limits.artifact_bytes`.",
+    ),
     ("415", "`invalid_argument`: the body is not JSON."),
+    ("416", "`invalid_argument`: the range begins behind the last byte."),
     ("426", "`invalid_argument`: this address speaks WebSocket."),
     ("429", "`rate_limited`: too many runs are waiting; nothing was stored."),
     ("500", "`runtime_error`: a mistake of the host's."),

@@ -1,0 +1,243 @@
+//! `POST /v1/artifacts` and `GET /v1/artifacts/{id}`: bytes in and out.
+//!
+//! Invariant: a body goes to disk as it comes, within its size, and not at all before its sender is known;
+//! what goes out is never shown by a browser as a page of this host's.
+
+mod range;
+
+use crate::access::Caller;
+use crate::answer::{Answer, Problem};
+use crate::id::Id;
+use crate::query::Params;
+use crate::router::App;
+use axum::Json;
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::header::{self, HeaderMap, HeaderValue};
+use axum::http::{HeaderName, StatusCode};
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use futures_util::{Stream, StreamExt};
+use greenroom_host::artifacts::{ArtifactError, Upload};
+use greenroom_protocol::ErrorCode;
+use greenroom_protocol::api::artifacts::check_artifact_name;
+use greenroom_store::types::ArtifactRow;
+use range::Wanted;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// How much of a body that is refused is read and dropped, so that its sender gets to read why.
+const DROPPED_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// Longest life that can be asked for: a hundred years.
+const LIFE_S_MAX: i64 = 3_155_760_000;
+
+pub(crate) async fn upload(
+    State(app): State<App>,
+    caller: Caller,
+    params: Params,
+    request: Request,
+) -> Answer {
+    caller.sender()?;
+    let known = ["workspace_id", "name", "conversation_id", "expires_in_s"];
+    let params = params.only(&known)?;
+    let upload = described(&params, request.headers())?;
+    let late = AtomicBool::new(false);
+    let mut body = Box::pin(in_time(request.into_body(), app.options.request_timeout, &late));
+    let kept = app.host.upload(upload, &mut body).await;
+    match kept {
+        Ok(artifact) => Ok((StatusCode::CREATED, Json(artifact)).into_response()),
+        Err(_) if late.load(Ordering::Relaxed) => {
+            let message = "the body did not arrive in time";
+            let status = StatusCode::REQUEST_TIMEOUT;
+            Err(Problem::new(status, ErrorCode::DeadlineExceeded, message))
+        }
+        Err(error) => {
+            drop_rest(&mut body).await;
+            Err(error.into())
+        }
+    }
+}
+
+pub(crate) async fn download(
+    State(app): State<App>,
+    caller: Caller,
+    params: Params,
+    Id(artifact_id): Id,
+    headers: HeaderMap,
+) -> Answer {
+    let params = params.only(&["workspace_id"])?;
+    let row = app.host.artifact(params.workspace(), &artifact_id).await?;
+    let row = row.filter(|row| caller.sees_artifact(row.agent.as_deref()));
+    let row = row.ok_or_else(|| Problem::not_found("artifact"))?;
+    let (tag, size) = (format!("\"{}\"", row.sha256), u64::try_from(row.size).unwrap_or(0));
+    let about = about(&row, &tag)?;
+    let mut response = match range::wanted(&headers, &tag, size) {
+        Wanted::Nothing => StatusCode::NOT_MODIFIED.into_response(),
+        Wanted::OutOfReach => {
+            let message = format!("the artifact has {size} bytes, the range begins behind them");
+            let status = StatusCode::RANGE_NOT_SATISFIABLE;
+            let problem = Problem::new(status, ErrorCode::InvalidArgument, message);
+            let mut response = problem.into_response();
+            let range = value(&format!("bytes */{size}"))?;
+            response.headers_mut().insert(header::CONTENT_RANGE, range);
+            return Ok(response);
+        }
+        Wanted::All => {
+            let bytes = app.host.artifact_bytes(&row, 0..size).await?;
+            body_of(StatusCode::OK, Body::from_stream(bytes), size)
+        }
+        Wanted::Part(part) => {
+            let range = format!("bytes {}-{}/{size}", part.start, part.end - 1);
+            let bytes = app.host.artifact_bytes(&row, part.clone()).await?;
+            let length = part.end - part.start;
+            let mut response =
+                body_of(StatusCode::PARTIAL_CONTENT, Body::from_stream(bytes), length);
+            response.headers_mut().insert(header::CONTENT_RANGE, value(&range)?);
+            response
+        }
+    };
+    response.headers_mut().extend(about);
+    Ok(response)
+}
+
+/// What an upload says about itself.
+fn described(params: &Params, headers: &HeaderMap) -> Result<Upload, Problem> {
+    if let Some(name) = params.text("name") {
+        check_artifact_name(name).map_err(Problem::invalid)?;
+    }
+    if params.text("conversation_id").is_some_and(str::is_empty) {
+        return Err(Problem::invalid("`conversation_id` is empty"));
+    }
+    let expires_in_s = params.number("expires_in_s")?;
+    if expires_in_s.is_some_and(|seconds| !(1..=LIFE_S_MAX).contains(&seconds)) {
+        let message = format!("`expires_in_s` is a number from 1 to {LIFE_S_MAX}");
+        return Err(Problem::invalid(message));
+    }
+    let mime_type = headers.get(header::CONTENT_TYPE).map(|value| {
+        value
+            .to_str()
+            .map(str::to_owned)
+            .map_err(|_| Problem::invalid("`Content-Type` is not ASCII"))
+    });
+    Ok(Upload {
+        workspace_id: params.workspace().to_owned(),
+        name: params.text("name").map(str::to_owned),
+        mime_type: mime_type.transpose()?,
+        conversation_id: params.text("conversation_id").map(str::to_owned),
+        expires_in_s,
+    })
+}
+
+/// The body as it comes; a sender that is silent for too long has none any more.
+fn in_time(
+    body: Body,
+    timeout: Duration,
+    late: &AtomicBool,
+) -> impl Stream<Item = Result<Bytes, std::io::Error>> + '_ {
+    futures_util::stream::unfold(Some(body.into_data_stream()), move |parts| async move {
+        let mut parts = parts?;
+        match tokio::time::timeout(timeout, parts.next()).await {
+            Ok(None) => None,
+            Ok(Some(Ok(part))) => Some((Ok(part), Some(parts))),
+            Ok(Some(Err(error))) => Some((Err(std::io::Error::other(error)), None)),
+            Err(_) => {
+                late.store(true, Ordering::Relaxed);
+                Some((Err(std::io::ErrorKind::TimedOut.into()), None))
+            }
+        }
+    })
+}
+
+async fn drop_rest<E>(body: &mut (impl Stream<Item = Result<Bytes, E>> + Unpin)) {
+    let mut dropped = 0;
+    while let Some(Ok(part)) = body.next().await {
+        dropped += part.len();
+        if dropped > DROPPED_BYTES_MAX {
+            return;
+        }
+    }
+}
+
+fn body_of(status: StatusCode, body: Body, length: u64) -> Response {
+    let mut response = (status, body).into_response();
+    response.headers_mut().insert(header::CONTENT_LENGTH, HeaderValue::from(length));
+    response
+}
+
+/// The headers that stand with every answer about an artifact.
+fn about(row: &ArtifactRow, tag: &str) -> Result<HeaderMap, Problem> {
+    let headers: [(HeaderName, String); 6] = [
+        (header::CONTENT_TYPE, row.mime_type.clone()),
+        (header::CONTENT_DISPOSITION, disposition(row.name.as_deref())),
+        (header::ETAG, tag.to_owned()),
+        (header::ACCEPT_RANGES, "bytes".to_owned()),
+        (header::CACHE_CONTROL, "private, no-cache".to_owned()),
+        (header::CONTENT_SECURITY_POLICY, "default-src 'none'; sandbox".to_owned()),
+    ];
+    headers.into_iter().map(|(name, text)| Ok((name, value(&text)?))).collect()
+}
+
+fn value(text: &str) -> Result<HeaderValue, Problem> {
+    HeaderValue::from_str(text).map_err(|_| Problem::internal())
+}
+
+/// `attachment` with its name as RFC 6266 writes it: plain for old readers, and in full.
+fn disposition(name: Option<&str>) -> String {
+    let Some(name) = name else { return "attachment".to_owned() };
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_. ()".contains(c);
+    let plain: String = name.chars().map(|c| if is_plain(c) { c } else { '_' }).collect();
+    if plain == name {
+        return format!("attachment; filename=\"{plain}\"");
+    }
+    let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.!#$&+^`|~".contains(&byte);
+    let full: String = name
+        .bytes()
+        .map(|byte| match is_token(byte) {
+            true => char::from(byte).to_string(),
+            false => format!("%{byte:02X}"),
+        })
+        .collect();
+    format!("attachment; filename=\"{plain}\"; filename*=UTF-8''{full}")
+}
+
+impl From<ArtifactError> for Problem {
+    fn from(error: ArtifactError) -> Self {
+        match error {
+            ArtifactError::Invalid(reason) => Problem::invalid(reason),
+            ArtifactError::TooLarge { bytes_max } => {
+                Problem::too_large(usize::try_from(bytes_max).unwrap_or(usize::MAX))
+            }
+            ArtifactError::Store(error) => error.into(),
+            ArtifactError::Objects(cause) if cause.is_passing() => {
+                tracing::error!(
+                    error = &cause as &dyn std::error::Error,
+                    "bytes are not available"
+                );
+                Problem::unavailable("the bytes cannot be kept or read now")
+            }
+            error => {
+                tracing::error!(error = &error as &dyn std::error::Error, "an artifact failed");
+                Problem::internal()
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::disposition;
+
+    #[test]
+    fn names_are_written_so_that_any_reader_gets_one() {
+        assert_eq!(disposition(None), "attachment");
+        assert_eq!(disposition(Some("a b.txt")), "attachment; filename=\"a b.txt\"");
+        assert_eq!(
+            disposition(Some("报告.txt")),
+            "attachment; filename=\"__.txt\"; filename*=UTF-8''%E6%8A%A5%E5%91%8A.txt"
+        );
+        assert_eq!(
+            disposition(Some("a\";x=\"b")),
+            "attachment; filename=\"a__x__b\"; filename*=UTF-8''a%22%3Bx%3D%22b"
+        );
+    }
+}
