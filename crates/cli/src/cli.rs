@@ -51,6 +51,9 @@ pub enum Command {
     Send(commands::send::Args),
     #[command(subcommand)]
     Runs(Runs),
+    Approvals(Approvals),
+    #[command(subcommand)]
+    Artifacts(Artifacts),
     History(commands::history::Args),
     #[command(subcommand)]
     Events(Events),
@@ -73,6 +76,43 @@ pub enum Runs {
     Follow(commands::runs_follow::Args),
     Cancel(commands::runs_cancel::Args),
     Replay(commands::runs_replay::Args),
+}
+
+/// List, show, allow and deny actions that wait for approval
+///
+/// Without a command it lists those that wait.
+#[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct Approvals {
+    #[command(subcommand)]
+    pub command: Option<ApprovalsCommand>,
+    #[command(flatten)]
+    pub list: commands::approvals_list::Args,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum ApprovalsCommand {
+    List(commands::approvals_list::Args),
+    Show(commands::approvals_show::Args),
+    /// Allow an action: it is carried out from then on, once
+    #[command(after_help = "\
+Examples:
+  greenroom approvals allow apr_0197…
+  greenroom approvals allow apr_0197… --nonce 5f0c… --json")]
+    Allow(commands::approvals_answer::Args),
+    /// Deny an action
+    #[command(after_help = "\
+Examples:
+  greenroom approvals deny apr_0197…")]
+    Deny(commands::approvals_answer::Args),
+}
+
+/// Put bytes into the host, get them back, show what is known of them
+#[derive(Debug, Subcommand)]
+pub enum Artifacts {
+    Put(commands::artifacts_put::Args),
+    Get(commands::artifacts_get::Args),
+    Show(commands::artifacts_show::Args),
 }
 
 /// Look into the event log

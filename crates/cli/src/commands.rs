@@ -1,5 +1,11 @@
 //! One file per command.
 
+pub mod approvals_answer;
+pub mod approvals_list;
+pub mod approvals_show;
+pub mod artifacts_get;
+pub mod artifacts_put;
+pub mod artifacts_show;
 pub mod bench;
 pub mod check;
 pub mod completions;

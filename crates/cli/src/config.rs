@@ -4,6 +4,8 @@
 //! of a file, and reaches outside it only through `Surroundings`.
 
 mod agent;
+mod approvals;
+mod artifacts;
 mod checks;
 mod grant;
 mod limits;
@@ -21,6 +23,8 @@ mod value;
 mod warnings;
 
 pub use agent::Agent;
+pub use approvals::{Answerer, Approvals};
+pub use artifacts::{Artifacts, Bucket};
 pub use limits::{Limit, Limits};
 pub use problem::{Invalid, Problem};
 pub use retention::Retention;
@@ -46,19 +50,21 @@ pub const SECRET_BYTES_MAX: usize = 64 << 10;
 /// Agents that exist without being configured; the user's own of the same name take their place.
 pub const BUILT_IN_AGENTS: [&str; 2] = ["assistant", "echo"];
 /// Sections of the contract that a later version reads.
-const LATER_SECTIONS: [&str; 5] = ["models", "tools", "knowledge", "schedules", "artifacts"];
+const LATER_SECTIONS: [&str; 4] = ["models", "tools", "knowledge", "schedules"];
 
 /// All that a file can say. `Config::default()` is what runs without one.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Config {
     pub server: Server,
     pub store: Store,
+    pub artifacts: Artifacts,
     pub limits: Limits,
     pub retention: Retention,
     pub runners: BTreeMap<String, Runner>,
     pub agents: BTreeMap<String, Agent>,
     pub surfaces: BTreeMap<String, Webhook>,
     pub tokens: BTreeMap<String, Token>,
+    pub approvals: Approvals,
     /// The values of everything above that came from the environment or a file, to be kept out of all output.
     pub secrets: Vec<Secret>,
 }
@@ -119,6 +125,7 @@ pub fn parse(path: &Path, text: &str, around: &Surroundings<'_>) -> Result<Loade
         surroundings: around,
         agents,
         surfaces: reader::names(root, "surfaces"),
+        tokens: reader::names(root, "tokens"),
         models: reader::names(root, "models"),
         tools: reader::names(root, "tools"),
         knowledge: reader::names(root, "knowledge"),
@@ -149,7 +156,9 @@ impl Config {
         let config = Self {
             server: table("server").map(Server::read).unwrap_or_default(),
             store: table("store").map(Store::read).unwrap_or_default(),
+            artifacts: table("artifacts").map(Artifacts::read).unwrap_or_default(),
             limits: table("limits").map(Limits::read).unwrap_or_default(),
+            approvals: table("approvals").map(Approvals::read).unwrap_or_default(),
             retention: table("retention").map(Retention::read).unwrap_or_default(),
             runners: root.named("runners", Runner::read),
             agents: root.named("agents", Agent::read),

@@ -17,7 +17,7 @@ mod secrets;
 pub mod times;
 mod wiring;
 
-use cli::{Command, Events, Runner, Runs};
+use cli::{Approvals, ApprovalsCommand, Artifacts, Command, Events, Runner, Runs};
 use failure::{Failure, Outcome};
 
 /// Carries out a command that talks to a host, or to none.
@@ -31,6 +31,10 @@ pub async fn run(command: Command) -> Outcome {
         Command::Runs(Runs::Follow(args)) => commands::runs_follow::run(args).await,
         Command::Runs(Runs::Cancel(args)) => commands::runs_cancel::run(args).await,
         Command::Runs(Runs::Replay(args)) => commands::runs_replay::run(args).await,
+        Command::Approvals(args) => approvals(args).await,
+        Command::Artifacts(Artifacts::Put(args)) => commands::artifacts_put::run(args).await,
+        Command::Artifacts(Artifacts::Get(args)) => commands::artifacts_get::run(args).await,
+        Command::Artifacts(Artifacts::Show(args)) => commands::artifacts_show::run(args).await,
         Command::History(args) => commands::history::run(args).await,
         Command::Events(Events::List(args)) => commands::events_list::run(args).await,
         Command::Events(Events::Show(args)) => commands::events_show::run(args).await,
@@ -44,5 +48,14 @@ pub async fn run(command: Command) -> Outcome {
         Command::Supervise(_) | Command::RunnerProcess(_) => {
             Err(Failure::new("this command is started by the host only"))
         }
+    }
+}
+
+async fn approvals(Approvals { command, list }: Approvals) -> Outcome {
+    match command.unwrap_or(ApprovalsCommand::List(list)) {
+        ApprovalsCommand::List(args) => commands::approvals_list::run(args).await,
+        ApprovalsCommand::Show(args) => commands::approvals_show::run(args).await,
+        ApprovalsCommand::Allow(args) => commands::approvals_answer::run(args, "allow").await,
+        ApprovalsCommand::Deny(args) => commands::approvals_answer::run(args, "deny").await,
     }
 }

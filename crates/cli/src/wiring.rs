@@ -1,9 +1,10 @@
 //! From the configuration to what the host, the runtime and the server are told.
 
-use crate::config::{self, Config, Launch, Loaded, StoreUrl};
+use crate::config::{self, Answerer, Artifacts, Config, Launch, Loaded, StoreUrl};
 use crate::failure::{Exit, Failure};
 use greenroom_host::binding;
-use greenroom_host::settings::{Agent, Limits, Retention, Settings, Webhook};
+use greenroom_host::settings::{Agent, Approvals, Limits, Retention, Settings, Webhook};
+use greenroom_objects::{BucketPlace, Place};
 use greenroom_protocol::{Object, RunnerId};
 use greenroom_runtime::RunnerSpec;
 use greenroom_server::{Access, Role, ServerOptions, Token, hash_token};
@@ -49,6 +50,7 @@ pub(crate) fn settings(config: &Config) -> Settings {
             .map(|(name, hook)| (name.clone(), webhook(hook)))
             .collect(),
         retention: retention(&config.retention),
+        approvals: Approvals { expires: Duration::from_secs(config.approvals.expires_s) },
         limits: Limits {
             result_bytes: size(limits.result_bytes),
             state_value_bytes: size(limits.state_value_bytes),
@@ -70,9 +72,8 @@ pub(crate) fn settings(config: &Config) -> Settings {
             storage_plugin_bytes: limits.storage_plugin_bytes,
             storage_workspace_bytes: limits.storage_workspace_bytes,
             steering_length: i64::try_from(limits.steering_length).unwrap_or(i64::MAX),
-            ..Limits::default()
+            approvals_pending: i64::try_from(limits.approvals_pending).unwrap_or(i64::MAX),
         },
-        ..Settings::default()
     }
 }
 
@@ -135,7 +136,7 @@ fn webhook(hook: &config::Webhook) -> Webhook {
         idempotent: hook.idempotent,
         timeout: Duration::from_secs(hook.timeout_s),
         max_message_size: hook.max_message_size,
-        actions: ["message.send".to_owned()].into(),
+        actions: hook.actions.clone(),
     }
 }
 
@@ -211,16 +212,23 @@ fn secret_files(config: &Config) -> Vec<PathBuf> {
     };
     let tokens = config.tokens.values().map(|token| &token.token);
     let surfaces = config.surfaces.values().filter_map(|hook| hook.secret.as_ref());
-    let secrets = runners.chain(store).chain(tokens).chain(surfaces);
+    let artifacts = match &config.artifacts {
+        Artifacts::Bucket(bucket) => vec![&bucket.access_key_id, &bucket.secret_access_key],
+        Artifacts::InData | Artifacts::Folder(_) => Vec::new(),
+    };
+    let secrets = runners.chain(store).chain(tokens).chain(surfaces).chain(artifacts);
     secrets.filter_map(|secret| secret.file().map(Path::to_owned)).collect()
 }
 
-/// The data folder, and the store where it is elsewhere.
+/// The data folder, and the store and the artifacts where they are elsewhere.
 fn store_files(config: &Config, data: &Path) -> Vec<PathBuf> {
     let mut files = vec![data.to_owned()];
     if let Some(StoreUrl::Sqlite(path)) = &config.store.url {
         let beside = |suffix| PathBuf::from(format!("{}{suffix}", path.display()));
         files.extend(["", "-wal", "-shm"].map(beside));
+    }
+    if let Artifacts::Folder(path) = &config.artifacts {
+        files.push(path.clone());
     }
     files
 }
@@ -259,7 +267,13 @@ pub(crate) fn runtime(config: &Config, program: &str, data: &Path) -> greenroom_
 
 /// Who may talk to the host: the admin of the data folder, and the tokens of the configuration.
 pub(crate) fn access(config: &Config, admin_token: &str) -> Access {
-    let admin = Token { hash: hash_token(admin_token), role: Role::Admin };
+    let answers = |wanted: &Answerer| config.approvals.answer.contains(wanted);
+    let admin = Token {
+        hash: hash_token(admin_token),
+        role: Role::Admin,
+        name: "admin".to_owned(),
+        answers: answers(&Answerer::Admin),
+    };
     let role = |role: &config::Role| match role {
         config::Role::Admin => Role::Admin,
         config::Role::Reader => Role::Reader,
@@ -267,10 +281,13 @@ pub(crate) fn access(config: &Config, admin_token: &str) -> Access {
             Role::Sender { agents: agents.as_ref().map(|agents| agents.as_slice().into()) }
         }
     };
-    let tokens = config
-        .tokens
-        .values()
-        .map(|token| Token { hash: hash_token(token.token.expose()), role: role(&token.role) });
+    let tokens = config.tokens.iter().map(|(name, token)| Token {
+        hash: hash_token(token.token.expose()),
+        role: role(&token.role),
+        name: format!("token:{name}"),
+        answers: answers(&Answerer::Token(name.clone()))
+            || (token.role == config::Role::Admin && answers(&Answerer::Admin)),
+    });
     let runners = config.runners.iter().filter_map(|(name, runner)| match &runner.launch {
         Launch::Connect { token } => Some((hash_token(token.expose()), name.clone())),
         Launch::Process(_) => None,
@@ -300,6 +317,24 @@ pub(crate) fn store(config: &Config, data: &Path) -> Options {
         config::Sync::Normal => Sync::Normal,
     };
     Options { location, sync }
+}
+
+/// Where the bytes of artifacts are; those that come in wait in the data folder if that is elsewhere.
+pub(crate) fn artifacts(config: &Config, data: &Path) -> Place {
+    match &config.artifacts {
+        Artifacts::InData => Place::Folder(data.join("artifacts")),
+        Artifacts::Folder(path) => Place::Folder(path.clone()),
+        Artifacts::Bucket(bucket) => Place::Bucket(BucketPlace {
+            bucket: bucket.bucket.clone(),
+            prefix: bucket.prefix.clone(),
+            endpoint: bucket.endpoint.clone(),
+            region: bucket.region.clone(),
+            access_key_id: bucket.access_key_id.expose().to_owned(),
+            secret_access_key: bucket.secret_access_key.expose().to_owned(),
+            allow_http: bucket.allow_http,
+            spool: data.join("artifacts"),
+        }),
+    }
 }
 
 fn size(limit: u64) -> usize {

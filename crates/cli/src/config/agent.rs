@@ -10,6 +10,13 @@ use greenroom_store::types::{OnInterrupt, Queue};
 use serde_json::Value as Json;
 use std::collections::BTreeMap;
 
+const QUEUES: [(&str, Queue); 4] = [
+    ("serial", Queue::Serial),
+    ("parallel", Queue::Parallel),
+    ("steer", Queue::Steer),
+    ("replace", Queue::Replace),
+];
+
 #[derive(Debug, Clone, PartialEq)]
 pub struct Agent {
     pub runner: RunnerId,
@@ -52,7 +59,7 @@ impl Agent {
         let events = reader.get("events").map(|value| patterns(&value));
         let scope = reader.get("scope").and_then(|v| v.table()).map(scope);
         let filters = reader.get("filters").and_then(|value| filters(&value));
-        let queue = reader.get("queue").and_then(|value| queue(&value));
+        let queue = reader.get("queue").and_then(|v| v.choice(&QUEUES));
         let deadline_s = reader.get("deadline_s").and_then(|v| v.integer(1..=604_800));
         let on_interrupt = reader.get("on_interrupt").and_then(|v| v.choice(&interrupts));
         let surfaces = &reader.cx.surfaces;
@@ -125,20 +132,4 @@ fn filters(value: &Value<'_>) -> Option<BTreeMap<String, Vec<Json>>> {
         filters.extend(values.map(|values| (field.to_owned(), values)));
     }
     Some(filters)
-}
-
-fn queue(value: &Value<'_>) -> Option<Queue> {
-    let words = [
-        ("serial", Some(Queue::Serial)),
-        ("parallel", Some(Queue::Parallel)),
-        ("replace", Some(Queue::Replace)),
-        ("steer", None),
-    ];
-    match value.choice(&words)? {
-        Some(queue) => Some(queue),
-        None => value.fail(
-            format!("`{}`: `steer` is not supported by this version", value.path),
-            "use `serial`, `parallel` or `replace`",
-        ),
-    }
 }

@@ -91,6 +91,8 @@ limits! {
     calls_per_s_plugin = 200_000, 1, 100_000_000;
     /// Messages that wait to be pulled by one run; one more is answered with 429.
     steering_length = 100, 1, 100_000;
+    /// Approvals of one run that nobody has answered.
+    approvals_pending = 1_000, 1, 100_000;
     /// Most output of one run, all its results together.
     output_bytes = 256 * MIB, 64 * KIB, 16 * GIB;
     /// Results of one run that wait to be applied; a run over it fails with `runner.overflow`.

@@ -18,6 +18,7 @@ pub(super) struct Context<'a> {
     pub surroundings: &'a super::Surroundings<'a>,
     pub agents: Vec<String>,
     pub surfaces: Vec<String>,
+    pub tokens: Vec<String>,
     pub models: Vec<String>,
     pub tools: Vec<String>,
     pub knowledge: Vec<String>,

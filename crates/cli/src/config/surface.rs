@@ -4,6 +4,8 @@
 
 use super::Secret;
 use super::reader::{Reader, Value, clean};
+use greenroom_host::actions;
+use std::collections::BTreeSet;
 
 /// An outgoing webhook, the one kind of surface of this version.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,6 +20,8 @@ pub struct Webhook {
     pub timeout_s: u64,
     /// Longest text of one message, in characters; longer ones are split.
     pub max_message_size: Option<u64>,
+    /// Actions that the receiver carries out.
+    pub actions: BTreeSet<String>,
 }
 
 impl Webhook {
@@ -34,10 +38,19 @@ impl Webhook {
             max_message_size: reader
                 .get("max_message_size")
                 .and_then(|v| v.integer(1..=10_000_000)),
+            actions: reader.get("actions").and_then(|v| v.list(action)).map_or_else(
+                || BTreeSet::from([actions::MESSAGE_SEND.to_owned()]),
+                BTreeSet::from_iter,
+            ),
         };
         reader.finish();
         kind.map(|()| webhook)
     }
+}
+
+fn action(value: &Value<'_>) -> Option<String> {
+    let words = actions::KNOWN.map(|word| (word, word));
+    value.choice(&words).map(str::to_owned)
 }
 
 fn web_address(value: &Value<'_>) -> Option<String> {

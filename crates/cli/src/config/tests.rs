@@ -41,6 +41,7 @@ fn the_example_file_loads_and_shows_the_defaults() {
     let config = read(EXAMPLE).unwrap().config;
     assert_eq!(config.limits, Limits::default());
     assert_eq!(config.retention, Retention::default());
+    assert_eq!(config.approvals, Approvals::default());
     assert_eq!(config.server.listen, Server::default().listen);
     let triage = &config.agents["triage"];
     let actions = BTreeMap::from([("message.send".to_owned(), Approval::Ask)]);
@@ -116,6 +117,7 @@ fn surfaces_and_tokens_are_read_with_their_secrets() {
         idempotent: false,
         timeout_s: 10,
         max_message_size: Some(4000),
+        actions: ["message.send".to_owned()].into(),
     };
     assert_eq!(config.surfaces, BTreeMap::from([("helpdesk".to_owned(), helpdesk)]));
     let role = Role::Sender { agents: Some(vec!["triage".to_owned()]) };

@@ -223,11 +223,7 @@ provider = "openai"
 
 [runners.r]
 command = ["x"]
-wire = "langbot"
-
-[agents.a]
-runner = "plugin:a/b/c"
-queue = "steer""#;
+wire = "langbot""#;
     assert_snapshot!(mistakes(text), @r#"
     error: `models` is not supported by this version
       --> greenroom.toml:1:2
@@ -242,20 +238,72 @@ queue = "steer""#;
      6 | wire = "langbot"
        |        ^^^^^^^^^
     hint: use `native`
-
-    error: `agents.a.queue`: `steer` is not supported by this version
-       --> greenroom.toml:10:9
-        |
-     10 | queue = "steer"
-        |         ^^^^^^^
-    hint: use `serial`, `parallel` or `replace`
     "#);
 }
 
 #[test]
-fn artifacts_are_not_of_this_version() {
-    let told = mistakes("[artifacts]\nurl = \"file:x\"\n");
-    assert!(told.contains("`artifacts` is not supported by this version"), "{told}");
+fn actions_and_those_who_may_answer_are_named_as_they_are() {
+    let text = r#"[approvals]
+answer = ["admin", "token:desk", "everyone"]
+expires_s = 0
+
+[surfaces.hook]
+kind = "webhook"
+url = "https://example.com/hook"
+actions = ["message.send", "message.sent"]
+
+[agents.a]
+runner = "plugin:a/b/c"
+queue = "steered""#;
+    assert_snapshot!(mistakes(text), @r#"
+    error: there is no token `desk`
+      --> greenroom.toml:2:20
+       |
+     2 | answer = ["admin", "token:desk", "everyone"]
+       |                    ^^^^^^^^^^^^
+    hint: add `[tokens.desk]`
+
+    error: `everyone` cannot answer
+      --> greenroom.toml:2:34
+       |
+     2 | answer = ["admin", "token:desk", "everyone"]
+       |                                  ^^^^^^^^^^
+    hint: write `admin`, or `token:NAME` for one of `[tokens]`
+
+    error: `approvals.expires_s` must be between 1 and 604800
+      --> greenroom.toml:3:13
+       |
+     3 | expires_s = 0
+       |             ^
+    hint: leave it out to have the default
+
+    error: `surfaces.hook.actions` cannot be `message.sent`
+      --> greenroom.toml:8:28
+       |
+     8 | actions = ["message.send", "message.sent"]
+       |                            ^^^^^^^^^^^^^^
+    hint: did you mean `message.send`?
+
+    error: `agents.a.queue` cannot be `steered`
+       --> greenroom.toml:12:9
+        |
+     12 | queue = "steered"
+        |         ^^^^^^^^^
+    hint: did you mean `steer`?
+    "#);
+}
+
+#[test]
+fn a_bucket_comes_with_its_keys_and_a_folder_without() {
+    let told = mistakes("[artifacts]\nurl = \"s3://bytes\"\n");
+    assert!(told.contains("`artifacts.access_key_id` is missing"), "{told}");
+    assert!(told.contains("`artifacts.secret_access_key` is missing"), "{told}");
+    let told = mistakes("[artifacts]\nurl = \"s3://bytes\"\naccess_key_id = \"open\"\n");
+    assert!(told.contains("`artifacts.access_key_id`") && !told.contains("`open`"), "{told}");
+    let told = mistakes("[artifacts]\nurl = \"file:x\"\nregion = \"eu\"\n");
+    assert!(told.contains("`artifacts.region` is for a bucket"), "{told}");
+    let told = mistakes("[artifacts]\nurl = \"gs://x\"\n");
+    assert!(told.contains("`gs://x` is not a place for artifacts"), "{told}");
 }
 
 #[test]

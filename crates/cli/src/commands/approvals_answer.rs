@@ -1,0 +1,41 @@
+//! `greenroom approvals allow` and `deny`: the answer to an action that is asked about.
+
+use super::approvals_show::load;
+use crate::client::{Client, HostArgs};
+use crate::failure::{Exit, Outcome};
+use crate::output;
+use greenroom_protocol::api::platform::ApprovalView;
+use serde_json::json;
+
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Id of the approval
+    approval: String,
+    /// Nonce of the approval that was looked at [default: the one it has now]
+    #[arg(long, value_name = "NONCE")]
+    nonce: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    host: HostArgs,
+}
+
+pub async fn run(args: Args, decision: &'static str) -> Outcome {
+    let client = Client::new(&args.host)?;
+    let nonce = match args.nonce {
+        Some(nonce) => nonce,
+        None => load(&client, &args.approval).await?.nonce,
+    };
+    let body = json!({"decision": decision, "nonce": nonce});
+    let approval: ApprovalView = client.post(&["v1", "approvals", &args.approval], &body).await?;
+    match args.json {
+        true => output::print_json(&approval)?,
+        false => output::print(&format!(
+            "approval {} {}\n",
+            output::plain(&approval.approval_id),
+            approval.status.as_str()
+        ))?,
+    }
+    Ok(Exit::Ok)
+}

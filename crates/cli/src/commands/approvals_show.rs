@@ -1,0 +1,118 @@
+//! `greenroom approvals show`: what is asked, by whom, and what came of it.
+
+use crate::client::{Client, HostArgs};
+use crate::failure::{Exit, Failure, Outcome};
+use crate::output::{self, plain};
+use greenroom_protocol::Object;
+use greenroom_protocol::api::platform::{ApprovalView, OutcomeStatus};
+
+/// Show one approval: the action with its target and payload, and what came of it
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  greenroom approvals show apr_0197…
+  greenroom approvals show apr_0197… --json")]
+pub struct Args {
+    /// Id of the approval
+    approval: String,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    host: HostArgs,
+}
+
+pub async fn run(args: Args) -> Outcome {
+    let client = Client::new(&args.host)?;
+    let approval = load(&client, &args.approval).await?;
+    match args.json {
+        true => output::print_json(&approval)?,
+        false => output::print(&told(&approval))?,
+    }
+    Ok(Exit::Ok)
+}
+
+/// An approval that a person named.
+pub(super) async fn load(client: &Client, approval_id: &str) -> Result<ApprovalView, Failure> {
+    let found = client.get(&["v1", "approvals", approval_id], &[]).await;
+    found.map_err(|error| {
+        Failure::from(error)
+            .or_hint("`greenroom approvals list --status all` shows those that exist")
+    })
+}
+
+fn told(approval: &ApprovalView) -> String {
+    let json = |object: &Object| serde_json::to_string(object).unwrap_or_default();
+    let actor = approval.actor.as_ref().map(|actor| {
+        let name = actor.actor_name.as_ref().or(actor.actor_id.as_ref());
+        format!("{} {}", actor.actor_type, name.map_or("?", String::as_str))
+    });
+    let answered = approval.answered_at.as_ref().map(|at| {
+        let by = approval.answered_by.as_ref().map_or(String::new(), |by| format!(" by {by}"));
+        format!("{at}{by}")
+    });
+    let outcome = approval.outcome.as_ref().map(|outcome| {
+        let status = match outcome.status {
+            OutcomeStatus::Done => "done",
+            OutcomeStatus::Failed => "failed",
+            OutcomeStatus::Unknown => "unknown",
+            OutcomeStatus::Queued => "queued",
+        };
+        let error = outcome.error.as_ref().map_or(String::new(), |error| format!(": {error}"));
+        format!("{status}{error}")
+    });
+    let lines = [
+        ("action", Some(approval.action.clone())),
+        ("target", Some(json(&approval.target))),
+        ("payload", Some(json(&approval.payload))),
+        ("agent", Some(format!("{} ({})", approval.agent, approval.runner_id))),
+        ("run", Some(approval.run_id.clone())),
+        ("conversation", approval.conversation_id.clone()),
+        ("actor", actor),
+        ("asked", Some(approval.created_at.clone())),
+        ("expires", Some(approval.expires_at.clone())),
+        ("answered", answered),
+        ("outcome", outcome),
+    ];
+    let head = format!("approval {} {}\n\n", approval.approval_id, approval.status.as_str());
+    let lines = lines.into_iter().filter_map(|(name, value)| {
+        let value = plain(&value?).replace('\n', " ");
+        Some(format!("  {name:<12}  {value}\n"))
+    });
+    std::iter::once(head).chain(lines).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{from_value, json};
+
+    #[test]
+    fn an_approval_is_told_with_what_came_of_it() {
+        let approval: ApprovalView = from_value(json!({
+            "approval_id": "apr_1", "nonce": "n", "status": "allowed", "action": "message.send",
+            "target": {"surface": "hook"}, "payload": {"text": "hi\u{1b}[2J"}, "agent": "helper",
+            "runner_id": "plugin:acme/helper/default", "run_id": "run_1", "conversation_id": "c1",
+            "actor": {"actor_type": "user", "actor_id": "u1"},
+            "created_at": "2026-01-02T03:04:05.000Z", "expires_at": "2026-01-02T03:34:05.000Z",
+            "answered_at": "2026-01-02T03:05:05.000Z", "answered_by": "admin",
+            "outcome": {"status": "failed", "delivery_id": "dlv_1", "error": "it answered 404"},
+        }))
+        .unwrap();
+        insta::assert_snapshot!(told(&approval), @r#"
+        approval apr_1 allowed
+
+          action        message.send
+          target        {"surface":"hook"}
+          payload       {"text":"hi\u001b[2J"}
+          agent         helper (plugin:acme/helper/default)
+          run           run_1
+          conversation  c1
+          actor         user u1
+          asked         2026-01-02T03:04:05.000Z
+          expires       2026-01-02T03:34:05.000Z
+          answered      2026-01-02T03:05:05.000Z by admin
+          outcome       failed: it answered 404
+        "#);
+    }
+}
