@@ -82,10 +82,10 @@ impl Redactor {
         json::clean_value(&self.rules.load(), value);
     }
 
-    /// Knows the same secrets, as they are now, but not what secrets look like: for texts of people, who may
-    /// talk about tokens and keys.
+    /// Knows this host's own secrets, as they are now, and run tokens, but not what keys of others look like:
+    /// for texts of people and for files, which may be about them.
     pub fn exact(&self) -> Self {
-        let rules = self.rules.load().without_patterns();
+        let rules = self.rules.load().own();
         Self { rules: Arc::new(ArcSwap::from_pointee(rules)) }
     }
 

@@ -17,6 +17,8 @@ const PART_BYTES_MIN: usize = 6;
 pub(super) struct Rules {
     automaton: Arc<Automaton>,
     patterns: Arc<[Pattern]>,
+    /// Whether patterns other than those of run tokens count.
+    all_patterns: bool,
 }
 
 impl Rules {
@@ -29,11 +31,17 @@ impl Rules {
             .map(|(form, shown)| Needle::Secret(form, *shown))
             .chain(prefixes)
             .collect();
-        Self { automaton: Arc::new(Automaton::new(&needles)), patterns: patterns.into() }
+        Self { automaton: Arc::new(Automaton::new(&needles)), patterns: patterns.into(), all_patterns: true }
     }
 
-    pub(super) fn without_patterns(&self) -> Self {
-        Self { automaton: Arc::clone(&self.automaton), patterns: Arc::new([]) }
+    /// The same without what others' secrets look like.
+    pub(super) fn own(&self) -> Self {
+        let (automaton, patterns) = (Arc::clone(&self.automaton), Arc::clone(&self.patterns));
+        Self { automaton, patterns, all_patterns: false }
+    }
+
+    fn pattern(&self, number: usize) -> Option<&Pattern> {
+        self.patterns.get(number).filter(|pattern| self.all_patterns || pattern.is_run_token)
     }
 
     pub(super) fn finds_any(&self, bytes: &[u8]) -> bool {
@@ -149,7 +157,7 @@ impl Scan {
 
     fn go_on_with_body(&mut self, rules: &Rules, byte: u8, place: usize) {
         let Some(body) = &mut self.body else { return };
-        let Some(pattern) = rules.patterns.get(body.pattern) else { return };
+        let Some(pattern) = rules.pattern(body.pattern) else { return };
         if !pattern.takes(body.count, byte) || (body.count >= UNCERTAIN_MAX && !body.is_certain) {
             self.add_certain_body(place);
             self.body = None;
@@ -161,7 +169,7 @@ impl Scan {
     }
 
     fn begin_body(&mut self, rules: &Rules, number: usize, read: &[u8], place: usize) {
-        let Some(pattern) = rules.patterns.get(number) else { return };
+        let Some(pattern) = rules.pattern(number) else { return };
         if self.body.as_ref().is_some_and(|body| body.is_certain) {
             return;
         }
