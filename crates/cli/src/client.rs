@@ -2,10 +2,12 @@
 //!
 //! Invariant: ids are path segments of their own, so no id can reach another resource.
 
+mod bytes;
 mod follow;
 mod place;
 mod sse;
 
+pub use bytes::Download;
 pub use follow::follow;
 pub use place::{DEFAULT_DATA, Host, HostArgs, Place};
 

@@ -6,7 +6,7 @@
 mod range;
 
 use crate::access::Caller;
-use crate::answer::{Answer, Problem};
+use crate::answer::{Answer, Problem, ok};
 use crate::id::Id;
 use crate::query::Params;
 use crate::router::App;
@@ -18,7 +18,7 @@ use axum::http::{HeaderName, StatusCode};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt};
-use greenroom_host::artifacts::{ArtifactError, Upload};
+use greenroom_host::artifacts::{ArtifactError, Upload, view};
 use greenroom_protocol::ErrorCode;
 use greenroom_protocol::api::artifacts::check_artifact_name;
 use greenroom_store::types::ArtifactRow;
@@ -66,9 +66,7 @@ pub(crate) async fn download(
     headers: HeaderMap,
 ) -> Answer {
     let params = params.only(&["workspace_id"])?;
-    let row = app.host.artifact(params.workspace(), &artifact_id).await?;
-    let row = row.filter(|row| caller.sees_artifact(row.agent.as_deref()));
-    let row = row.ok_or_else(|| Problem::not_found("artifact"))?;
+    let row = load(&app, &caller, params.workspace(), &artifact_id).await?;
     let (tag, size) = (format!("\"{}\"", row.sha256), u64::try_from(row.size).unwrap_or(0));
     let about = about(&row, &tag)?;
     let mut response = match range::wanted(&headers, &tag, size) {
@@ -98,6 +96,28 @@ pub(crate) async fn download(
     };
     response.headers_mut().extend(about);
     Ok(response)
+}
+
+pub(crate) async fn metadata(
+    State(app): State<App>,
+    caller: Caller,
+    params: Params,
+    Id(artifact_id): Id,
+) -> Answer {
+    let params = params.only(&["workspace_id"])?;
+    ok(view(&load(&app, &caller, params.workspace(), &artifact_id).await?))
+}
+
+/// An artifact that the caller may see.
+async fn load(
+    app: &App,
+    caller: &Caller,
+    workspace: &str,
+    artifact_id: &str,
+) -> Result<ArtifactRow, Problem> {
+    let row = app.host.artifact(workspace, artifact_id).await?;
+    let row = row.filter(|row| caller.sees_artifact(row.agent.as_deref()));
+    row.ok_or_else(|| Problem::not_found("artifact"))
 }
 
 /// What an upload says about itself.

@@ -143,6 +143,7 @@ pub(crate) fn routes() -> Vec<Route> {
         Route::get("/v1/events/{id}", facts::event),
         Route::post("/v1/artifacts", artifacts::upload),
         Route::get("/v1/artifacts/{id}", artifacts::download),
+        Route::get("/v1/artifacts/{id}/metadata", artifacts::metadata),
         Route::get("/v1/runs", runs::list),
         Route::get("/v1/runs/{id}", runs::show),
         Route::post("/v1/runs/{id}/cancel", runs::cancel),

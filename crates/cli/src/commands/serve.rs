@@ -6,8 +6,10 @@ use crate::data_folder::DataFolder;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::secrets::Secrets;
 use crate::{env, output, restart, wiring};
+use greenroom_host::artifacts::owner_of_bytes;
 use greenroom_host::registry::NoResources;
 use greenroom_host::{Host, HostOptions, Redactor};
+use greenroom_objects::Objects;
 use greenroom_runtime::RunnerSpec;
 use greenroom_server::{Server, serve};
 use greenroom_store::Store;
@@ -168,8 +170,14 @@ impl Running {
         })?;
         let program = std::env::current_exe()?.to_string_lossy().into_owned();
         let runners = wiring::runners(&config, &program, &data);
+        let place = wiring::artifacts(&config, &data);
+        let objects = Objects::open(&place, &owner_of_bytes(&store)).await.map_err(|error| {
+            let context = format!("cannot use `{place}` for artifacts");
+            Failure::from(anyhow::Error::new(error).context(context))
+        })?;
         let host = Host::start(HostOptions {
             store,
+            objects,
             settings: wiring::settings(&config),
             runners: runners.clone(),
             runtime: wiring::runtime(&config, &program, &data),

@@ -22,6 +22,8 @@ fn the_help_of_the_program() {
       check        Validate the configuration, say what would bind and warn of what is missing
       send         Send a message to an agent
       runs         List, show, follow, cancel and replay runs
+      approvals    List, show, allow and deny actions that wait for approval
+      artifacts    Put bytes into the host, get them back, show what is known of them
       history      Show what was said in a conversation, oldest first
       events       Look into the event log
       runner       List runners, write a new one, check one against the contract
@@ -111,6 +113,14 @@ fn the_help_of_send() {
       greenroom send "what is new?" --agent triage --conversation c1
       git diff | greenroom send - --follow
     --- stderr
+    "#);
+}
+
+#[test]
+fn the_help_of_approvals() {
+    assert_snapshot!(help(&["approvals", "--help"]), @r#"
+    "#);
+    assert_snapshot!(help(&["approvals", "allow", "--help"]), @r#"
     "#);
 }
 

@@ -5,7 +5,7 @@ use crate::openapi::parts::{by_ref, json_body};
 use serde_json::{Value, json};
 
 pub(super) fn all() -> Vec<Operation> {
-    vec![upload(), download()]
+    vec![upload(), download(), metadata()]
 }
 
 fn upload() -> Operation {
@@ -41,6 +41,18 @@ fn download() -> Operation {
     .answers("304", json!({"description": "The bytes are those that are known.",
         "headers": {"X-Request-Id": by_ref("headers", "X-Request-Id")}}))
     .refuses(&["404", "416"])
+}
+
+fn metadata() -> Operation {
+    Operation::get(
+        "/v1/artifacts/{id}/metadata",
+        "get_artifact",
+        "artifacts",
+        "What is known of an artifact",
+    )
+    .takes(&["artifact_id_in_path", "workspace_id"])
+    .answers("200", json_body("The artifact.", by_ref("schemas", "ArtifactView")))
+    .refuses(&["404"])
 }
 
 fn bytes(about: &str) -> Value {
