@@ -57,6 +57,7 @@ pub enum Command {
     History(commands::history::Args),
     #[command(subcommand)]
     Events(Events),
+    Audit(commands::audit::Args),
     #[command(subcommand)]
     Runner(Runner),
     Bench(commands::bench::Args),

@@ -6,6 +6,7 @@ pub mod approvals_show;
 pub mod artifacts_get;
 pub mod artifacts_put;
 pub mod artifacts_show;
+pub mod audit;
 pub mod bench;
 pub mod check;
 pub mod completions;

@@ -38,6 +38,7 @@ pub async fn run(command: Command) -> Outcome {
         Command::History(args) => commands::history::run(args).await,
         Command::Events(Events::List(args)) => commands::events_list::run(args).await,
         Command::Events(Events::Show(args)) => commands::events_show::run(args).await,
+        Command::Audit(args) => commands::audit::run(args).await,
         Command::Runner(Runner::List(args)) => commands::runner_list::run(args).await,
         Command::Runner(Runner::New(args)) => commands::runner_new::run(&args),
         Command::Runner(Runner::Test(args)) => commands::runner_test::run(args).await,

@@ -2,6 +2,8 @@
 //!
 //! Invariant: every read is by workspace; every list is a page with a cursor that fits that list only.
 
+mod audit;
+
 use crate::feed::write_json;
 use crate::host::Host;
 use crate::ids::{Moment, rfc3339};

@@ -8,6 +8,7 @@ mod access;
 mod answer;
 mod approvals;
 mod artifacts;
+mod audit;
 mod connect;
 mod events;
 mod facts;

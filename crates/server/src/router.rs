@@ -4,7 +4,7 @@
 
 use crate::access::Access;
 use crate::answer::Problem;
-use crate::{approvals, artifacts, connect, events, facts, guard, openapi, runs, system};
+use crate::{approvals, artifacts, audit, connect, events, facts, guard, openapi, runs, system};
 use arc_swap::ArcSwap;
 use axum::Router;
 use axum::handler::Handler;
@@ -151,6 +151,7 @@ pub(crate) fn routes() -> Vec<Route> {
         Route::get("/v1/conversations", facts::conversations),
         Route::get("/v1/conversations/{id}/history", facts::history),
         Route::get("/v1/conversations/{id}/search", facts::search),
+        Route::get("/v1/audit", audit::list),
         Route::get("/v1/approvals", approvals::list),
         Route::get("/v1/approvals/{id}", approvals::show),
         Route::post("/v1/approvals/{id}", approvals::answer),

@@ -65,7 +65,7 @@ impl Operation {
 }
 
 pub(super) fn all() -> Vec<Operation> {
-    [events(), runs(), conversations(), artifacts::all(), approvals(), host()]
+    [events(), runs(), conversations(), artifacts::all(), approvals(), audit(), host()]
         .into_iter()
         .flatten()
         .collect()
@@ -218,6 +218,21 @@ fn approvals() -> Vec<Operation> {
             .answers("200", approval("The approval."))
             .refuses(&["404"]),
         answer,
+    ]
+}
+
+fn audit() -> Vec<Operation> {
+    let list = Operation::get(
+        "/v1/audit",
+        "list_audit",
+        "audit",
+        "Calls of runners, newest first\nOne record per call: who, what, how it ended, never what was asked or \
+         answered. A page may be short although `has_more` is true where few records fit.",
+    );
+    let filters = ["run_id", "method", "code", "denied"];
+    vec![
+        list.takes(&[&["workspace_id"][..], &filters, &["cursor", "limit"]].concat())
+            .answers("200", page_of("AuditView")),
     ]
 }
 

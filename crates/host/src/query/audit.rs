@@ -1,0 +1,62 @@
+//! The audit trail as the API shows it.
+//!
+//! Invariant: names, sizes and times only, as they were recorded.
+
+use super::Page;
+use crate::host::Host;
+use crate::ids::rfc3339;
+use greenroom_protocol::api::audit::AuditView;
+use greenroom_store::reads::audit::{AuditEntry, AuditFilter, AuditPosition};
+use greenroom_store::{StoreError, reads};
+
+impl Host {
+    /// Calls of runners, newest first; nothing when the cursor is not one of this list. A filter that fits few
+    /// records may give a page that is short although there is more.
+    pub async fn audit(
+        &self,
+        workspace: &str,
+        filter: AuditFilter,
+        cursor: Option<&str>,
+        limit: usize,
+    ) -> Result<Option<Page<AuditView>>, StoreError> {
+        let run_id = filter.run_id.clone().unwrap_or_default();
+        let method = filter.method.clone().unwrap_or_default();
+        let code = filter.code.clone().unwrap_or_default();
+        let denied = if filter.denied_only { "denied" } else { "" };
+        let domain = ["audit", workspace, &run_id, &method, &code, denied];
+        let Ok(position) = self.position(&domain, cursor) else { return Ok(None) };
+        let before = position.and_then(|text| parse(&text));
+        let owner = workspace.to_owned();
+        let read = move |tx: &mut dyn greenroom_store::sql::Tx| {
+            reads::audit::page(tx, &owner, &filter, before, limit)
+        };
+        let page = self.store().read(read).await?;
+        let next = page.next.map(|next| format!("{}.{}", next.id, next.index));
+        let items = page.entries.into_iter().map(view).collect();
+        let has_more = next.is_some();
+        Ok(Some(self.page(&domain, items, next, has_more)))
+    }
+}
+
+fn parse(text: &str) -> Option<AuditPosition> {
+    let (id, index) = text.split_once('.')?;
+    Some(AuditPosition { id: id.parse().ok()?, index: index.parse().ok()? })
+}
+
+fn view(AuditEntry { run_id, record }: AuditEntry) -> AuditView {
+    AuditView {
+        run_id,
+        attempt: record.attempt,
+        agent: Some(record.agent).filter(|agent| !agent.is_empty()),
+        runner: record.runner,
+        plugin: record.plugin,
+        method: record.method,
+        resource: record.resource,
+        scope: record.scope,
+        code: record.code,
+        bytes_in: record.bytes_in,
+        bytes_out: record.bytes_out,
+        duration_us: record.duration_us,
+        at: rfc3339(record.at_ms),
+    }
+}

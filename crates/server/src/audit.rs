@@ -1,0 +1,41 @@
+//! `GET /v1/audit`: every call of a runner.
+
+use crate::access::Caller;
+use crate::answer::{Answer, Problem, ok};
+use crate::query::Params;
+use crate::router::App;
+use axum::extract::State;
+use greenroom_protocol::ErrorCode;
+use greenroom_store::audit::OK;
+use greenroom_store::reads::audit::AuditFilter;
+
+pub(crate) async fn list(State(app): State<App>, caller: Caller, params: Params) -> Answer {
+    caller.reader()?;
+    let known = ["workspace_id", "run_id", "method", "code", "denied", "cursor", "limit"];
+    let params = params.only(&known)?;
+    let text = |name| params.text(name).map(str::to_owned);
+    let filter = AuditFilter {
+        run_id: text("run_id"),
+        method: text("method"),
+        code: params.text("code").map(code).transpose()?,
+        denied_only: match params.text("denied") {
+            None | Some("false") => false,
+            Some("true") => true,
+            Some(_) => return Err(Problem::invalid("`denied` is `true` or `false`")),
+        },
+    };
+    let page = app.host.audit(params.workspace(), filter, params.cursor(), params.limit()?).await?;
+    ok(page.ok_or_else(Problem::foreign_cursor)?)
+}
+
+fn code(text: &str) -> Result<String, Problem> {
+    if codes().any(|code| code == text) {
+        return Ok(text.to_owned());
+    }
+    Err(Problem::invalid("`code` is `ok` or the code of an error"))
+}
+
+/// How a call may have ended.
+pub(crate) fn codes() -> impl Iterator<Item = &'static str> {
+    std::iter::once(OK).chain(ErrorCode::ALL.map(ErrorCode::as_str))
+}
