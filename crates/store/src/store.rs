@@ -30,6 +30,8 @@ const EVENTS_WAITING_MAX: usize = 1024;
 /// Reads that may wait for one reader.
 const READS_WAITING_MAX: usize = 1024;
 const READERS: usize = 2;
+/// The reader that prepares the search index, so that nobody who asks waits for it.
+const INDEXER: usize = READERS;
 
 /// Where the facts are.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -107,7 +109,7 @@ impl Store {
         let writer = Writer { driver: writer, jobs, lost: lost_sender, committed };
         threads.push(spawn("store-writer", move || writer.run())?);
         let mut readers = Vec::new();
-        for _ in 0..READERS {
+        for _ in 0..=INDEXER {
             let driver = connect_reader(options)?;
             let (sender, jobs) = mpsc::channel(READS_WAITING_MAX);
             threads.push(spawn("store-reader", move || reader::run(driver, jobs))?);
@@ -286,10 +288,14 @@ impl Store {
     /// Puts up to so many of the oldest unindexed items into the search index, and says how many are left
     /// at most. Only the insertion is the writer's work.
     pub async fn index_some(&self, limit: i64) -> Result<i64, StoreError> {
-        if let Some(step) = self.read(move |tx| IndexItems::next(tx, limit)).await? {
-            self.change(Command::IndexItems(Box::new(step))).await?;
-        }
-        self.read(|tx| Ok(index::newest(tx)? - index::upto(tx)?)).await
+        let step = self.read_by(INDEXER, move |tx| IndexItems::next(tx, limit)).await?;
+        let Some(step) = step else { return Ok(0) };
+        self.change(Command::IndexItems(Box::new(step))).await?;
+        self.read_by(INDEXER, |tx| {
+            index::settle(tx)?;
+            Ok(index::newest(tx)? - index::upto(tx)?)
+        })
+        .await
     }
 
     /// Takes items out of their transcripts and out of the search index.
@@ -312,7 +318,16 @@ impl Store {
     }
 
     /// Reads on one of the reader threads. `read` may be called again after a new connection.
-    pub async fn read<T, F>(&self, mut read: F) -> Result<T, StoreError>
+    pub async fn read<T, F>(&self, read: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: FnMut(&mut dyn Tx) -> Result<T, StoreError> + Send + 'static,
+    {
+        let reader = self.inner.next_reader.fetch_add(1, Ordering::Relaxed) % READERS;
+        self.read_by(reader, read).await
+    }
+
+    async fn read_by<T, F>(&self, reader: usize, mut read: F) -> Result<T, StoreError>
     where
         T: Send + 'static,
         F: FnMut(&mut dyn Tx) -> Result<T, StoreError> + Send + 'static,
@@ -329,7 +344,6 @@ impl Store {
             }
             Answer::Given
         });
-        let reader = self.inner.next_reader.fetch_add(1, Ordering::Relaxed) % READERS;
         self.inner.readers[reader].send(job).await.map_err(|_| closed())?;
         answer.await.map_err(|_| closed())?
     }
