@@ -157,7 +157,8 @@ fn describe(staged: &Staged, draft: Draft, redactor: &Redactor) -> Result<NewArt
     if let Some(name) = &name {
         check_artifact_name(name)?;
     }
-    let mime_type = mime::agree(draft.mime_type.as_deref(), staged.head());
+    let declared = draft.mime_type.map(|mime_type| redactor.text(&mime_type).into_owned());
+    let mime_type = mime::agree(declared.as_deref(), staged.head());
     let mut metadata = serde_json::Value::Object(draft.metadata);
     redactor.value(&mut metadata);
     let metadata = metadata.to_string();
