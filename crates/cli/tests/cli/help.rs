@@ -24,7 +24,7 @@ fn the_help_of_the_program() {
       runs         List, show, follow, cancel and replay runs
       approvals    List, show, allow and deny actions that wait for approval
       artifacts    Put bytes into the host, get them back, show what is known of them
-      history      Show what was said in a conversation, oldest first
+      history      Show what was said in a conversation, or look for something in it
       events       Look into the event log
       runner       List runners, write a new one, check one against the contract
       bench        Measure this machine: latency, throughput, memory, each beside its baseline

@@ -265,7 +265,7 @@ fn history_is_shown_oldest_first() {
         json!({ "item_id": format!("i{seq}"), "conversation_id": "c 1", "seq": seq, "role": role,
                 "text": text, "created_at": "2026-01-02T03:04:05.000Z" })
     };
-    let page = json!({ "items": [item(2, "assistant", "first\nsecond"), item(1, "user", "hi")], "has_more": false });
+    let page = json!({ "items": [item(1, "user", "hi"), item(2, "assistant", "first\nsecond")], "has_more": false });
     let host = start(
         dir.path(),
         vec![Answer::json("GET /v1/conversations/c%201/history?limit=20 ", page)],

@@ -472,5 +472,33 @@ runner = "plugin:a/b/c"
 models = ["small"]
 tools = ["calendar.*", "search"]
 knowledge = ["handbook"]"#;
-    assert_snapshot!(mistakes(text), @"");
+    assert_snapshot!(mistakes(text), @r#"
+    error: there is no model `small`
+      --> greenroom.toml:4:11
+       |
+     4 | models = ["small"]
+       |           ^^^^^^^
+    hint: no model is configured
+
+    error: there is no tool `calendar.*`
+      --> greenroom.toml:5:10
+       |
+     5 | tools = ["calendar.*", "search"]
+       |          ^^^^^^^^^^^^
+    hint: no tool is configured
+
+    error: there is no tool `search`
+      --> greenroom.toml:5:24
+       |
+     5 | tools = ["calendar.*", "search"]
+       |                        ^^^^^^^^
+    hint: no tool is configured
+
+    error: there is no knowledge base `handbook`
+      --> greenroom.toml:6:14
+       |
+     6 | knowledge = ["handbook"]
+       |              ^^^^^^^^^^
+    hint: no knowledge base is configured
+    "#);
 }
