@@ -71,7 +71,7 @@ def show(result, value):
         result("action.requested", {"action": "message.send", "target": deep, "payload": {"text": text}})
         result("acme.thought", deep, {"usage": deep})
         result(("acme." + text.replace(" ", ""))[:100], deep)
-        result("run.failed", {"code": text, "message": text})
+        result("run.failed", {"code": "not a code: " + text, "message": text})
         result("message.delta", {"chunk": {"content": 5, "role": text}})
         os.write(2, f"stderr says {text}\n".encode())
 
