@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking, its helpers too")]
 
+mod approvals;
 mod crash;
 mod duplicates;
 mod facts;
@@ -18,6 +19,7 @@ mod sandbox;
 mod secrets;
 mod senders;
 mod stage;
+mod steering;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_greenroom");
 

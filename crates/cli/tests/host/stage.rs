@@ -91,6 +91,21 @@ impl Stage {
         wait_for(&what, PATIENCE, async || mark.exists().then_some(())).await;
     }
 
+    /// What the host answered to a call that the puppet gave this name.
+    pub(crate) async fn told(&self, name: &str) -> Value {
+        self.marked(name).await;
+        let text = std::fs::read_to_string(self.host.folder().join("puppet").join(name)).unwrap();
+        serde_json::from_str(&text).unwrap()
+    }
+
+    /// The types of the host's own events in a conversation that begin so, oldest first.
+    pub(crate) async fn log(&self, prefix: &str) -> Vec<String> {
+        let mut events = self.api.events().await;
+        events.reverse();
+        let kinds = events.iter().map(|event| event["event_type"].as_str().unwrap());
+        kinds.filter(|kind| kind.starts_with(prefix)).map(str::to_owned).collect()
+    }
+
     /// What the puppet was told, in order.
     pub(crate) fn wire_log(&self) -> Vec<String> {
         let log = std::fs::read_to_string(self.host.folder().join("puppet/wire.log"));

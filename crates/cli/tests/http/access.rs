@@ -19,6 +19,7 @@ fn table(game: &str, echo: &str) -> Vec<Row> {
         "/v1/runs",
         "/v1/conversations",
         "/v1/conversations/c-game/history",
+        "/v1/approvals",
         "/v1/runners",
         "/v1/agents",
     ];
@@ -32,6 +33,8 @@ fn table(game: &str, echo: &str) -> Vec<Row> {
         ("GET", format!("/v1/runs/{echo}/results"), [200, 200, 200, 200]),
         ("POST", format!("/v1/runs/{game}/cancel"), [200, 200, 404, 403]),
         ("POST", format!("/v1/runs/{echo}/cancel"), [200, 200, 200, 403]),
+        ("GET", "/v1/approvals/none".to_owned(), [404, 403, 403, 404]),
+        ("POST", "/v1/approvals/none".to_owned(), [400, 403, 403, 403]),
         // Only a runner's own token opens this door.
         ("GET", "/v1/runners/connect".to_owned(), [401; 4]),
     ];

@@ -1,6 +1,6 @@
 """A runner that plays what its config or the event's text says: a JSON list of steps, each a word and its arguments."""
 import json, os, subprocess, threading, time
-from wire import cancelled, lock, send, serve, write
+from wire import ask, cancelled, lock, send, serve, write
 
 
 def gate(name):
@@ -28,7 +28,24 @@ def play(request, run, context):
     def result(kind, data, more={}):
         send(method="run.result", params={"run_id": run, "type": kind, "data": data, **more})
 
+    calls = {}
+
+    def start_call(method, params, name):
+        done = threading.Event()
+
+        def keep(answer):
+            with open(name + ".part", "w") as part:
+                json.dump(answer, part)
+            os.rename(name + ".part", name)
+            done.set()
+
+        calls[name] = ask(method, {"run_id": run, **params}, keep)
+        return done
+
     words = {
+        "call": lambda method, params, name: start_call(method, params, name).wait(),
+        "start_call": start_call,
+        "give_up": lambda name: send(method="request.cancel", params={"request_id": calls[name]}),
         "say": lambda text: result("message.delta", {"chunk": {"role": "assistant", "content": text}}),
         "message": lambda text: result("message.completed", {"message": {"role": "assistant", "content": text}}),
         "tell": lambda field: words["message"](json.dumps(context[field])),

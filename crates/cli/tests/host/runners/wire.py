@@ -1,7 +1,8 @@
 """The native wire for test runners: standard library only, one thread per run, a log of what the host said."""
-import json, os, sys, threading
+import itertools, json, os, sys, threading
 
 lock, cancelled = threading.RLock(), {}
+numbers, answers = itertools.count(1), {}
 
 
 def write(data):
@@ -14,6 +15,14 @@ def send(**message):
     write((json.dumps({"jsonrpc": "2.0", **message}) + "\n").encode())
 
 
+def ask(method, params, answered):
+    """Calls the host; `answered` gets what it says."""
+    number = next(numbers)
+    answers[number] = answered
+    send(id=number, method=method, params=params)
+    return number
+
+
 def note(text):
     with open("wire.log", "a") as log:
         log.write(text + "\n")
@@ -23,7 +32,9 @@ def serve(name, play):
     """Calls `play(request, run_id, context)` for every run, each in a thread of its own."""
     note("start")
     plugin = {"author": "test", "name": name, "version": "1"}
-    manifest = {"id": f"plugin:test/{name}/main", "name": "main", "label": {"en_US": name}, "permissions": {"storage": ["plugin"]}}
+    manifest = {"id": f"plugin:test/{name}/main", "name": "main", "label": {"en_US": name}, "permissions": {
+        "storage": ["plugin"], "platform_api": ["message.send", "message.edit", "message.react", "message.delete"],
+        "history": ["page"]}, "capabilities": {"steering": True}}
     for line in sys.stdin:
         message = json.loads(line)
         request, method, params = message.get("id"), message.get("method"), message.get("params")
@@ -39,5 +50,7 @@ def serve(name, play):
         elif method == "run.cancel":
             note("cancel " + params["run_id"])
             cancelled[params["run_id"]].set()
+        elif method is None:
+            answers.pop(request)({key: message[key] for key in ("result", "error") if key in message})
         elif request is not None:
             send(id=request, result={})
