@@ -7,8 +7,10 @@
 mod deltas;
 mod effect;
 mod json;
+mod pending;
 
 pub(crate) use effect::StateRights;
+pub(crate) use pending::Pending;
 
 use crate::actions::ActionRights;
 use crate::context::Identity;
@@ -20,8 +22,8 @@ use greenroom_protocol::payload::{Message, MessageCompleted, Payload};
 use greenroom_protocol::result::kind;
 use greenroom_protocol::{RawResult, RunError, RunStatus};
 use greenroom_store::chunk::ChunkBuilder;
-use greenroom_store::commands::{ApplyResults, Terminal};
-use greenroom_store::types::{Chunk, Diagnostic, ResultRecord, RunRow};
+use greenroom_store::commands::Terminal;
+use greenroom_store::types::{Diagnostic, ResultRecord};
 use json::{complete_failure, empty_object, is_object, one_line};
 use serde_json::value::{RawValue, to_raw_value};
 use std::borrow::Cow;
@@ -70,50 +72,6 @@ pub(crate) struct Intake {
     pub(crate) live: Vec<ResultRecord>,
     /// Results to be shown once they are stored.
     pub(crate) held: Vec<ResultRecord>,
-}
-
-/// What the next commit has to carry.
-pub(crate) struct Pending {
-    pub(crate) chunk: Option<Chunk>,
-    pub(crate) reserved_seq: i64,
-    pub(crate) changes: Changes,
-    approvals_pending_max: i64,
-    pub(crate) diagnostics: Vec<Diagnostic>,
-    pub(crate) terminal: Option<Terminal>,
-}
-
-impl Pending {
-    /// The command that commits it, conditional on the run still being its writer's.
-    pub(crate) fn into_command(
-        self,
-        run: &RunRow,
-        epoch_now: i64,
-        isolation: Option<String>,
-        now_ms: i64,
-    ) -> ApplyResults {
-        ApplyResults {
-            workspace_id: run.workspace_id.clone(),
-            run_id: run.run_id.clone(),
-            attempt: run.attempt,
-            epoch: run.epoch,
-            epoch_now,
-            conversation_id: run.conversation_id.clone(),
-            chunk: self.chunk,
-            reserved_seq: self.reserved_seq,
-            effects: self.changes.effects,
-            isolation,
-            state: self.changes.state,
-            items: self.changes.items,
-            deliveries: self.changes.deliveries,
-            artifacts: Vec::new(),
-            approvals: self.changes.approvals,
-            approvals_pending_max: self.approvals_pending_max,
-            diagnostics: self.diagnostics,
-            log: self.changes.log,
-            terminal: self.terminal,
-            now_ms,
-        }
-    }
 }
 
 impl Ledger {
