@@ -26,6 +26,7 @@ fn the_help_of_the_program() {
       artifacts    Put bytes into the host, get them back, show what is known of them
       history      Show what was said in a conversation, or look for something in it
       events       Look into the event log
+      audit        List the calls of runners, newest first
       runner       List runners, write a new one, check one against the contract
       bench        Measure this machine: latency, throughput, memory, each beside its baseline
       doctor       Check this machine, the data folder, the host, its store and its runners
@@ -119,8 +120,60 @@ fn the_help_of_send() {
 #[test]
 fn the_help_of_approvals() {
     assert_snapshot!(help(&["approvals", "--help"]), @r#"
+    exit 0
+    --- stdout
+    List, show, allow and deny actions that wait for approval
+
+    Usage: greenroom approvals [OPTIONS]
+           greenroom approvals <COMMAND>
+
+    Commands:
+      list   List actions that wait for approval, newest first
+      show   Show one approval: the action with its target and payload, and what came of it
+      allow  Allow an action: it is carried out from then on, once
+      deny   Deny an action
+      help   Print this message or the help of the given subcommand(s)
+
+    Options:
+          --status <STATUS>  Only those with this status [default: pending] [possible values: pending,
+                             allowed, denied, expired, cancelled, all]
+          --run <ID>         Only those of this run
+          --limit <N>        Most items to show [default: 20]
+          --cursor <CURSOR>  Continue where an earlier list ended
+          --json             Print JSON
+          --data <DIR>       Data folder of the host to talk to [default: ./greenroom-data, or
+                             `GREENROOM_URL` with `GREENROOM_TOKEN`]
+      -h, --help             Print help
+
+    Without a command it lists those that wait.
+
+    Examples:
+      greenroom approvals
+      greenroom approvals show apr_0197…
+      greenroom approvals allow apr_0197…
+    --- stderr
     "#);
     assert_snapshot!(help(&["approvals", "allow", "--help"]), @r#"
+    exit 0
+    --- stdout
+    Allow an action: it is carried out from then on, once
+
+    Usage: greenroom approvals allow [OPTIONS] <APPROVAL>
+
+    Arguments:
+      <APPROVAL>  Id of the approval
+
+    Options:
+          --nonce <NONCE>  Nonce of the approval that was looked at [default: the one it has now]
+          --json           Print JSON
+          --data <DIR>     Data folder of the host to talk to [default: ./greenroom-data, or
+                           `GREENROOM_URL` with `GREENROOM_TOKEN`]
+      -h, --help           Print help
+
+    Examples:
+      greenroom approvals allow apr_0197…
+      greenroom approvals allow apr_0197… --nonce 5f0c… --json
+    --- stderr
     "#);
 }
 

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking, its helpers too")]
 
 mod approvals;
+mod audit;
 mod crash;
 mod duplicates;
 mod facts;

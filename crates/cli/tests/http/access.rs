@@ -22,6 +22,7 @@ fn table(game: &str, echo: &str) -> Vec<Row> {
         "/v1/approvals",
         "/v1/runners",
         "/v1/agents",
+        "/v1/audit",
     ];
     let reads = reads.map(|target| ("GET", target.to_owned(), [200, 403, 403, 200]));
     let open = ["/healthz", "/readyz", "/openapi.json"];
