@@ -181,7 +181,7 @@ impl Ledger {
             self.unfinished.clear();
             self.saw_message = true;
         }
-        self.changes.apply(payload, &record, &self.identity, &self.terms.actions);
+        self.changes.apply(payload, &record, &self.identity, &self.terms);
         self.pending.push(&record);
         intake.held.push(record);
     }

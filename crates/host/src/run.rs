@@ -115,6 +115,7 @@ impl RunTask {
         let state = StateRights {
             scopes: grant.state.clone(),
             value_bytes_max: settings.limits.state_value_bytes,
+            owner_bytes_max: i64::try_from(settings.limits.state_owner_bytes).ok(),
         };
         let result_bytes_max = settings.limits.result_bytes;
         let actions = ActionRights {

@@ -3,6 +3,7 @@
 //! Invariant: only what the grant covers and the run's own event reaches; everything lands in the same
 //! commit as the result that caused it.
 
+use super::Terms;
 use crate::actions::{self, ActionRights};
 use crate::context::Identity;
 use crate::ids;
@@ -35,7 +36,7 @@ impl Changes {
         payload: Payload,
         record: &ResultRecord,
         identity: &Identity,
-        actions: &ActionRights,
+        terms: &Terms,
     ) {
         match payload {
             Payload::MessageCompleted(completed) => {
@@ -48,13 +49,15 @@ impl Changes {
                         owner,
                         name: update.key,
                         value,
-                        owner_bytes_max: None,
+                        owner_bytes_max: terms.state.owner_bytes_max,
                     });
                 }
             }
             Payload::ToolCallStarted(_) => self.effects = true,
             Payload::ToolCallCompleted(call) => self.tool_call(&call, identity),
-            Payload::ActionRequested(asked) => self.action(asked, record, identity, actions),
+            Payload::ActionRequested(asked) => {
+                self.action(asked, record, identity, &terms.actions);
+            }
             Payload::ArtifactCreated(artifact) => {
                 let body = json!({"run_id": identity.run_id, "artifact_id": artifact.artifact_id,
                     "name": artifact.name, "mime_type": artifact.mime_type,
@@ -227,6 +230,8 @@ impl Changes {
 pub(crate) struct StateRights {
     pub(crate) scopes: BTreeSet<StateScope>,
     pub(crate) value_bytes_max: usize,
+    /// What the state of one owner may take together.
+    pub(crate) owner_bytes_max: Option<i64>,
 }
 
 /// Whether the run may do what the payload asks for.

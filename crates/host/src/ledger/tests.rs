@@ -22,7 +22,7 @@ fn identity() -> Arc<Identity> {
 
 fn ledger() -> Ledger {
     let scopes = BTreeSet::from([StateScope::Conversation]);
-    let state = StateRights { scopes, value_bytes_max: 100 };
+    let state = StateRights { scopes, value_bytes_max: 100, owner_bytes_max: Some(1000) };
     let redactor = Redactor::new();
     redactor.set_secrets(&["s3cret-value".to_owned()]);
     let actions = ActionRights::default();
