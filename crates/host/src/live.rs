@@ -72,8 +72,10 @@ impl LiveRun {
         let _ = self.rights.set(rights);
     }
 
+    /// What the run may do; nothing from the moment on in which it is to end, before its terminal is stored.
     pub(crate) fn rights(&self) -> Option<&Rights> {
-        self.rights.get().filter(|_| !*self.ended.borrow())
+        let is_over = *self.ended.borrow() || self.is_overdue() || self.cancel.borrow().is_some();
+        self.rights.get().filter(|_| !is_over)
     }
 
     /// So many more results of the runner's have been dealt with.
@@ -192,16 +194,19 @@ impl Live {
 
     pub(crate) fn leave(&self, run_id: &str) {
         self.revoke_token(run_id);
-        let left = self.lock().remove(run_id);
-        if left.is_some_and(|live| live.is_overdue()) {
+        if self.get(run_id).is_some_and(|live| live.is_overdue()) {
             let mut overdue = self.overdue.lock().unwrap_or_else(PoisonError::into_inner);
             overdue.truncate(OVERDUE_KNOWN - 1);
             overdue.push_front(run_id.to_owned());
         }
+        self.lock().remove(run_id);
     }
 
-    /// Whether a run that is over was ended by its deadline, as far as that is still known.
+    /// Whether a run was ended by its deadline, as far as that is still known.
     pub(crate) fn was_overdue(&self, run_id: &str) -> bool {
+        if self.get(run_id).is_some_and(|live| live.is_overdue()) {
+            return true;
+        }
         let overdue = self.overdue.lock().unwrap_or_else(PoisonError::into_inner);
         overdue.iter().any(|known| known == run_id)
     }

@@ -118,7 +118,8 @@ async fn check_and_carry_out(
     let method = Method::parse(&call.method);
     let row = method.map(table::row);
     let cost = row.map_or(1, |row| row.cost);
-    let bucket = shared.plugin_buckets.of(&call.plugin);
+    // By its name in the configuration: what a process declares is not checked before its handshake is over.
+    let bucket = shared.plugin_buckets.of(&call.runner);
     bucket.take(cost, limits.calls_per_s_plugin).map_err(|wait| over_rate("plugin", wait))?;
     let Some((live, rights)) = run else { return Err(no_run(shared, call)) };
     live.bucket.take(cost, limits.calls_per_s_run).map_err(|wait| over_rate("run", wait))?;
@@ -163,9 +164,12 @@ async fn check_and_carry_out(
     Ok(answer)
 }
 
-/// A call sees what its run wrote before it.
+/// A call sees what its run wrote before it; behind the run's own terminal nothing is served.
 async fn carry_out(call: &mut Call<'_>) -> Answer {
     call.live.wait_for_applied(call.results_before).await;
+    if call.live.rights().is_none() {
+        return Err(over(call.live));
+    }
     match call.method {
         Method::StateGet => state::get(call).await,
         Method::StateList => state::list(call).await,
@@ -200,7 +204,7 @@ async fn carry_out(call: &mut Call<'_>) -> Answer {
 /// Why a run that is not live is not: the runner whose run was overdue is told so.
 fn no_run(shared: &Shared, call: &ProxyCall) -> AgentAPIError {
     let overdue = |run_id: &str| shared.live.was_overdue(run_id);
-    if call.standing == Standing::Over && call.run_id.as_deref().is_some_and(overdue) {
+    if call.standing != Standing::Foreign && call.run_id.as_deref().is_some_and(overdue) {
         return refuse(ErrorCode::DeadlineExceeded, "the run took longer than it may");
     }
     refuse(ErrorCode::Unauthorized, "there is no such live run")

@@ -8,8 +8,9 @@ use crate::query::event_view;
 use crate::settings::Reach;
 use greenroom_protocol::AgentAPIError;
 use greenroom_protocol::api::events::{EventGetParams, EventPageParams};
-use greenroom_store::reads;
+use greenroom_store::sql::Tx;
 use greenroom_store::types::EventRow;
+use greenroom_store::{StoreError, reads};
 use serde_json::json;
 
 /// Rows that are read at once.
@@ -51,6 +52,9 @@ pub(super) async fn page(call: &mut Call<'_>) -> Answer {
     };
     let limit = call.page_size(params.limit);
     let read = call.shared.store.read(move |tx| {
+        if !exists(tx, &workspace, conversation.as_deref())? {
+            return Ok(None);
+        }
         let wanted = |row: &EventRow| {
             params.event_types.is_empty() || params.event_types.contains(&row.event_type)
         };
@@ -67,7 +71,7 @@ pub(super) async fn page(call: &mut Call<'_>) -> Answer {
             let is_last = window.len() < WINDOW_ROWS as usize;
             for row in window {
                 if found.rows.len() == limit && wanted(&row) {
-                    return Ok(found);
+                    return Ok(Some(found));
                 }
                 found.before = row.seq;
                 if wanted(&row) {
@@ -79,9 +83,10 @@ pub(super) async fn page(call: &mut Call<'_>) -> Answer {
                 break;
             }
         }
-        Ok(found)
+        Ok(Some(found))
     });
-    let Found { rows, before, has_more } = read.await.map_err(|error| failed(&error))?;
+    let found = read.await.map_err(|error| failed(&error))?;
+    let Found { rows, before, has_more } = found.ok_or_else(|| not_found("conversation"))?;
     let next_cursor = has_more.then(|| {
         let domain: Vec<&str> = domain.iter().map(String::as_str).collect();
         call.shared.cursors.seal(&domain, &before.to_string())
@@ -123,6 +128,18 @@ pub(super) fn conversation_in_reach(
         (Reach::Workspace, named) => Ok(named),
         (_, Some(named)) if Some(&named) != own.as_ref() => Err(not_found("conversation")),
         (_, _) => own.map(Some).ok_or_else(|| not_found("conversation")),
+    }
+}
+
+/// Whether there is such a conversation, where one is named.
+pub(super) fn exists(
+    tx: &mut dyn Tx,
+    workspace: &str,
+    conversation: Option<&str>,
+) -> Result<bool, StoreError> {
+    match conversation {
+        Some(id) => Ok(reads::conversations::get(tx, workspace, id)?.is_some()),
+        None => Ok(true),
     }
 }
 

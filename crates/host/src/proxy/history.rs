@@ -4,7 +4,7 @@
 //! later one, unless it has pulled it; a conversation out of reach looks like one that does not exist.
 
 use super::call::{Answer, Call, answer, failed, not_found};
-use super::events::{conversation_in_reach, reach_name};
+use super::events::{conversation_in_reach, exists, reach_name};
 use crate::query::{hit_view, item_view};
 use crate::settings::Reach;
 use greenroom_protocol::api::history::{Direction, HistoryPageParams, HistorySearchParams};
@@ -79,8 +79,12 @@ pub(super) async fn search(call: &mut Call<'_>) -> Answer {
         event_seq_before: identity.conversation_id.clone().zip(end_of_view(call)),
         top_k: usize::try_from(params.top_k).unwrap_or(usize::MAX),
     };
-    let read = call.shared.store.read(move |tx| reads::search::search(tx, &query));
+    let read = call.shared.store.read(move |tx| {
+        let exists = exists(tx, &query.workspace, query.conversation.as_deref())?;
+        Ok(if exists { Some(reads::search::search(tx, &query)?) } else { None })
+    });
     let hits = read.await.map_err(|error| failed(&error))?;
+    let hits = hits.ok_or_else(|| not_found("conversation"))?;
     let items: Vec<Value> = hits.into_iter().map(hit_view).collect();
     answer(&json!({"items": items}))
 }

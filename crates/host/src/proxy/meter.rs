@@ -53,19 +53,19 @@ impl Bucket {
     }
 }
 
-/// The buckets of plugins, by the name that their connection has.
+/// The buckets of plugins, by the name that the configuration gives to their runner.
 #[derive(Debug, Default)]
 pub(crate) struct PluginBuckets {
-    by_plugin: Mutex<HashMap<Arc<str>, Arc<Bucket>>>,
+    by_runner: Mutex<HashMap<Arc<str>, Arc<Bucket>>>,
 }
 
 impl PluginBuckets {
     /// Runners are configured, so there are few.
-    pub(crate) fn of(&self, plugin: &Arc<str>) -> Arc<Bucket> {
-        let mut buckets = self.by_plugin.lock().unwrap_or_else(PoisonError::into_inner);
-        match buckets.get(plugin) {
+    pub(crate) fn of(&self, runner: &Arc<str>) -> Arc<Bucket> {
+        let mut buckets = self.by_runner.lock().unwrap_or_else(PoisonError::into_inner);
+        match buckets.get(runner) {
             Some(bucket) => Arc::clone(bucket),
-            None => Arc::clone(buckets.entry(Arc::clone(plugin)).or_default()),
+            None => Arc::clone(buckets.entry(Arc::clone(runner)).or_default()),
         }
     }
 }

@@ -5,6 +5,7 @@
 use super::call::{Answer, Call, answer, not_found, refuse};
 use crate::registry::ResourceCall;
 use greenroom_protocol::api::Method;
+use greenroom_protocol::api::tools::ToolSearchParams;
 use greenroom_protocol::{AgentAPIError, ErrorCode};
 use serde::Deserialize;
 use serde_json::json;
@@ -29,7 +30,12 @@ pub(super) async fn model(call: &mut Call<'_>) -> Answer {
 
 pub(super) async fn tool(call: &mut Call<'_>) -> Answer {
     if call.method == Method::ToolsSearch {
-        return ask(call).await;
+        call.params::<ToolSearchParams>()?;
+        // Among no tools there is nothing to find, whoever answers for them.
+        return match call.rights.grant.tools.names.is_empty() {
+            true => answer(&json!({"items": []})),
+            false => ask(call).await,
+        };
     }
     let named = named(call)?.tool_name;
     one_of(call, "tool_name", named, |call| &call.rights.grant.tools.names)?;
