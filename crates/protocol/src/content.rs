@@ -58,15 +58,31 @@ pub struct MediaElement {
 }
 
 impl ContentElement {
-    /// What is wrong with the element, if anything.
-    pub fn problem(&self) -> Option<&'static str> {
+    /// What it is beside text.
+    pub fn media(&self) -> Option<&MediaElement> {
         match self {
             ContentElement::Text { .. } => None,
             ContentElement::Image(media)
             | ContentElement::Audio(media)
             | ContentElement::Video(media)
-            | ContentElement::File(media) => media.problem(),
+            | ContentElement::File(media) => Some(media),
         }
+    }
+
+    /// The artifact that it names, if it does.
+    pub fn artifact(&self) -> Option<ArtifactRef> {
+        let media = self.media()?;
+        Some(ArtifactRef {
+            artifact_id: media.artifact_id.clone()?,
+            name: media.name.clone(),
+            mime_type: media.mime_type.clone(),
+            ..ArtifactRef::default()
+        })
+    }
+
+    /// What is wrong with the element, if anything.
+    pub fn problem(&self) -> Option<&'static str> {
+        self.media()?.problem()
     }
 }
 

@@ -55,6 +55,9 @@ pub async fn run(args: &Args) -> Outcome {
                 Some(running) => running.findings().await,
                 None => without_host(&config, &store),
             });
+            let place = wiring::artifacts(&config, &data);
+            let sizes = store.as_ref().ok().and_then(Option::as_ref);
+            findings.push(sizes::artifacts(&place, sizes));
             if let Ok(Some(sizes)) = store {
                 findings.push(sizes::told(&sizes));
                 kept = Some(sizes::as_json(&sizes));

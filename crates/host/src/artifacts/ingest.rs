@@ -72,23 +72,13 @@ impl Shared {
 /// The ids of artifacts that an event names.
 pub(crate) fn uploads_of(event: &NewEvent) -> Vec<String> {
     let media =
-        event.input.contents.iter().filter_map(|element| media_of(element)?.artifact_id.clone());
+        event.input.contents.iter().filter_map(|element| element.media()?.artifact_id.clone());
     let attached = event.input.attachments.iter().map(|attached| attached.artifact_id.clone());
     let mut ids: Vec<String> = media.chain(attached).filter(|id| !id.contains('\0')).collect();
     ids.sort();
     ids.dedup();
     ids.truncate(UPLOADS_MAX);
     ids
-}
-
-fn media_of(element: &ContentElement) -> Option<&MediaElement> {
-    match element {
-        ContentElement::Text { .. } => None,
-        ContentElement::Image(media)
-        | ContentElement::Audio(media)
-        | ContentElement::Video(media)
-        | ContentElement::File(media) => Some(media),
-    }
 }
 
 fn media_mut(element: &mut ContentElement) -> Option<&mut MediaElement> {

@@ -229,13 +229,7 @@ fn reference(kept: &Kept) -> ArtifactRef {
 
 /// Media that is named, not contained.
 fn is_reference(part: &ContentElement) -> bool {
-    match part {
-        ContentElement::Text { .. } => false,
-        ContentElement::Image(media)
-        | ContentElement::Audio(media)
-        | ContentElement::Video(media)
-        | ContentElement::File(media) => media.data_base64.is_none(),
-    }
+    part.media().is_some_and(|media| media.data_base64.is_none())
 }
 
 /// The beginning of a text, whole characters only.

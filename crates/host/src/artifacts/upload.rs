@@ -86,11 +86,6 @@ impl Host {
         let id = Artifacts::place_of(row)?;
         Ok(self.shared.artifacts.objects.stream(id, range).await?)
     }
-
-    /// How many artifacts there are, and how many bytes they take.
-    pub async fn artifacts_total(&self) -> Result<(i64, i64), StoreError> {
-        self.shared.store.read(|tx| reads::artifacts::total(tx)).await
-    }
 }
 
 impl Shared {

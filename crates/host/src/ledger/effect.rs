@@ -8,6 +8,7 @@ use crate::actions::{self, ActionRights};
 use crate::context::Identity;
 use crate::ids;
 use crate::settings::Approval;
+use greenroom_protocol::ArtifactRef;
 use greenroom_protocol::RunError;
 use greenroom_protocol::api::platform::RequestActionParams;
 use greenroom_protocol::payload::{
@@ -85,7 +86,8 @@ impl Changes {
         if let Some(id) = &message.message_id {
             metadata.insert("message_id".to_owned(), id.clone().into());
         }
-        let body = json!({"segments": segments, "artifacts": [], "metadata": metadata});
+        let artifacts: Vec<ArtifactRef> = media.iter().filter_map(|part| part.artifact()).collect();
+        let body = json!({"segments": segments, "artifacts": artifacts, "metadata": metadata});
         self.items.push(NewItem {
             item_id: ids::fresh("item"),
             thread_id: identity.thread_id.clone(),

@@ -83,13 +83,3 @@ pub fn made_before(
     )?;
     rows.into_iter().map(|mut row| Ok((row.text()?, row.text()?))).collect()
 }
-
-/// How many artifacts there are, and how many bytes they are together, those that are kept once counted once.
-pub fn total(tx: &mut dyn Tx) -> Result<(i64, i64), StoreError> {
-    let row = tx.query_opt(
-        "SELECT CAST(COALESCE(SUM(entries), 0) AS BIGINT), CAST(COALESCE(SUM(size), 0) AS BIGINT)
-         FROM (SELECT COUNT(*) AS entries, MAX(size) AS size FROM artifacts GROUP BY sha256) AS kept",
-        &[],
-    )?;
-    row.map_or(Ok((0, 0)), |mut row| Ok((row.int()?, row.int()?)))
-}

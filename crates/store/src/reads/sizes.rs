@@ -12,6 +12,8 @@ const COUNTED_MAX: i64 = 100_000;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sizes {
     pub database_bytes: i64,
+    /// What the artifacts say they are together, as far as they are counted.
+    pub artifact_bytes: i64,
     pub tables: Vec<TableSize>,
 }
 
@@ -68,6 +70,7 @@ const TABLES: &[Counted] = &[
     counted!("transcript" by "id"),
     counted!("state"),
     counted!("storage"),
+    counted!("artifacts"),
     counted!("outbox" by "id"),
     counted!("approvals"),
     counted!("audit" by "id"),
@@ -83,7 +86,12 @@ pub fn sizes(tx: &mut dyn Tx) -> Result<Sizes, StoreError> {
         Dialect::Postgres => number(tx, "SELECT pg_database_size(current_database())")?,
     };
     let tables = TABLES.iter().map(|table| count(tx, table)).collect::<Result<_, _>>()?;
-    Ok(Sizes { database_bytes, tables })
+    let artifact_bytes = number(
+        tx,
+        "SELECT CAST(COALESCE(SUM(size), 0) AS BIGINT)
+         FROM (SELECT size FROM artifacts LIMIT 100001) AS few",
+    )?;
+    Ok(Sizes { database_bytes, artifact_bytes, tables })
 }
 
 fn count(tx: &mut dyn Tx, (name, counted, estimate): &Counted) -> Result<TableSize, StoreError> {

@@ -1,6 +1,7 @@
 //! How much the store keeps.
 
 use super::finding;
+use greenroom_objects::Place;
 use greenroom_store::reads::sizes::{Precision, Sizes, TableSize};
 use serde_json::{Value, json};
 
@@ -19,6 +20,12 @@ pub(super) fn told(sizes: &Sizes) -> Value {
     finding("sizes", true, &format!("database {}; {tables}", in_units(sizes.database_bytes)))
 }
 
+/// Where the bytes of artifacts are, and how many.
+pub(super) fn artifacts(place: &Place, sizes: Option<&Sizes>) -> Value {
+    let kept = sizes.map_or(0, |sizes| sizes.artifact_bytes);
+    finding("artifacts", true, &format!("{place}; {}", in_units(kept)))
+}
+
 pub(super) fn as_json(sizes: &Sizes) -> Value {
     let table = |table: &TableSize| {
         let precision = match table.precision {
@@ -29,7 +36,8 @@ pub(super) fn as_json(sizes: &Sizes) -> Value {
         json!({"name": table.name, "rows": table.rows, "precision": precision})
     };
     let tables: Vec<Value> = sizes.tables.iter().map(table).collect();
-    json!({"database_bytes": sizes.database_bytes, "tables": tables})
+    json!({"database_bytes": sizes.database_bytes, "artifact_bytes": sizes.artifact_bytes,
+        "tables": tables})
 }
 
 fn in_units(bytes: i64) -> String {
@@ -71,7 +79,7 @@ mod tests {
             table("transcript", 250_000, Precision::About),
             table("runs", 100_000, Precision::AtLeast),
         ];
-        let told = told(&Sizes { database_bytes: 4096, tables });
+        let told = told(&Sizes { database_bytes: 4096, artifact_bytes: 0, tables });
         let found = "database 4.0 KiB; events 3, transcript about 250000, runs more than 100000";
         assert_eq!(told, json!({"what": "sizes", "ok": true, "found": found}));
     }
