@@ -80,10 +80,17 @@ pub enum Runs {
 }
 
 /// List, show, allow and deny actions that wait for approval
-///
-/// Without a command it lists those that wait.
 #[derive(Debug, clap::Args)]
-#[command(args_conflicts_with_subcommands = true)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "\
+Without a command it lists those that wait.
+
+Examples:
+  greenroom approvals
+  greenroom approvals show apr_0197…
+  greenroom approvals allow apr_0197…"
+)]
 pub struct Approvals {
     #[command(subcommand)]
     pub command: Option<ApprovalsCommand>,

@@ -10,16 +10,17 @@ use crate::ids::{Moment, rfc3339};
 use bytes::BytesMut;
 use greenroom_protocol::{Object, RunView};
 use greenroom_store::reads::Direction;
+use greenroom_store::reads::approvals::ApprovalFilter;
 use greenroom_store::reads::conversations::{Position, Span};
 use greenroom_store::reads::runs::RunFilter;
 use greenroom_store::reads::search::{Hit, SearchQuery};
-use greenroom_store::types::{DeliveryRow, EventRow, ItemRow, RunRow};
+use greenroom_store::types::{ApprovalRow, DeliveryRow, EventRow, ItemRow, RunRow};
 use greenroom_store::{StoreError, reads};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-/// Diagnostics shown with a run.
+/// Diagnostics and approvals shown with a run.
 const DIAGNOSTICS_SHOWN: i64 = 100;
 
 #[derive(Debug, Serialize)]
@@ -53,9 +54,12 @@ impl Host {
             let Some(run) = reads::runs::get(tx, &workspace, &run_id)? else { return Ok(None) };
             let diagnostics = reads::runs::diagnostics(tx, &run_id, DIAGNOSTICS_SHOWN)?;
             let deliveries = reads::deliveries::of_run(tx, &workspace, &run_id)?;
-            Ok(Some((run, diagnostics, deliveries)))
+            let of_run = ApprovalFilter { status: None, run_id: Some(run_id.clone()) };
+            let approvals =
+                reads::approvals::page(tx, &workspace, &of_run, None, DIAGNOSTICS_SHOWN)?;
+            Ok(Some((run, diagnostics, deliveries, approvals)))
         });
-        Ok(read.await?.map(|(run, diagnostics, deliveries)| {
+        Ok(read.await?.map(|(run, diagnostics, deliveries, approvals)| {
             let mut view = run_view(run);
             let notes: Vec<Value> = diagnostics
                 .into_iter()
@@ -65,7 +69,9 @@ impl Host {
                 .collect();
             let deliveries: Vec<Value> = deliveries.iter().map(delivery_view).collect();
             view.extra.insert("diagnostics".to_owned(), notes.into());
+            let approvals: Vec<Value> = approvals.iter().rev().map(approval_view).collect();
             view.extra.insert("deliveries".to_owned(), deliveries.into());
+            view.extra.insert("approvals".to_owned(), approvals.into());
             view
         }))
     }
@@ -346,4 +352,11 @@ fn delivery_view(row: &DeliveryRow) -> Value {
     json!({"delivery_id": row.delivery_id, "surface": row.surface, "sequence": row.sequence,
         "status": row.status.as_str(), "attempts": row.attempts, "error": row.error,
         "created_at": rfc3339(row.created_at), "updated_at": rfc3339(row.updated_at)})
+}
+
+/// What a run has asked, without what an answer needs.
+fn approval_view(row: &ApprovalRow) -> Value {
+    json!({"approval_id": row.asked.approval_id, "action": row.asked.action,
+        "status": row.status.as_str(), "answered_by": row.answered_by,
+        "created_at": rfc3339(row.created_at), "answered_at": row.answered_at.map(rfc3339)})
 }

@@ -1,5 +1,8 @@
 //! Actions that somebody is asked about: allowed, denied, expired, given up, and the power going out.
 
+#[cfg(feature = "faults")]
+mod killed;
+
 use crate::stage::{PATIENCE, Stage, TOKEN, event, outcome};
 use greenroom_protocol::RunStatus::{Cancelled, Completed, Failed};
 use greenroom_testkit::api::Failure;

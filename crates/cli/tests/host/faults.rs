@@ -99,15 +99,15 @@ async fn play(faults: VecDeque<&str>, on_interrupt: OnInterrupt) -> usize {
 }
 
 /// A host that is started again whenever a fault has struck.
-struct Lives<'a> {
-    host: TestHost,
-    faults: VecDeque<&'a str>,
-    deaths: usize,
+pub(crate) struct Lives<'a> {
+    pub(crate) host: TestHost,
+    pub(crate) faults: VecDeque<&'a str>,
+    pub(crate) deaths: usize,
 }
 
 impl Lives<'_> {
     /// Starts the host under its next fault, again if it does not get as far as being ready.
-    async fn next(&mut self) {
+    pub(crate) async fn next(&mut self) {
         loop {
             let fault = self.faults.pop_front();
             self.host.set_fault(fault.map(str::to_owned));
@@ -125,7 +125,7 @@ impl Lives<'_> {
         assert!(is_clean, "runners of an earlier host live on: {leftovers:#?}");
     }
 
-    async fn go_on(&mut self) -> Infallible {
+    pub(crate) async fn go_on(&mut self) -> Infallible {
         loop {
             let status = self.host.died().await;
             self.deaths += 1;

@@ -12,11 +12,10 @@ use crate::settings::Approval;
 use greenroom_protocol::api::platform::{
     ActionOutcome, ActionStatus, ApprovalStatus, RequestActionParams,
 };
-use greenroom_protocol::{AgentAPIError, ErrorCode, Object};
+use greenroom_protocol::{AgentAPIError, ErrorCode};
 use greenroom_store::commands::{RequestAction, Requested, Wanted};
 use greenroom_store::reads;
 use greenroom_store::types::{ApprovalKind, DeliveryStatus};
-use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,12 +25,9 @@ const OUTCOME_WAIT: Duration = Duration::from_secs(30);
 const STORE_AGAIN: Duration = Duration::from_millis(500);
 
 pub(super) async fn request(call: &mut Call<'_>) -> Answer {
-    let mut params: RequestActionParams = call.params()?;
+    let params: RequestActionParams = call.params()?;
     let surface = call.rights.identity.surface.clone().unwrap_or_else(|| "api".to_owned());
     call.about(Some(&params.action), Some(surface.into()));
-    for part in [&mut params.target, &mut params.payload] {
-        *part = clean(call.shared, std::mem::take(part));
-    }
     let action = params.action.clone();
     let planned = plan(params, 0, &call.rights.grant.actions, &call.rights.identity);
     let planned = planned.map_err(|refused| refused.to_error())?;
@@ -48,16 +44,6 @@ pub(super) async fn request(call: &mut Call<'_>) -> Answer {
     let status = outcome(call, &delivered, &delivery_id).await?;
     let delivery_id = Some(delivery_id);
     answer(&ActionOutcome { status, action, delivery_id, approval_id, result: None })
-}
-
-/// Takes secrets out of what a surface, an approver and the store would see.
-fn clean(shared: &Shared, part: Object) -> Object {
-    let mut value = Value::Object(part);
-    shared.redactor.value(&mut value);
-    match value {
-        Value::Object(part) => part,
-        _ => Object::new(),
-    }
 }
 
 fn command(call: &Call<'_>, wanted: Wanted) -> RequestAction {

@@ -3,9 +3,13 @@
 //! Invariant: no statement of a command, and no page, walks through a table, through a workspace, or sorts.
 
 use super::SqliteDriver;
-use crate::commands::{AcceptEvent, ApplyResults, CancelQueued, Command, NewRun, Terminal};
+use crate::commands::{
+    AcceptEvent, AnswerApproval, ApplyResults, CancelQueued, Command, Decision, ExpireApprovals,
+    IndexItems, NewRun, PullSteering, RequestAction, RunFence, Terminal, Wanted,
+};
+use crate::reads::conversations::{Span, history};
 use crate::sql::{Dialect, Row, Tx, Value};
-use crate::types::{OnInterrupt, Queue};
+use crate::types::{ApprovalKind, NewApproval, NewDelivery, OnInterrupt, Queue};
 use crate::{StoreError, Sync, reads, schema};
 use greenroom_protocol::RunStatus;
 
@@ -21,7 +25,10 @@ impl Explained {
                 row.int().unwrap();
             }
             let step = row.text().unwrap();
-            let walks = step.contains("SCAN ") && step != "SCAN CONSTANT ROW";
+            // A full-text index is asked by its terms.
+            let walks = step.contains("SCAN ")
+                && step != "SCAN CONSTANT ROW"
+                && !step.contains("VIRTUAL TABLE INDEX 0:M");
             let wide = step.ends_with("(workspace_id=?)") || step.contains("TEMP B-TREE");
             assert!(!walks && !wide, "`{step}` in\n{sql}");
         }
@@ -130,4 +137,115 @@ fn the_hot_path_finds_everything_by_an_index() {
     assert_eq!(reads::events::page(&mut tx, "w", None, 9, 9).unwrap().len(), 4);
     assert_eq!(reads::events::page(&mut tx, "w", Some("c"), 9, 9).unwrap().len(), 4);
     assert!(reads::results::page(&mut tx, "3", 0, 9).unwrap().is_empty());
+}
+
+#[test]
+fn what_is_asked_about_and_what_steers_is_found_by_an_index() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut driver = SqliteDriver::writer(&folder.path().join("plans.db"), Sync::Normal).unwrap();
+    schema::prepare(&mut driver).unwrap();
+    let mut tx = Explained(driver);
+    let fence =
+        || RunFence { workspace_id: "w".to_owned(), run_id: "1".to_owned(), attempt: 1, epoch: 1 };
+    let (audit, limit, now_ms, bytes_max) = (None, 9, 2, 9);
+    let commands = [
+        accept("1", Queue::Steer),
+        accept("2", Queue::Steer),
+        accept("3", Queue::Steer),
+        ask(fence(), "a"),
+        ask(fence(), "b"),
+        Command::AnswerApproval(Box::new(AnswerApproval {
+            workspace_id: "w".to_owned(),
+            approval_id: "a".to_owned(),
+            nonce: "n".to_owned(),
+            decision: Decision::Allow,
+            by: "admin".to_owned(),
+            now_ms,
+        })),
+        Command::ExpireApprovals(ExpireApprovals { due_ms: 1, limit, now_ms }),
+        Command::PullSteering(Box::new(PullSteering {
+            fence: fence(),
+            limit: 1,
+            bytes_max,
+            audit,
+            now_ms,
+        })),
+        complete("1"),
+    ];
+    for command in &commands {
+        command.execute(&mut tx).unwrap();
+    }
+    assert_eq!(reads::approvals::next_due(&mut tx).unwrap(), None);
+    assert!(reads::deliveries::get(&mut tx, "w", "d-a").unwrap().is_some());
+}
+
+fn ask(fence: RunFence, name: &str) -> Command {
+    let delivery = NewDelivery {
+        delivery_id: format!("d-{name}"),
+        surface: "s".to_owned(),
+        target: "t".to_owned(),
+        sequence: 0,
+        payload: "{}".to_owned(),
+    };
+    let asked = NewApproval {
+        approval_id: name.to_owned(),
+        nonce: "n".to_owned(),
+        kind: ApprovalKind::Call,
+        agent: "a".to_owned(),
+        runner_id: "r".to_owned(),
+        actor: None,
+        action: "message.send".to_owned(),
+        target: "{}".to_owned(),
+        payload: "{}".to_owned(),
+        delivery,
+        expires_at: 9,
+    };
+    Command::RequestAction(Box::new(RequestAction {
+        fence,
+        conversation_id: Some("c".to_owned()),
+        wanted: Wanted::Ask(Box::new(asked)),
+        pending_max: 9,
+        audit: None,
+        now_ms: 1,
+    }))
+}
+
+#[test]
+fn history_and_search_find_everything_by_an_index() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut driver = SqliteDriver::writer(&folder.path().join("plans.db"), Sync::Normal).unwrap();
+    schema::prepare(&mut driver).unwrap();
+    let mut tx = Explained(driver);
+    for name in ["1", "2", "3"] {
+        let Command::Accept(mut event) = accept(name, Queue::Serial) else { unreachable!() };
+        event.item = Some(crate::types::NewItem {
+            item_id: name.to_owned(),
+            thread_id: Some("t".to_owned()),
+            role: "user",
+            event_id: None,
+            run_id: None,
+            actor_id: None,
+            text: Some("数据库 连接".to_owned()),
+            body: "{}".to_owned(),
+        });
+        Command::Accept(event).execute(&mut tx).unwrap();
+    }
+    let step = IndexItems::next(&mut tx, 2).unwrap().unwrap();
+    Command::IndexItems(Box::new(step)).execute(&mut tx).unwrap();
+    for direction in [reads::Direction::Backward, reads::Direction::Forward] {
+        let whole = Span::whole(direction, 9);
+        let thread = Span { thread: Some("t".to_owned()), ..whole.clone() };
+        for span in [whole, thread] {
+            assert_eq!(history(&mut tx, "w", "c", &span).unwrap().len(), 3);
+        }
+    }
+    let query = reads::search::SearchQuery {
+        workspace: "w".to_owned(),
+        text: "数据库 连接".to_owned(),
+        roles: vec!["user".to_owned(), "tool".to_owned()],
+        before_ms: Some(99),
+        top_k: 9,
+        ..Default::default()
+    };
+    assert_eq!(reads::search::search(&mut tx, &query).unwrap().len(), 3);
 }

@@ -81,7 +81,8 @@ pub fn page(
 /// The moment at which the next pending approval expires.
 pub fn next_due(tx: &mut dyn Tx) -> Result<Option<i64>, StoreError> {
     let row = tx.query_opt(
-        "SELECT expires_at FROM approvals WHERE status = 'pending' ORDER BY expires_at LIMIT 1",
+        "SELECT expires_at FROM approvals WHERE status = 'pending' AND expires_at >= 0
+         ORDER BY expires_at LIMIT 1",
         &[],
     )?;
     row.map(|mut row| row.int()).transpose()

@@ -57,6 +57,14 @@ fn steps(run: &RunView, event: &Object, results: &[AgentRunResult]) -> Vec<Vec<S
         let detail = format!("{}: {}", word(note, "kind"), word(note, "message"));
         steps.push(step(note.get("created_at").and_then(Value::as_str), "diagnostic", detail));
     }
+    for approval in list(run, "approvals") {
+        let by = approval.get("answered_by").and_then(Value::as_str);
+        let by = by.map(|by| format!(" by {}", plain(by))).unwrap_or_default();
+        let detail = format!("{} {}{by}", word(approval, "action"), word(approval, "status"));
+        let at = approval.get("answered_at").and_then(Value::as_str);
+        let at = at.or_else(|| approval.get("created_at").and_then(Value::as_str));
+        steps.push(step(at, "approval", detail));
+    }
     for delivery in list(run, "deliveries") {
         let error = delivery.get("error").and_then(Value::as_str);
         let error = error.map(|error| format!(": {}", plain(error))).unwrap_or_default();
@@ -142,7 +150,10 @@ mod tests {
 
     #[test]
     fn a_completed_run_is_told_with_its_times_and_delivery() {
-        let run = run(json!({ "isolation": "landlock:7", "deliveries": [
+        let run = run(json!({ "isolation": "landlock:7", "approvals": [
+            { "action": "message.send", "status": "allowed", "answered_by": "admin",
+              "created_at": "2026-01-02T03:04:05.900Z", "answered_at": "2026-01-02T03:04:06.300Z" } ],
+            "deliveries": [
             { "surface": "helpdesk", "status": "done", "updated_at": "2026-01-02T03:04:06.400Z" } ] }));
         let results = json!([
             { "run_id": "r1", "type": "message.delta", "sequence": 1, "created_at": "2026-01-02T03:04:05.012Z" },
@@ -165,6 +176,7 @@ mod tests {
                      tool called  search
                      message      All is well
               1.2 s  completed
+              1.3 s  approval     message.send allowed by admin
               1.4 s  delivery     helpdesk done
         "#);
     }
