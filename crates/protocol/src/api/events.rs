@@ -2,7 +2,7 @@
 //!
 //! Invariant: an envelope never holds a platform's raw payload, at most a reference to it.
 
-use super::fields::{check_name, check_values, fixed, limit, or_default};
+use super::fields::{check_name, check_optional, check_values, fixed, limit, or_default};
 use super::{Method, PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX, Params};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -83,6 +83,7 @@ impl Params for EventPageParams {
     const METHOD: Method = Method::EventsPage;
 
     fn check(&self) -> Result<(), String> {
+        check_optional("conversation_id", self.conversation_id.as_deref())?;
         check_values("event_types", &self.event_types)
     }
 }

@@ -70,6 +70,14 @@ pub(super) fn check_name(field: &str, name: &str) -> Result<(), String> {
     }
 }
 
+/// A text to compare names with: names have no control characters, and no store takes U+0000.
+pub(super) fn check_optional(field: &str, text: Option<&str>) -> Result<(), String> {
+    match text.is_some_and(|text| text.contains(char::is_control)) {
+        true => Err(format!("`{field}` has control characters")),
+        false => Ok(()),
+    }
+}
+
 pub(super) fn check_query(field: &str, query: &str) -> Result<(), String> {
     if query.trim().is_empty() || query.len() > QUERY_BYTES_MAX {
         return Err(format!("`{field}` must have 1 to {QUERY_BYTES_MAX} bytes that are not blank"));

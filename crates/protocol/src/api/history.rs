@@ -2,7 +2,7 @@
 //!
 //! Invariant: items are oldest first whichever way is paged; a cursor belongs to one conversation.
 
-use super::fields::{check_query, check_values, fixed, limit, or_default};
+use super::fields::{check_optional, check_query, check_values, fixed, limit, or_default};
 use super::{Method, Moment, PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX, Params, TOP_K_MAX};
 use crate::{TranscriptItem, TranscriptRole};
 use schemars::JsonSchema;
@@ -63,6 +63,10 @@ impl Default for HistoryPageParams {
 
 impl Params for HistoryPageParams {
     const METHOD: Method = Method::HistoryPage;
+
+    fn check(&self) -> Result<(), String> {
+        check_optional("conversation_id", self.conversation_id.as_deref())
+    }
 }
 
 /// The answer to `history.page`.
@@ -105,9 +109,16 @@ impl Params for HistorySearchParams {
     const METHOD: Method = Method::HistorySearch;
 
     fn check(&self) -> Result<(), String> {
+        let filters = &self.filters;
         check_query("query", &self.query)?;
-        check_values("filters.event_types", &self.filters.event_types)?;
-        check_values("filters.roles", &self.filters.roles)
+        check_optional("filters.conversation_id", filters.conversation_id.as_deref())?;
+        check_optional("filters.thread_id", filters.thread_id.as_deref())?;
+        check_optional("filters.actor_id", filters.actor_id.as_deref())?;
+        for event_type in &filters.event_types {
+            check_optional("filters.event_types", Some(event_type))?;
+        }
+        check_values("filters.event_types", &filters.event_types)?;
+        check_values("filters.roles", &filters.roles)
     }
 }
 

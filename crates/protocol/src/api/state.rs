@@ -2,7 +2,7 @@
 //!
 //! Invariant: a key has 1 to 256 bytes and no control characters; versions begin at 1, 0 means "not there".
 
-use super::fields::{lifetime, optional_limit};
+use super::fields::{check_optional, lifetime, optional_limit};
 use super::{Method, PAGE_LIMIT_MAX, Params};
 use crate::payload::{StateScope, check_state_key};
 use schemars::JsonSchema;
@@ -119,6 +119,10 @@ pub struct StateListParams {
 
 impl Params for StateListParams {
     const METHOD: Method = Method::StateList;
+
+    fn check(&self) -> Result<(), String> {
+        check_optional("prefix", self.prefix.as_deref())
+    }
 }
 
 /// The answer to `state.list`.

@@ -2,7 +2,7 @@
 //!
 //! Invariant: a key is a name in a table and never a path; bytes travel as base64.
 
-use super::fields::{check_base64, optional_limit};
+use super::fields::{check_base64, check_optional, optional_limit};
 use super::{Method, PAGE_LIMIT_MAX, Params};
 use crate::manifest::StorageArea;
 use schemars::JsonSchema;
@@ -95,6 +95,10 @@ pub struct StorageListParams {
 
 impl Params for StorageListParams {
     const METHOD: Method = Method::StorageList;
+
+    fn check(&self) -> Result<(), String> {
+        check_optional("prefix", self.prefix.as_deref())
+    }
 }
 
 /// The answer to `storage.list`.
