@@ -61,6 +61,11 @@ impl PostgresDriver {
         config.keepalives_idle(Duration::from_secs(10));
         config.tcp_user_timeout(Duration::from_secs(30));
         config.application_name("greenroom");
+        // Statements are written so that one plan fits all parameters: making one anew costs more than most
+        // of them take.
+        let options = config.get_options().unwrap_or_default();
+        let options = format!("{options} -c plan_cache_mode=force_generic_plan");
+        config.options(options.trim_start());
         let client = config.connect(NoTls).map_err(failed)?;
         Ok(Self { config, client, statements: HashMap::new(), held: None })
     }

@@ -8,7 +8,7 @@ use crate::StoreError;
 use crate::params;
 use crate::search::asked::Asked;
 use crate::search::fold::fold;
-use crate::search::index::{Wanted, propose, text_of, upto};
+use crate::search::index::{Count, Wanted, propose, text_of, upto};
 use crate::search::snippet::snippet;
 use crate::search::terms::{Entry, Terms, Text, entry_columns};
 use crate::sql::Tx;
@@ -19,10 +19,6 @@ pub use crate::search::snippet::Highlight;
 
 /// Hits that one search returns at most.
 pub const TOP_K_MAX: usize = 200;
-/// Proposals that are ranked even when enough were found.
-const RANKED_MIN: i64 = 128;
-/// Proposals read at once while too few match.
-const PAGE_MAX: i64 = 2048;
 /// Proposals that one search looks at: more only come together when a query's terms are everywhere and its
 /// phrases are not.
 const PROPOSALS_MAX: usize = 200_000;
@@ -32,8 +28,6 @@ const LONG_BYTES_MAX: i64 = 32 * 1024 * 1024;
 const TAIL_PAGE: i64 = 512;
 /// Items with some of the query that are kept on the way.
 const NEAR_MAX: usize = 256;
-/// Items that are looked at for each part of a query when too few match all of it.
-const PART_PROPOSALS: i64 = 24;
 
 #[derive(Debug, Clone, Default)]
 pub struct SearchQuery {
@@ -141,20 +135,21 @@ impl Search<'_> {
     fn ask_index(&mut self, tx: &mut dyn Tx, upto: i64, top_k: usize) -> Result<(), StoreError> {
         let mut wanted = self.filters();
         wanted.all.extend(self.asked.terms(Terms { workspace: &self.query.workspace }));
-        let mut limit = RANKED_MIN.max(top_k as i64);
+        // The first page is ranked even when less would do, later ones come while too few match.
+        let mut count = Count::Page;
         let (mut before, mut total) = (upto + 1, 0);
         loop {
-            let page = propose(tx, &self.query.workspace, &wanted, before, limit)?;
+            let page = propose(tx, &self.query.workspace, &wanted, before, count)?;
             total += page.len();
             for entry in &page {
                 self.look(tx, entry)?;
             }
             let enough = self.found.len() >= top_k || total >= PROPOSALS_MAX;
             match page.last() {
-                Some(last) if page.len() as i64 == limit && !enough => before = last.id,
+                Some(last) if page.len() == count.limit() && !enough => before = last.id,
                 _ => return Ok(()),
             }
-            limit = (limit * 4).min(PAGE_MAX);
+            count = Count::Many;
         }
     }
 
@@ -195,7 +190,7 @@ impl Search<'_> {
         for part in &self.asked.parts {
             let mut wanted = self.filters();
             wanted.all.push(Terms { workspace: &self.query.workspace }.word(part.text()));
-            let page = propose(tx, &self.query.workspace, &wanted, upto + 1, PART_PROPOSALS)?;
+            let page = propose(tx, &self.query.workspace, &wanted, upto + 1, Count::Few)?;
             weights.push(weight(&page, upto));
             for entry in page {
                 if self.admits(&entry) && self.seen.insert(entry.id) {
@@ -257,8 +252,8 @@ impl Search<'_> {
 fn weight(newest: &[Entry], upto: i64) -> f64 {
     let items = upto.max(1) as f64;
     let share = match newest.last() {
-        Some(last) if newest.len() as i64 == PART_PROPOSALS => {
-            PART_PROPOSALS as f64 / (upto - last.id + 1).max(1) as f64
+        Some(last) if newest.len() == Count::Few.limit() => {
+            newest.len() as f64 / (upto - last.id + 1).max(1) as f64
         }
         _ => newest.len().max(1) as f64 / items,
     };

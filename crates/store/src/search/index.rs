@@ -7,7 +7,7 @@
 
 use super::fold::fold;
 use super::terms::{BLOCK_SHIFTS, Entry, Terms, Text, block, entry_columns};
-use crate::sql::{Dialect, Tx, Value};
+use crate::sql::{Dialect, Row, Tx, Value};
 use crate::{StoreError, params};
 use std::fmt::Write;
 
@@ -45,6 +45,24 @@ impl Wanted {
     pub(crate) fn any_of(&mut self, group: Vec<u32>) {
         if (1..=ANY_MAX).contains(&group.len()) && self.any.len() < ANY_CONDITIONS_MAX {
             self.any.push(group);
+        }
+    }
+}
+
+/// How many proposals are wanted at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Count {
+    Few,
+    Page,
+    Many,
+}
+
+impl Count {
+    pub(crate) fn limit(self) -> usize {
+        match self {
+            Count::Few => 16,
+            Count::Page => 128,
+            Count::Many => 2048,
         }
     }
 }
@@ -188,7 +206,7 @@ pub(crate) fn propose(
     workspace: &str,
     wanted: &Wanted,
     before: i64,
-    limit: i64,
+    count: Count,
 ) -> Result<Vec<Entry>, StoreError> {
     let rows = match tx.dialect() {
         Dialect::Sqlite => tx.query(
@@ -199,9 +217,9 @@ pub(crate) fn propose(
                   WHERE search MATCH ?1 AND search.rowid < ?2 AND t.workspace_id = ?3
                   ORDER BY search.rowid DESC LIMIT ?4"
             ),
-            params![expression(wanted).as_str(), before, workspace, limit],
+            params![expression(wanted).as_str(), before, workspace, count.limit() as i64],
         )?,
-        Dialect::Postgres => propose_by_stretches(tx, workspace, wanted, before, limit)?,
+        Dialect::Postgres => propose_by_stretches(tx, workspace, wanted, before, count)?,
     };
     rows.into_iter().map(Entry::read).collect()
 }
@@ -219,31 +237,58 @@ fn expression(wanted: &Wanted) -> String {
 
 /// One stretch of numbers after the other, each further back and longer; those that are not needed any more
 /// are not looked at, since a part of `UNION ALL` is carried out when its rows are asked for. `+ 0` and
-/// `OFFSET 0` keep the planner from walking through the items by number instead.
+/// `OFFSET 0` keep the planner from walking through the items by number instead, and with the limit written
+/// out it sees that one plan fits all parameters.
 macro_rules! stretches {
-    ($any:literal) => {
+    ($limit:literal, $any:literal) => {
         concat!(
-            "SELECT ",
-            entry_columns!(),
-            " FROM ((",
-            stretches!(@one "?4", "AND terms && CAST(CAST(?8 AS TEXT) AS INTEGER[])", $any),
-            ") UNION ALL (",
-            stretches!(@one "?5", "AND terms && CAST(CAST(?9 AS TEXT) AS INTEGER[])", $any),
-            ") UNION ALL (",
-            stretches!(@one "?6", "AND terms && CAST(CAST(?10 AS TEXT) AS INTEGER[])", $any),
-            ") UNION ALL (",
-            stretches!(@one "?7", "", $any),
-            ") LIMIT ?3) found JOIN transcript t ON t.id = found.id
+            "SELECT ", entry_columns!(), " FROM ((",
+            stretches!(@one "?3", "?10", $any), ") UNION ALL (",
+            stretches!(@one "?4", "?11", $any), ") UNION ALL (",
+            stretches!(@one "?5", "?12", $any), ") UNION ALL (",
+            stretches!(@one "?6", "?13", $any), ") UNION ALL (",
+            stretches!(@one "?7", "?14", $any), ") UNION ALL (",
+            stretches!(@one "?8", "?15", $any), ") UNION ALL (",
+            stretches!(@rest "?9", $any), ") LIMIT ", $limit,
+            ") found JOIN transcript t ON t.id = found.id
              WHERE t.workspace_id = ?1 ORDER BY t.id DESC"
         )
     };
-    (@one $before:literal, $block:literal, $any:literal) => {
+    (@one $before:literal, $blocks:literal, $any:literal) => {
         concat!(
             "SELECT id FROM (SELECT id FROM search
-                 WHERE terms @> CAST(CAST(?2 AS TEXT) AS INTEGER[]) AND id + 0 < ",
-            $before, " ", $block, " ", $any,
+                 WHERE terms @> CAST(CAST(?2 AS TEXT) AS INTEGER[]) AND id + 0 < ", $before,
+            " AND terms && CAST(CAST(", $blocks, " AS TEXT) AS INTEGER[]) ", $any,
             " OFFSET 0) part ORDER BY id DESC"
         )
+    };
+    (@rest $before:literal, $any:literal) => {
+        concat!(
+            "SELECT id FROM (SELECT id FROM search
+                 WHERE terms @> CAST(CAST(?2 AS TEXT) AS INTEGER[]) AND id + 0 < ", $before, " ", $any,
+            " OFFSET 0) part ORDER BY id DESC"
+        )
+    };
+}
+
+/// The statement for so many conditions with alternatives.
+macro_rules! stretches_of {
+    ($limit:literal, $conditions:expr) => {
+        match $conditions {
+            0 => stretches!($limit, ""),
+            1 => stretches!($limit, "AND terms && CAST(CAST(?16 AS TEXT) AS INTEGER[])"),
+            2 => stretches!(
+                $limit,
+                "AND terms && CAST(CAST(?16 AS TEXT) AS INTEGER[])
+                 AND terms && CAST(CAST(?17 AS TEXT) AS INTEGER[])"
+            ),
+            _ => stretches!(
+                $limit,
+                "AND terms && CAST(CAST(?16 AS TEXT) AS INTEGER[])
+                 AND terms && CAST(CAST(?17 AS TEXT) AS INTEGER[])
+                 AND terms && CAST(CAST(?18 AS TEXT) AS INTEGER[])"
+            ),
+        }
     };
 }
 
@@ -252,8 +297,8 @@ fn propose_by_stretches(
     workspace: &str,
     wanted: &Wanted,
     before: i64,
-    limit: i64,
-) -> Result<Vec<crate::sql::Row>, StoreError> {
+    count: Count,
+) -> Result<Vec<Row>, StoreError> {
     let last = before - 1;
     let blocks = |level: usize| {
         let length = 1_i64 << BLOCK_SHIFTS[level];
@@ -261,35 +306,17 @@ fn propose_by_stretches(
     };
     // Where the stretch of the last number and the one before it begin.
     let begin = |level: usize| ((last >> BLOCK_SHIFTS[level]) - 1) << BLOCK_SHIFTS[level];
-    let all = array(&wanted.all);
-    let near: Vec<String> = (0..BLOCK_SHIFTS.len()).map(blocks).collect();
+    let levels = 0..BLOCK_SHIFTS.len();
+    let arrays: Vec<String> = levels.clone().map(blocks).collect();
     let any: Vec<String> = wanted.any.iter().map(|group| array(group)).collect();
-    let mut params = params![
-        workspace,
-        &all,
-        limit,
-        before,
-        begin(0),
-        begin(1),
-        begin(2),
-        &near[0],
-        &near[1],
-        &near[2],
-    ]
-    .to_vec();
-    params.extend(any.iter().map(Value::from));
-    let sql = match any.len() {
-        0 => stretches!(""),
-        1 => stretches!("AND terms && CAST(CAST(?11 AS TEXT) AS INTEGER[])"),
-        2 => stretches!(
-            "AND terms && CAST(CAST(?11 AS TEXT) AS INTEGER[])
-             AND terms && CAST(CAST(?12 AS TEXT) AS INTEGER[])"
-        ),
-        _ => stretches!(
-            "AND terms && CAST(CAST(?11 AS TEXT) AS INTEGER[])
-             AND terms && CAST(CAST(?12 AS TEXT) AS INTEGER[])
-             AND terms && CAST(CAST(?13 AS TEXT) AS INTEGER[])"
-        ),
+    let all = array(&wanted.all);
+    let mut params = params![workspace, &all, before].to_vec();
+    params.extend(levels.map(|level| Value::from(begin(level))));
+    params.extend(arrays.iter().chain(&any).map(Value::from));
+    let sql = match count {
+        Count::Few => stretches_of!("16", any.len()),
+        Count::Page => stretches_of!("128", any.len()),
+        Count::Many => stretches_of!("2048", any.len()),
     };
     tx.query(sql, &params)
 }
