@@ -8,9 +8,7 @@ use crate::StoreError;
 use crate::sql::Row;
 
 /// Bits of a time, or of a number, that the places of one level share.
-const TIME_SHIFTS: [u32; 3] = [26, 31, 36];
-/// Stretches of the finest level that a span of time is made of at most.
-const FINE_MAX: i64 = 12;
+const TIME_SHIFTS: [u32; 5] = [26, 29, 32, 35, 38];
 pub(crate) const BLOCK_SHIFTS: [u32; 6] = [10, 12, 14, 16, 18, 20];
 
 /// Whose terms these are.
@@ -140,26 +138,26 @@ impl Terms<'_> {
         });
     }
 
-    /// Terms that cover a span of time, one of which every item within has; few, so they may cover more.
+    /// Terms that cover a span of time, one of which every item within has: long stretches in the middle,
+    /// short ones towards both ends, so that they are few and cover little else.
     pub(crate) fn span(self, from_ms: i64, before_ms: i64) -> Vec<u32> {
         let mut found = Vec::new();
         let (from, to) = (from_ms.max(0), (before_ms - 1).max(0));
-        let lowest = usize::from((to >> TIME_SHIFTS[0]) - (from >> TIME_SHIFTS[0]) >= FINE_MAX);
-        let (mut first, mut last) = (from >> TIME_SHIFTS[lowest], to >> TIME_SHIFTS[lowest]);
-        for level in lowest..TIME_SHIFTS.len() {
+        let (mut first, mut last) = (from >> TIME_SHIFTS[0], to >> TIME_SHIFTS[0]);
+        for level in 0..TIME_SHIFTS.len() {
             let top = level + 1 == TIME_SHIFTS.len();
-            while first <= last && (top || first % 32 != 0) {
+            while first <= last && (top || first % 8 != 0) {
                 found.push(self.moment(level, first));
                 first += 1;
             }
-            while first <= last && last % 32 != 31 {
+            while first <= last && last % 8 != 7 {
                 found.push(self.moment(level, last));
                 last -= 1;
             }
             if first > last {
                 break;
             }
-            (first, last) = (first >> 5, last >> 5);
+            (first, last) = (first >> 3, last >> 3);
         }
         found
     }
@@ -244,12 +242,12 @@ mod tests {
         ) {
             let found = W.span(from, from + width);
             prop_assert!(found.len() < 100, "{}", found.len());
-            let holds = |moment: i64| (0..3).any(|level| {
+            let holds = |moment: i64| (0..5).any(|level| {
                 found.contains(&W.moment(level, moment >> TIME_SHIFTS[level]))
             });
             prop_assert!(holds(from + width * at / 1_000_000));
             prop_assert!(holds(from) && holds(from + width - 1));
-            prop_assert!(!holds(from + width + (1 << 31)) && !holds(from - (1 << 31)));
+            prop_assert!(!holds(from + width + (1 << 26)) && !holds(from - (1 << 26)));
         }
     }
 }
