@@ -40,6 +40,8 @@ mod retention;
 mod search;
 #[path = "suite/steering.rs"]
 mod steering;
+#[path = "suite/storage.rs"]
+mod storage;
 #[path = "suite/support.rs"]
 mod support;
 #[path = "suite/texts.rs"]
@@ -180,6 +182,15 @@ suite! {
         an_upload_belongs_to_the_event_that_names_it,
         an_expired_artifact_is_gone_before_it_is_removed,
         bytes_are_referred_to_until_the_last_artifact_is_removed;
+    storage:
+        a_blob_is_kept_replaced_and_removed,
+        only_the_run_under_way_writes,
+        names_are_listed_by_any_prefix,
+        quotas_hold_for_owner_and_workspace,
+        every_write_keeps_its_record,
+        state_has_a_quota_through_the_proxy,
+        state_has_a_quota_in_results,
+        sums_agree_with_the_rows_after_random_writes;
     retention:
         the_body_of_an_old_event_goes_and_its_key_stays,
         an_open_run_keeps_what_it_needs,
