@@ -1,6 +1,6 @@
 //! What runners call, what is listed of it, and what is let go.
 
-use super::{Explained, SqliteDriver, accept};
+use super::{Explained, SqliteDriver, accept, complete};
 use crate::audit::AuditRecord;
 use crate::commands::{Collect, Command, Retained, WriteState, WriteStorage};
 use crate::reads::audit::AuditFilter;
@@ -34,6 +34,7 @@ fn calls_of_runners_find_everything_by_an_index() {
             assert_eq!(page.entries.len(), if denied_only { 0 } else { 4 });
         }
     }
+    complete("1").execute(&mut tx).unwrap();
     for what in [Retained::Events, Retained::Ledger, Retained::ExpiredState] {
         let step = Collect { what, before_ms: 99, rows_max: 9 };
         Command::Collect(step).execute(&mut tx).unwrap();
