@@ -31,7 +31,11 @@ impl Rules {
             .map(|(form, shown)| Needle::Secret(form, *shown))
             .chain(prefixes)
             .collect();
-        Self { automaton: Arc::new(Automaton::new(&needles)), patterns: patterns.into(), all_patterns: true }
+        Self {
+            automaton: Arc::new(Automaton::new(&needles)),
+            patterns: patterns.into(),
+            all_patterns: true,
+        }
     }
 
     /// The same without what others' secrets look like.
