@@ -296,8 +296,8 @@ queue = "steered""#;
 #[test]
 fn a_bucket_comes_with_its_keys_and_a_folder_without() {
     let told = mistakes("[artifacts]\nurl = \"s3://bytes\"\n");
-    assert!(told.contains("`artifacts.access_key_id` is missing"), "{told}");
-    assert!(told.contains("`artifacts.secret_access_key` is missing"), "{told}");
+    assert!(told.contains("`artifacts` has no `access_key_id`"), "{told}");
+    assert!(told.contains("`artifacts` has no `secret_access_key`"), "{told}");
     let told = mistakes("[artifacts]\nurl = \"s3://bytes\"\naccess_key_id = \"open\"\n");
     assert!(told.contains("`artifacts.access_key_id`") && !told.contains("`open`"), "{told}");
     let told = mistakes("[artifacts]\nurl = \"file:x\"\nregion = \"eu\"\n");
