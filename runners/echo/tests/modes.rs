@@ -70,7 +70,7 @@ fn run_agent(run_id: &str, text: &str, config: Value) -> Value {
                 "input": { "text": text },
                 "delivery": { "surface": "api" },
                 "resources": {},
-                "context": { "inline_policy": { "mode": "current_event" }, "available_apis": {} },
+                "context": { "inline_policy": { "mode": "current_event" }, "available_apis": { "state": true } },
                 "state": {},
                 "runtime": { "trace_id": "t1" },
                 "config": config,

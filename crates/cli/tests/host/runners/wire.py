@@ -51,6 +51,6 @@ def serve(name, play):
             note("cancel " + params["run_id"])
             cancelled[params["run_id"]].set()
         elif method is None:
-            answers.pop(request)({key: message[key] for key in ("result", "error") if key in message})
+            answers.pop(request, lambda answer: None)({key: message[key] for key in ("result", "error") if key in message})
         elif request is not None:
             send(id=request, result={})
