@@ -156,12 +156,21 @@ pub fn history(
 /// Items by their numbers; those that are gone are left out.
 pub(super) fn by_ids(tx: &mut dyn Tx, ids: &[i64]) -> Result<HashMap<i64, ItemRow>, StoreError> {
     let mut found = HashMap::with_capacity(ids.len());
-    for id in ids {
-        let row = tx.query_opt(
-            concat!("SELECT ", item_columns!(), " FROM transcript WHERE id = ?1"),
-            params![*id],
+    for ids in ids.chunks(8) {
+        // No item has the number 0.
+        let id = |n: usize| ids.get(n).copied().unwrap_or(0);
+        let rows = tx.query(
+            concat!(
+                "SELECT ",
+                item_columns!(),
+                " FROM transcript WHERE id IN (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"
+            ),
+            params![id(0), id(1), id(2), id(3), id(4), id(5), id(6), id(7)],
         )?;
-        found.extend(row.map(read_item).transpose()?.map(|item| (*id, item)));
+        for row in rows {
+            let item = read_item(row)?;
+            found.insert(item.id, item);
+        }
     }
     Ok(found)
 }

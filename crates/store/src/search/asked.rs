@@ -16,7 +16,7 @@ const QUERY_CHARS_MAX: usize = 16_384;
 /// Terms that the index is asked for at once: the text decides in the end.
 const TERMS_MAX: usize = 24;
 /// Parts of a query that an item may match alone.
-const PARTS_MAX: usize = 6;
+const PARTS_MAX: usize = 4;
 
 #[derive(Debug)]
 pub(crate) struct Asked {

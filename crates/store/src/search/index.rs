@@ -62,7 +62,7 @@ impl Count {
         match self {
             Count::Few => 16,
             Count::Page => 128,
-            Count::Many => 2048,
+            Count::Many => 1024,
         }
     }
 }
@@ -299,24 +299,23 @@ fn propose_by_stretches(
     before: i64,
     count: Count,
 ) -> Result<Vec<Row>, StoreError> {
+    // Of each level the block of the last number and the one before it.
     let last = before - 1;
-    let blocks = |level: usize| {
-        let length = 1_i64 << BLOCK_SHIFTS[level];
-        array(&[block(level, last), block(level, last - length)])
-    };
-    // Where the stretch of the last number and the one before it begin.
-    let begin = |level: usize| ((last >> BLOCK_SHIFTS[level]) - 1) << BLOCK_SHIFTS[level];
-    let levels = 0..BLOCK_SHIFTS.len();
-    let arrays: Vec<String> = levels.clone().map(blocks).collect();
+    let (mut blocks, mut begins) = (Vec::new(), Vec::new());
+    for (level, shift) in BLOCK_SHIFTS.into_iter().enumerate() {
+        let begin = ((last >> shift) - 1) << shift;
+        blocks.push(array(&[block(level, begin), block(level, last)]));
+        begins.push(begin);
+    }
     let any: Vec<String> = wanted.any.iter().map(|group| array(group)).collect();
     let all = array(&wanted.all);
     let mut params = params![workspace, &all, before].to_vec();
-    params.extend(levels.map(|level| Value::from(begin(level))));
-    params.extend(arrays.iter().chain(&any).map(Value::from));
+    params.extend(begins.into_iter().map(Value::from));
+    params.extend(blocks.iter().chain(&any).map(Value::from));
     let sql = match count {
         Count::Few => stretches_of!("16", any.len()),
         Count::Page => stretches_of!("128", any.len()),
-        Count::Many => stretches_of!("2048", any.len()),
+        Count::Many => stretches_of!("1024", any.len()),
     };
     tx.query(sql, &params)
 }
