@@ -28,10 +28,15 @@ impl Reading {
             return Ok(());
         }
         let data = serde_json::to_string(&result.data).unwrap_or_default();
-        match Payload::parse(&result.kind, Some(&data)) {
-            Ok(payload) => Ok(output::print(&self.shown.next(&payload))?),
-            Err(_) => Ok(()),
+        let Ok(payload) = Payload::parse(&result.kind, Some(&data)) else { return Ok(()) };
+        output::print(&self.shown.next(&payload))?;
+        for id in artifacts_of(&payload) {
+            output::note(&format!(
+                "hint: it comes with `{0}`: `greenroom artifacts get {0}`",
+                plain(&id)
+            ));
         }
+        Ok(())
     }
 
     /// Closes the output; a run that did not complete is a failure of the command.
@@ -50,6 +55,18 @@ impl Reading {
         Err(Failure::new(message)
             .exit(Exit::RunFailed)
             .hint(format!("`greenroom runs show {}` tells its story", run.run_id)))
+    }
+}
+
+/// The bytes that a result refers to: what was too long for a message, or made beside it.
+fn artifacts_of(payload: &Payload) -> Vec<String> {
+    match payload {
+        Payload::MessageCompleted(completed) => {
+            let media = completed.message.media().filter_map(|part| part.media());
+            media.filter_map(|media| media.artifact_id.clone()).collect()
+        }
+        Payload::ArtifactCreated(artifact) => artifact.artifact_id.iter().cloned().collect(),
+        _ => Vec::new(),
     }
 }
 

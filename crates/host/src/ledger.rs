@@ -182,6 +182,9 @@ impl Ledger {
             self.saw_message = true;
         }
         self.changes.apply(payload, &record, &self.identity, &self.terms);
+        for reason in std::mem::take(&mut self.changes.refused) {
+            self.note("refused_result", &reason, now_ms);
+        }
         self.pending.push(&record);
         intake.held.push(record);
     }

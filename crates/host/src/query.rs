@@ -343,7 +343,7 @@ pub(crate) fn event_view(row: EventRow) -> Value {
         "event_id": row.event_id, "source": row.source, "event_type": row.event_type,
         "conversation_id": row.conversation_id, "conversation_seq": row.conversation_seq,
         "run_id": row.run_id, "seq": row.seq, "created_at": rfc3339(row.created_at),
-        "trigger": body["trigger"],
+        "trigger": body["trigger"], "raw_ref": body["raw_ref"],
         "event": if row.source == "host" { body.clone() } else { body["event"].clone() },
     })
 }

@@ -2,7 +2,8 @@
 //!
 //! Invariant: an absent key has the default of the contract's table; nothing else widens a grant.
 
-use super::reader::{Context, Reader, Value};
+use super::reader::{Context, Reader, Value, clean, list, nearest};
+use greenroom_host::actions::KNOWN;
 use greenroom_host::settings::{Approval, GrantPolicy, Reach};
 use greenroom_protocol::manifest::StorageArea;
 use greenroom_protocol::payload::StateScope;
@@ -89,8 +90,18 @@ fn choices<T: Copy + Ord>(
 fn actions(reader: &mut Reader<'_>) -> BTreeMap<String, Approval> {
     let table = reader.get("actions").and_then(|value| value.table());
     let entries = table.map(|table| table.entries()).unwrap_or_default();
-    let pair = |(action, _, value): (&str, _, Value<'_>)| {
-        Some((action.to_owned(), value.choice(&APPROVALS)?))
+    let pair = |(action, span, value): (&str, _, Value<'_>)| {
+        let approval = value.choice(&APPROVALS);
+        if !KNOWN.contains(&action) {
+            let hint = match nearest(action, KNOWN.into_iter()) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!("one of: {}", list(KNOWN.into_iter())),
+            };
+            let message = format!("there is no action `{}`", clean(action));
+            value.cx.report(span, message, Some(hint));
+            return None;
+        }
+        Some((action.to_owned(), approval?))
     };
     entries.into_iter().filter_map(pair).collect()
 }

@@ -295,7 +295,7 @@ pub(super) fn clean(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(80).collect()
 }
 
-fn nearest<'n>(text: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+pub(super) fn nearest<'n>(text: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
     let text: String = text.chars().take(80).collect();
     names
         .map(|name| (strsim::damerau_levenshtein(&text, name), name))
@@ -304,7 +304,7 @@ fn nearest<'n>(text: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n s
         .map(|(_, name)| name)
 }
 
-fn list<'n>(names: impl Iterator<Item = &'n str>) -> String {
+pub(super) fn list<'n>(names: impl Iterator<Item = &'n str>) -> String {
     let mut names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
     names.sort();
     names.join(", ")

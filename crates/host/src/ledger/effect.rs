@@ -29,6 +29,8 @@ pub(crate) struct Changes {
     pub(crate) log: Vec<HostEvent>,
     /// Something was done that a second attempt would do twice.
     pub(crate) effects: bool,
+    /// Why an action is not carried out, for the diagnostics of the run.
+    pub(crate) refused: Vec<String>,
 }
 
 impl Changes {
@@ -139,6 +141,7 @@ impl Changes {
             Err(refused) => {
                 body["reason"] = refused.reason().into();
                 body["message"] = refused.to_string().into();
+                self.refused.push(refused.to_string());
             }
         }
         self.host_event("action.requested", record, identity, &body);

@@ -57,15 +57,13 @@ fn command(call: &Call<'_>, wanted: Wanted) -> RequestAction {
     }
 }
 
-/// Puts the action on its way.
-async fn act(call: &mut Call<'_>, planned: Planned) -> Result<(), AgentAPIError> {
+/// Puts the action on its way. What was done is in the event log with this commit; the record of the call
+/// tells how the call ends, so it is not committed here.
+async fn act(call: &Call<'_>, planned: Planned) -> Result<(), AgentAPIError> {
     let log = planned.log(&call.rights.identity);
-    let mut command = command(call, Wanted::Act { delivery: planned.delivery, log });
-    command.audit = call.audit();
+    let command = command(call, Wanted::Act { delivery: planned.delivery, log });
     let requested = call.shared.store.request_action(command).await;
-    let requested = requested.map_err(|error| failed(&error))?;
-    call.recorded();
-    match requested {
+    match requested.map_err(|error| failed(&error))? {
         Requested::Queued => {
             call.shared.wake_delivery.notify_one();
             Ok(())
@@ -74,8 +72,7 @@ async fn act(call: &mut Call<'_>, planned: Planned) -> Result<(), AgentAPIError>
     }
 }
 
-/// Asks, and waits until it is allowed; everything else refuses the call. The record of the call tells how it
-/// ends, so it is not committed with the question, which has its own in the event log.
+/// Asks, and waits until it is allowed; everything else refuses the call.
 async fn ask(
     call: &Call<'_>,
     shared: &Arc<Shared>,

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// One call: who, what, how it ended, how much, when.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AuditView {
-    /// Null when the call named no live run.
+    /// The run, or what a call without a live run claimed to be; null when it named none.
     #[serde(default)]
     pub run_id: Option<String>,
     #[serde(default)]

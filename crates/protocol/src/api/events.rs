@@ -4,6 +4,7 @@
 
 use super::fields::{check_name, check_optional, check_values, fixed, limit, or_default};
 use super::{Method, PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX, Params};
+use crate::RawEventRef;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -42,6 +43,9 @@ pub struct EventView {
     /// The entrance; null for the host's own facts (`source` = `host`).
     #[serde(default)]
     pub trigger: Option<Value>,
+    /// Where the event's `data` is kept when it was too large to stay in place.
+    #[serde(default)]
+    pub raw_ref: Option<RawEventRef>,
     /// The event as it was handed in, or the host's own fact.
     #[serde(default)]
     pub event: Value,

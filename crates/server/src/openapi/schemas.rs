@@ -89,6 +89,8 @@ fn own() -> Map<String, Value> {
                 "seq": count(), "created_at": time(),
                 "trigger": {"type": ["string", "null"],
                     "description": "The entrance; null for the host's own facts (`source` = `host`)."},
+                "raw_ref": {"description": "Where the event's `data` is kept when it was too large.",
+                    "anyOf": [by_ref("schemas", "RawEventRef"), {"type": "null"}]},
                 "event": {"description": "The event as it was handed in, or the host's own fact."},
             }}),
         ),

@@ -115,7 +115,17 @@ impl PullSteering {
             Pulled::Stale => ErrorCode::Unauthorized.as_str(),
         };
         let run = (self.fence.workspace_id.as_str(), self.fence.run_id.as_str());
-        insert_outcome(tx, run, self.audit.as_ref(), code)?;
+        let handed_out = |events: &[EventRow]| -> usize {
+            events.iter().map(|event| event.body.as_ref().map_or(0, String::len)).sum()
+        };
+        let record = self.audit.as_ref().map(|record| AuditRecord {
+            bytes_out: match &pulled {
+                Pulled::Events(events) => i64::try_from(handed_out(events)).unwrap_or(i64::MAX),
+                Pulled::Stale => 0,
+            },
+            ..record.clone()
+        });
+        insert_outcome(tx, run, record.as_ref(), code)?;
         Ok(pulled)
     }
 
