@@ -23,6 +23,8 @@ pub const KNOWN: [&str; 4] = [MESSAGE_SEND, MESSAGE_EDIT, MESSAGE_DELETE, MESSAG
 
 /// Longest id of a message, and longest reaction.
 const WORD_BYTES_MAX: usize = 512;
+/// Longest payload, as JSON: it waits in memory and in lists until somebody answers.
+const PAYLOAD_BYTES_MAX: usize = 64 * 1024;
 
 /// Which actions a run may have carried out, and how long somebody may think about one.
 #[derive(Debug, Clone, Default)]
@@ -46,6 +48,8 @@ pub(crate) enum Refused {
     Invalid(String),
     #[error("a message of this surface has at most {0} characters")]
     TooLong(u64),
+    #[error("`payload` has at most {PAYLOAD_BYTES_MAX} bytes: send an artifact instead")]
+    TooLarge,
 }
 
 impl Refused {
@@ -57,7 +61,7 @@ impl Refused {
                 error(ErrorCode::Unauthorized).detail("reason", self.reason())
             }
             Refused::NotFound(_) => error(ErrorCode::NotFound),
-            Refused::TooLong(_) => error(ErrorCode::PayloadTooLarge),
+            Refused::TooLong(_) | Refused::TooLarge => error(ErrorCode::PayloadTooLarge),
             Refused::Unsupported(_) | Refused::Invalid(_) => {
                 error(ErrorCode::InvalidArgument).detail("reason", self.reason())
             }
@@ -71,6 +75,7 @@ impl Refused {
             Refused::NotFound(_) => "not_found",
             Refused::Invalid(_) => "invalid",
             Refused::TooLong(_) => "too_long",
+            Refused::TooLarge => "too_large",
         }
     }
 }
@@ -99,6 +104,9 @@ pub(crate) fn plan(
     let Some(surface) = surface.filter(|_| identity.surface_actions.contains(&action)) else {
         return Err(Refused::Unsupported(action));
     };
+    if json!(payload).to_string().len() > PAYLOAD_BYTES_MAX {
+        return Err(Refused::TooLarge);
+    }
     let target = own_target(&target, surface, identity)?;
     check(&action, &target, &payload, identity)?;
     let delivery_id = ids::fresh("dlv");

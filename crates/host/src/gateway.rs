@@ -31,6 +31,12 @@ pub struct Sender {
     pub agents: Option<Arc<[String]>>,
 }
 
+impl Sender {
+    fn may_reach(&self, agent: &str) -> bool {
+        self.agents.as_ref().is_none_or(|agents| agents.iter().any(|name| name == agent))
+    }
+}
+
 /// Why an event was not taken. Nothing was stored.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum Refusal {
@@ -72,12 +78,15 @@ impl Host {
         let ingested = self.shared.ingest(event).await?;
         let (command, envelope, kept) = match self.shared.prepare(sender, ingested, body_hash) {
             Ok(prepared) => prepared,
-            Err(refusal) => return self.shared.first_answer(key, body_hash, refusal).await,
+            Err(refusal) => {
+                return self.shared.first_answer(sender, key, body_hash, refusal).await;
+            }
         };
         let shared = Arc::clone(&self.shared);
         // The commit and what follows from it belong to the host, not to the sender's connection.
+        let reach = sender.clone();
         let work = async move {
-            let answer = shared.commit_event(command, envelope).await;
+            let answer = shared.commit_event(&reach, command, envelope).await;
             // The bytes of the event are kept until its rows refer to them.
             drop(kept);
             answer
@@ -148,6 +157,7 @@ impl Shared {
     /// may be gone, or the host full.
     async fn first_answer(
         &self,
+        sender: &Sender,
         key: Option<(String, String, String)>,
         body_hash: [u8; 32],
         refusal: Refusal,
@@ -170,6 +180,8 @@ impl Shared {
         });
         match read.await.map_err(Refusal::Store)? {
             None => Err(refusal),
+            // A run of an agent that the sender may not reach is not told of.
+            Some((_, Some(run))) if !sender.may_reach(&run.agent) => Err(refusal),
             Some((known, _)) if known.body_hash != body_hash => Err(Refusal::Conflict),
             Some((known, Some(run))) if run.event_seq != known.seq => {
                 Ok((steered(event_id, &run), false))
@@ -214,6 +226,7 @@ impl Shared {
 
     async fn commit_event(
         self: Arc<Self>,
+        sender: &Sender,
         command: AcceptEvent,
         envelope: Arc<Envelope>,
     ) -> Result<(EventAnswer, bool), Refusal> {
@@ -226,6 +239,13 @@ impl Shared {
                 let answer = answer(event_id, run.as_ref());
                 self.act(run, way, envelope).await;
                 Ok((answer, true))
+            }
+            // It was taken for another agent then, which this sender may not reach.
+            Accepted::Repeated { run: Some(run) } if !sender.may_reach(&run.agent) => {
+                Err(Refusal::Conflict)
+            }
+            Accepted::SteeredBefore { run } if !sender.may_reach(&run.agent) => {
+                Err(Refusal::Conflict)
             }
             Accepted::Repeated { run } => {
                 Metrics::add(&self.metrics.events_repeated);
@@ -274,8 +294,7 @@ fn bind<'a>(
     event: &NewEvent,
     workspace: &str,
 ) -> Result<Option<&'a Agent>, Refusal> {
-    let may_reach =
-        |agent: &Agent| sender.agents.as_ref().is_none_or(|agents| agents.contains(&agent.name));
+    let may_reach = |agent: &Agent| sender.may_reach(&agent.name);
     match resolve(&settings.agents, event, workspace) {
         Match::One(agent) if may_reach(agent) => Ok(Some(agent)),
         // An agent outside the token's reach that was named looks like one that does not exist.

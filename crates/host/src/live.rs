@@ -17,8 +17,12 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 
+/// Long reads that one run has under way at once.
+const READS_AT_ONCE: usize = 4;
+/// Streams that one run has open at once; others wait for their turn.
+const STREAMS_AT_ONCE: usize = 8;
 /// Runs that are remembered as overdue.
 const OVERDUE_KNOWN: usize = 256;
 
@@ -31,6 +35,10 @@ pub(crate) struct LiveRun {
     /// What the run may still call.
     pub(crate) bucket: Bucket,
     pub(crate) deadline: Deadline,
+    /// Turns for reads that take the store a while, so that one run does not keep others out.
+    pub(crate) reads: Semaphore,
+    /// Turns for streams of bytes, each of which holds some.
+    pub(crate) streams: Semaphore,
     overdue: AtomicBool,
     /// The place of the last message that the run has pulled, 0 before.
     pulled_seq: AtomicI64,
@@ -177,6 +185,8 @@ impl Live {
             applied: watch::channel(0).0,
             rights: OnceLock::new(),
             bucket: Bucket::default(),
+            reads: Semaphore::new(READS_AT_ONCE),
+            streams: Semaphore::new(STREAMS_AT_ONCE),
             deadline: Deadline::new(limit),
             overdue: AtomicBool::new(false),
             pulled_seq: AtomicI64::new(0),

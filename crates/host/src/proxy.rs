@@ -29,7 +29,10 @@ use greenroom_runtime::{Proxy, ProxyCall, ProxyFuture, Standing};
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
-use table::Effect;
+use table::{Effect, Turn};
+
+/// What a call without a live run costs its plugin on top.
+const NO_RUN_COST: u64 = 200;
 
 /// The door between runtime and host: the runtime exists before the host's own parts do.
 #[derive(Default)]
@@ -121,7 +124,11 @@ async fn check_and_carry_out(
     // By its name in the configuration: what a process declares is not checked before its handshake is over.
     let bucket = shared.plugin_buckets.of(&call.runner);
     bucket.take(cost, limits.calls_per_s_plugin).map_err(|wait| over_rate("plugin", wait))?;
-    let Some((live, rights)) = run else { return Err(no_run(shared, call)) };
+    let Some((live, rights)) = run else {
+        // Each leaves a record: a flood of them is soon a matter of rate.
+        let _ = bucket.take(NO_RUN_COST, limits.calls_per_s_plugin);
+        return Err(no_run(shared, call));
+    };
     live.bucket.take(cost, limits.calls_per_s_run).map_err(|wait| over_rate("run", wait))?;
     let granted = method.zip(row).filter(|(_, row)| row.needs.granted(&rights.grant));
     trail.about(None, row.map(|row| row.reaches.as_str().into()));
@@ -170,6 +177,16 @@ async fn carry_out(call: &mut Call<'_>) -> Answer {
     if call.live.rights().is_none() {
         return Err(over(call.live));
     }
+    let turns = match table::row(call.method).turn() {
+        Turn::None => None,
+        Turn::Read => Some(&call.live.reads),
+        Turn::Stream => Some(&call.live.streams),
+    };
+    // Never closed, so a turn always comes.
+    let _turn = match turns {
+        Some(turns) => turns.acquire().await.ok(),
+        None => None,
+    };
     match call.method {
         Method::StateGet => state::get(call).await,
         Method::StateList => state::list(call).await,

@@ -23,6 +23,9 @@ use serde_json::{Value, json};
 /// Diagnostics and approvals shown with a run.
 const DIAGNOSTICS_SHOWN: i64 = 100;
 
+/// Size of a page of history, its first item excepted.
+const PAGE_BYTES_MAX: usize = 8 << 20;
+
 #[derive(Debug, Serialize)]
 pub struct Page<T> {
     pub items: Vec<T>,
@@ -169,7 +172,7 @@ impl Host {
         let domain = ["history", workspace, conversation];
         let Ok(position) = self.position(&domain, query.cursor.as_deref()) else { return Ok(None) };
         let position = position.and_then(|place| Position::parse(&place));
-        let mut span = Span::whole(query.direction, query.limit as i64 + 1);
+        let mut span = Span::whole(query.direction, query.limit as i64);
         match query.direction {
             Direction::Backward => span.before = position.unwrap_or(Position::END),
             Direction::Forward => span.after = position.unwrap_or(Position::START),
@@ -179,10 +182,9 @@ impl Host {
             if reads::conversations::get(tx, &owner, &id)?.is_none() {
                 return Ok(None);
             }
-            reads::conversations::history(tx, &owner, &id, &span).map(Some)
+            reads::conversations::history_within(tx, &owner, &id, &span, PAGE_BYTES_MAX).map(Some)
         });
-        let Some(rows) = read.await? else { return Ok(Some(None)) };
-        let (mut rows, has_more) = cut(rows, query.limit);
+        let Some((mut rows, has_more)) = read.await? else { return Ok(Some(None)) };
         let next = rows.last().map(|row| Position::of(row).to_string());
         if query.direction == Direction::Backward {
             rows.reverse();

@@ -215,7 +215,7 @@ impl Default for Limits {
             calls_per_s_run: 50_000,
             calls_per_s_plugin: 200_000,
             call_bytes: 8 << 20,
-            response_bytes: 4 << 20,
+            response_bytes: 6 << 20,
             artifact_bytes: 256 << 20,
             read_range_bytes: 1 << 20,
             storage_value_bytes: 4 << 20,

@@ -65,15 +65,19 @@ pub struct ItemSink {
 pub struct NotTaken;
 
 impl ItemSink {
+    /// Waits until the runner has read most of what it was sent: whoever makes large items asks first.
+    pub async fn room(&self) {
+        self.connection.outbox.room_for_items().await;
+    }
+
     /// Sends one item, and waits while the runner has too much to read already.
     pub async fn send(&self, item: &RawValue) -> Result<(), NotTaken> {
+        self.room().await;
         let (name, id) = (method::STREAM_ITEM, &self.request_id);
         let frame = format!(
             "{{\"jsonrpc\":\"2.0\",\"method\":\"{name}\",\"params\":{{\"request_id\":{id},\"item\":{item}}}}}\n"
         );
-        let outbox = &self.connection.outbox;
-        outbox.room_for_items().await;
-        match outbox.push(frame.into()) {
+        match self.connection.outbox.push(frame.into()) {
             Ok(()) => Ok(()),
             Err(NotSent::Full | NotSent::Closed) => Err(NotTaken),
         }

@@ -84,7 +84,7 @@ limits! {
     /// Largest parameters of one call to the host.
     call_bytes = 8 * MIB, KIB, 64 * MIB;
     /// Largest answer to one call.
-    response_bytes = 4 * MIB, KIB, 64 * MIB;
+    response_bytes = 6 * MIB, KIB, 64 * MIB;
     /// Calls that one run may make per second; a look-up counts as one, a search as a hundred.
     calls_per_s_run = 50_000, 1, 100_000_000;
     /// The same for all runs of one plugin together.

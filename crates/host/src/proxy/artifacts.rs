@@ -24,6 +24,9 @@ use greenroom_store::types::ArtifactRow;
 use serde_json::value::to_raw_value;
 use std::sync::Arc;
 
+/// Bytes of one item of a stream.
+const STREAM_PIECE_BYTES: usize = 64 * 1024;
+
 pub(super) async fn metadata(call: &mut Call<'_>) -> Answer {
     let params: ArtifactIdParams = call.params()?;
     let row = load(call, &params.artifact_id).await?;
@@ -55,10 +58,12 @@ pub(super) async fn open_stream(call: &mut Call<'_>) -> Answer {
     let mut offset = params.offset.min(size);
     let pieces = call.shared.artifacts.objects.stream(id, offset..size).await;
     let mut pieces = pieces.map_err(|error| failure(ArtifactError::Objects(error)))?;
-    let piece_max = usize::try_from(call.settings.limits.read_range_bytes).unwrap_or(usize::MAX);
-    while let Some(piece) = pieces.next().await {
+    loop {
+        // Nothing is read from the object store before the runner has room for it.
+        call.sink.room().await;
+        let Some(piece) = pieces.next().await else { break };
         let piece = piece.map_err(|error| failure(ArtifactError::Objects(error)))?;
-        for part in piece.chunks(piece_max.max(1)) {
+        for part in piece.chunks(STREAM_PIECE_BYTES) {
             let item = ArtifactStreamItem { offset, data_base64: STANDARD.encode(part) };
             let item = to_raw_value(&item)
                 .map_err(|error| refuse(ErrorCode::RuntimeError, error.to_string()))?;

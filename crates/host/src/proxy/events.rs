@@ -14,9 +14,9 @@ use greenroom_store::{StoreError, reads};
 use serde_json::json;
 
 /// Rows that are read at once.
-const WINDOW_ROWS: i64 = 256;
+const WINDOW_ROWS: i64 = 32;
 /// How many times, before a page is cut short.
-const WINDOWS_MAX: usize = 40;
+const WINDOWS_MAX: usize = 200;
 
 pub(super) async fn get(call: &mut Call<'_>) -> Answer {
     let params: EventGetParams = call.params()?;
@@ -51,6 +51,8 @@ pub(super) async fn page(call: &mut Call<'_>) -> Answer {
         None => i64::MAX,
     };
     let limit = call.page_size(params.limit);
+    // An event is shown with more around it, but not with twice as much.
+    let bytes_max = call.settings.limits.response_bytes / 2;
     let read = call.shared.store.read(move |tx| {
         if !exists(tx, &workspace, conversation.as_deref())? {
             return Ok(None);
@@ -59,6 +61,7 @@ pub(super) async fn page(call: &mut Call<'_>) -> Answer {
             params.event_types.is_empty() || params.event_types.contains(&row.event_type)
         };
         let mut found = Found { rows: Vec::new(), before, has_more: true };
+        let mut bytes = 0;
         // One more than asked for tells whether there is more; a rare type is looked for only so far.
         for _ in 0..WINDOWS_MAX {
             let window = reads::events::page(
@@ -70,7 +73,9 @@ pub(super) async fn page(call: &mut Call<'_>) -> Answer {
             )?;
             let is_last = window.len() < WINDOW_ROWS as usize;
             for row in window {
-                if found.rows.len() == limit && wanted(&row) {
+                bytes += row.body.as_ref().map_or(0, String::len);
+                let is_full = found.rows.len() == limit && wanted(&row);
+                if is_full || (bytes > bytes_max && found.before != before) {
                     return Ok(Some(found));
                 }
                 found.before = row.seq;

@@ -32,17 +32,17 @@ pub(super) async fn page(call: &mut Call<'_>) -> Answer {
         Direction::Backward => reads::Direction::Backward,
         Direction::Forward => reads::Direction::Forward,
     };
-    let span = Span { after, before, direction, limit: limit as i64 + 1, thread, event_seq_before };
+    let span = Span { after, before, direction, limit: limit as i64, thread, event_seq_before };
     let (owner, id) = (workspace.clone(), conversation.clone());
+    // An item is shown with more around it, but not with twice as much.
+    let bytes_max = call.settings.limits.response_bytes / 2;
     let read = call.shared.store.read(move |tx| {
         let exists = reads::conversations::get(tx, &owner, &id)?.is_some();
-        let rows = reads::conversations::history(tx, &owner, &id, &span)?;
-        Ok::<_, StoreError>(exists.then_some(rows))
+        let page = reads::conversations::history_within(tx, &owner, &id, &span, bytes_max)?;
+        Ok::<_, StoreError>(exists.then_some(page))
     });
     let rows = read.await.map_err(|error| failed(&error))?;
-    let mut rows = rows.ok_or_else(|| not_found("conversation"))?;
-    let has_more = rows.len() > limit;
-    rows.truncate(limit);
+    let (mut rows, has_more) = rows.ok_or_else(|| not_found("conversation"))?;
     let seal = |row: &ItemRow| call.shared.cursors.seal(&domain, &Position::of(row).to_string());
     let next_cursor = rows.last().filter(|_| has_more).map(seal);
     let prev_cursor = rows.first().map(seal);

@@ -75,6 +75,27 @@ pub(crate) enum Effect {
     Write,
 }
 
+/// Whether a call waits for its turn among those of its run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Turn {
+    None,
+    Read,
+    Stream,
+}
+
+impl Row {
+    pub(crate) fn turn(&self) -> Turn {
+        match self.reaches {
+            Reaches::Facts | Reaches::Owners if self.effect == Effect::Read => match self.cost {
+                LOOK_UP => Turn::None,
+                ERRAND => Turn::Stream,
+                _ => Turn::Read,
+            },
+            _ => Turn::None,
+        }
+    }
+}
+
 const LOOK_UP: u64 = 1;
 const PAGE: u64 = 10;
 const WRITE: u64 = 10;

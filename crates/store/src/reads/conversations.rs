@@ -153,6 +153,43 @@ pub fn history(
     tx.query(sql, &params)?.into_iter().map(read_item).collect()
 }
 
+/// Items that are read at once at first; more when they are small.
+const WINDOW: i64 = 16;
+
+/// A page of at most `span.limit` items and so many bytes, the first item excepted, and whether there is more.
+pub fn history_within(
+    tx: &mut dyn Tx,
+    workspace: &str,
+    conversation: &str,
+    span: &Span,
+    bytes_max: usize,
+) -> Result<(Vec<ItemRow>, bool), StoreError> {
+    let wanted = usize::try_from(span.limit).unwrap_or(0);
+    let mut span = span.clone();
+    let (mut rows, mut bytes, mut window) = (Vec::new(), 0, WINDOW);
+    loop {
+        let left = i64::try_from(wanted + 1 - rows.len()).unwrap_or(1);
+        span.limit = window.min(left);
+        let read = history(tx, workspace, conversation, &span)?;
+        let is_last = i64::try_from(read.len()).unwrap_or(0) < span.limit;
+        for row in read {
+            bytes += row.body.len() + row.text.as_ref().map_or(0, String::len);
+            if rows.len() == wanted || (bytes > bytes_max && !rows.is_empty()) {
+                return Ok((rows, true));
+            }
+            match span.direction {
+                Direction::Backward => span.before = Position::of(&row),
+                Direction::Forward => span.after = Position::of(&row),
+            }
+            rows.push(row);
+        }
+        if is_last {
+            return Ok((rows, false));
+        }
+        window = if bytes < bytes_max / 8 { window * 4 } else { WINDOW };
+    }
+}
+
 /// Items by their numbers; those that are gone are left out.
 pub(super) fn by_ids(tx: &mut dyn Tx, ids: &[i64]) -> Result<HashMap<i64, ItemRow>, StoreError> {
     let mut found = HashMap::with_capacity(ids.len());
