@@ -118,6 +118,7 @@ suite! {
         nobody_sees_another_workspace;
     history:
         a_transcript_is_paged_both_ways,
+        a_page_ends_where_its_bytes_do,
         answers_stand_with_their_event,
         a_thread_is_paged_by_itself,
         nothing_is_shown_from_an_event_on,

@@ -71,6 +71,22 @@ async fn every_role_may_do_what_its_role_says_and_nothing_else() {
 }
 
 #[tokio::test]
+async fn a_repeated_event_does_not_tell_of_a_run_out_of_reach() {
+    let stage = Stage::start().await;
+    run_of(&stage, "game").await;
+    let mut event = message("c-game", "hi");
+    event["agent"] = "game".into();
+    event["event_id"] = "e-game".into();
+    for accept in ["application/json", "text/event-stream"] {
+        let request = Request::post("/v1/events", event.to_string()).header("accept", accept);
+        let reply = stage.ask_as(Some(LIMITED), request).await;
+        reply.refused(404, "not_found");
+    }
+    let reply = stage.ask_as(Some(SENDER), Request::post("/v1/events", event.to_string())).await;
+    assert_eq!(reply.status, 200);
+}
+
+#[tokio::test]
 async fn every_role_may_send_what_its_role_says_and_nothing_else() {
     let stage = Stage::start().await;
     let tokens = [&stage.admin, SENDER, LIMITED, READER];

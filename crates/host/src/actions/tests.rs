@@ -96,3 +96,10 @@ fn an_action_has_what_it_needs() {
     let long = decide(MESSAGE_SEND, json!({}), json!({"text": "一二三四五六"}));
     assert_eq!(long, Err(Refused::TooLong(5)));
 }
+
+#[test]
+fn a_payload_has_its_limit() {
+    let payload = json!({"blocks": "x".repeat(PAYLOAD_BYTES_MAX)});
+    let refused = decide(MESSAGE_SEND, json!({}), payload).unwrap_err();
+    assert_eq!(refused.to_error().code, ErrorCode::PayloadTooLarge);
+}

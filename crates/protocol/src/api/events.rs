@@ -44,7 +44,7 @@ pub struct EventView {
     #[serde(default)]
     pub trigger: Option<Value>,
     /// Where the event's `data` is kept when it was too large to stay in place.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raw_ref: Option<RawEventRef>,
     /// The event as it was handed in, or the host's own fact.
     #[serde(default)]

@@ -4,7 +4,7 @@ use super::support::*;
 use greenroom_store::Store;
 use greenroom_store::commands::ApplyResults;
 use greenroom_store::reads::Direction::{Backward, Forward};
-use greenroom_store::reads::conversations::{Position, Span, history};
+use greenroom_store::reads::conversations::{Position, Span, history, history_within};
 
 fn at(event_seq: i64, seq: i64) -> Position {
     Position { event_seq, seq }
@@ -30,6 +30,27 @@ pub(crate) async fn a_transcript_is_paged_both_ways(ground: Ground) {
     let between = on(at(2, 2), at(5, 5), 9);
     assert_eq!(texts(&store, between).await, ["3", "4"], "both borders are left out");
     assert!(texts(&store, on(at(5, 5), Position::END, 9)).await.is_empty());
+}
+
+pub(crate) async fn a_page_ends_where_its_bytes_do(ground: Ground) {
+    let store = ground.open();
+    for n in 0..40 {
+        accept(&store, event("c", &format!("{n:02}{}", "x".repeat(1000)))).await;
+    }
+    let page = async |limit: i64, bytes_max: usize| {
+        let span = Span::whole(Forward, limit);
+        let read = store.read(move |tx| history_within(tx, W, "c", &span, bytes_max));
+        let (rows, has_more) = read.await.unwrap();
+        let firsts = rows.iter().map(|row| row.text.as_deref().unwrap()[..2].to_owned());
+        (firsts.collect::<Vec<_>>(), has_more)
+    };
+    let numbers = |count: usize| (0..count).map(|n| format!("{n:02}")).collect::<Vec<_>>();
+    assert_eq!(page(100, 1 << 20).await, (numbers(40), false));
+    assert_eq!(page(40, 1 << 20).await, (numbers(40), false));
+    assert_eq!(page(39, 1 << 20).await, (numbers(39), true));
+    assert_eq!(page(100, 1).await, (numbers(1), true), "the first is always there");
+    let (some, has_more) = page(100, 10_000).await;
+    assert!(has_more && (5..10).contains(&some.len()), "{some:?}");
 }
 
 pub(crate) async fn answers_stand_with_their_event(ground: Ground) {
