@@ -15,12 +15,10 @@ use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
 pub(crate) async fn document(State(app): State<App>) -> Response {
-    ([(CONTENT_TYPE, "application/json")], app.openapi).into_response()
-}
-
-/// The document as it is served.
-pub(crate) fn build(page_size_max: usize) -> Bytes {
-    Bytes::from(describe(page_size_max).to_string())
+    // A host that nobody asks spares the time and the memory.
+    let build = || Bytes::from(describe(app.host.settings().limits.page_size).to_string());
+    let document = app.openapi.get_or_init(build).clone();
+    ([(CONTENT_TYPE, "application/json")], document).into_response()
 }
 
 fn describe(page_size_max: usize) -> Value {

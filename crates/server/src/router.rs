@@ -14,7 +14,7 @@ use axum::routing::{MethodRouter, get, post};
 use bytes::Bytes;
 use greenroom_host::Host;
 use greenroom_protocol::ErrorCode;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -40,8 +40,8 @@ pub(crate) struct App {
     pub(crate) options: Arc<ServerOptions>,
     pub(crate) stop: CancellationToken,
     pub(crate) streams: Streams,
-    /// The description of all this, built once.
-    pub(crate) openapi: Bytes,
+    /// The description of all this, built when it is first asked for.
+    pub(crate) openapi: Arc<OnceLock<Bytes>>,
 }
 
 /// The live streams and their end, which comes after that of everything else.
@@ -68,8 +68,7 @@ impl Server {
         stop: CancellationToken,
     ) -> Self {
         let access = Arc::new(ArcSwap::from_pointee(access));
-        let openapi = openapi::build(host.settings().limits.page_size);
-        let (options, streams) = (Arc::new(options), Streams::default());
+        let (options, streams, openapi) = (Arc::new(options), Streams::default(), Arc::default());
         Self { app: App { host, access, options, stop, streams, openapi } }
     }
 
