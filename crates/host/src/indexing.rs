@@ -9,10 +9,14 @@ use std::time::Duration;
 
 /// Items of one step: short enough that a run's commit behind it does not notice.
 const STEP_ITEMS: i64 = 64;
-/// After news, and between two steps: runs come first.
-const PAUSE: Duration = Duration::from_millis(50);
+/// The transcript has to be still for so long: while runs come in, the writer is theirs.
+const STILL: Duration = Duration::from_millis(300);
+/// Between two steps.
+const PAUSE: Duration = Duration::from_millis(10);
 /// Above so many unindexed items a search would feel it, and the index gets more of the writer.
 const BACKLOG: i64 = 5_000;
+/// How long a busy transcript keeps the index waiting before it looks how far it is behind.
+const BUSY_MAX: Duration = Duration::from_secs(2);
 const PAUSE_BEHIND: Duration = Duration::from_millis(5);
 /// After an error.
 const PAUSE_FAILED: Duration = Duration::from_secs(2);
@@ -23,12 +27,14 @@ pub(crate) async fn keep(shared: Arc<Shared>) {
     loop {
         let pause = match shared.store.index_some(STEP_ITEMS).await {
             Ok(left) if left > BACKLOG => PAUSE_BEHIND,
-            Ok(left) if left > 0 => PAUSE,
-            Ok(_) => {
+            Ok(left) => {
+                let news = shared.wake_indexing.notified();
                 tokio::select! {
-                    () = shared.wake_indexing.notified() => {}
+                    () = news, if left == 0 => {}
+                    () = std::future::ready(()), if left > 0 => {}
                     () = stopping.cancelled() => return,
                 }
+                still(&shared).await;
                 PAUSE
             }
             Err(error) => {
@@ -39,6 +45,19 @@ pub(crate) async fn keep(shared: Arc<Shared>) {
         tokio::select! {
             () = tokio::time::sleep(pause) => {}
             () = stopping.cancelled() => return,
+        }
+    }
+}
+
+/// Waits until nothing has come in for a while, or the host stops. A backlog does not wait for that.
+async fn still(shared: &Shared) {
+    let until = tokio::time::Instant::now() + BUSY_MAX;
+    loop {
+        tokio::select! {
+            () = shared.wake_indexing.notified() => {}
+            () = tokio::time::sleep(STILL) => return,
+            () = tokio::time::sleep_until(until) => return,
+            () = shared.tasks.stopping().cancelled() => return,
         }
     }
 }
