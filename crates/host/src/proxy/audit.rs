@@ -12,6 +12,7 @@ use greenroom_store::audit::OK;
 use greenroom_store::types::{AuditBatch, AuditRecord};
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
@@ -21,6 +22,8 @@ use tokio_util::sync::CancellationToken;
 const BEHIND_MAX: Duration = Duration::from_millis(200);
 /// Records that may wait; above, calls wait for them to be stored.
 const WAITING_MAX: usize = 100_000;
+/// Records of calls that were turned away wait beside them, up to here; further ones are counted.
+const WAITING_HARD_MAX: usize = 2 * WAITING_MAX;
 /// Between two tries to store records.
 const STORE_AGAIN: Duration = Duration::from_millis(500);
 /// What a runner wrote is quoted up to here.
@@ -186,14 +189,16 @@ struct Gathered {
 pub(crate) struct Auditor {
     redactor: Redactor,
     waiting: Mutex<Vec<Gathered>>,
+    /// Records for which there was no room while the store was away.
+    unrecorded: AtomicU64,
     some: Notify,
     stored: Notify,
 }
 
 impl Auditor {
     pub(crate) fn new(redactor: Redactor) -> Self {
-        let (waiting, some, stored) = (Mutex::default(), Notify::new(), Notify::new());
-        Self { redactor, waiting, some, stored }
+        let (waiting, unrecorded) = (Mutex::default(), AtomicU64::new(0));
+        Self { redactor, waiting, unrecorded, some: Notify::new(), stored: Notify::new() }
     }
 
     /// Whom a call is about that no live run stands behind: the id is what the caller claimed.
@@ -214,6 +219,10 @@ impl Auditor {
 
     fn gather(&self, record: Gathered) {
         let mut waiting = self.lock();
+        if waiting.len() >= WAITING_HARD_MAX {
+            self.unrecorded.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
         waiting.push(record);
         if waiting.len() == 1 {
             drop(waiting);
@@ -253,6 +262,10 @@ impl Auditor {
     async fn store(&self, store: &Store, stopping: &CancellationToken) {
         let gathered = std::mem::take(&mut *self.lock());
         self.stored.notify_waiters();
+        let lost = self.unrecorded.swap(0, Ordering::Relaxed);
+        if lost > 0 {
+            tracing::error!(lost, "more calls were turned away than could be recorded");
+        }
         let batches = batches(gathered);
         if batches.is_empty() {
             return;
