@@ -27,13 +27,15 @@ pub(crate) async fn keep(shared: Arc<Shared>) {
     loop {
         let pause = match shared.store.index_some(STEP_ITEMS).await {
             Ok(left) if left > BACKLOG => PAUSE_BEHIND,
-            Ok(left) => {
-                let news = shared.wake_indexing.notified();
+            Ok(0) => {
                 tokio::select! {
-                    () = news, if left == 0 => {}
-                    () = std::future::ready(()), if left > 0 => {}
+                    () = shared.wake_indexing.notified() => {}
                     () = stopping.cancelled() => return,
                 }
+                still(&shared).await;
+                PAUSE
+            }
+            Ok(_) => {
                 still(&shared).await;
                 PAUSE
             }

@@ -97,12 +97,7 @@ pub(super) async fn create(call: &mut Call<'_>) -> Answer {
             agent: Some(identity.agent.clone()),
         },
     };
-    let fence = RunFence {
-        workspace_id: identity.workspace_id.clone(),
-        run_id: identity.run_id.clone(),
-        attempt: call.rights.attempt,
-        epoch: call.shared.store.epoch(),
-    };
+    let fence = call.fence();
     let view = keep_and_commit(call, bytes, draft, fence, now_ms).await.map_err(failure)?;
     answer(&view)
 }
