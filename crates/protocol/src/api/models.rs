@@ -26,6 +26,10 @@ pub struct ModelMessage {
     pub tool_call_id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
+    /// Of `assistant` messages: the segments of an earlier answer as they came, for providers that want
+    /// their reasoning back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub segments: Option<Vec<Object>>,
 }
 
 impl ModelMessage {
@@ -37,6 +41,7 @@ impl ModelMessage {
             tool_calls: Vec::new(),
             tool_call_id: None,
             name: None,
+            segments: None,
         }
     }
 }
@@ -48,6 +53,11 @@ pub struct ModelToolCall {
     pub name: String,
     #[serde(default)]
     pub args: Value,
+    /// What the model wrote where it is no JSON; `args` is null then, and the call must not be executed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub args_text: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub args_error: Option<String>,
 }
 
 /// The parameters of `models.invoke`.
@@ -122,7 +132,7 @@ pub enum ModelStreamItem {
     ReasoningDelta { text: String },
     ToolCallStart { id: String, name: String },
     ToolCallDelta { id: String, args_text: String },
-    ToolCallEnd { id: String, name: String, args: Value },
+    ToolCallEnd(ModelToolCall),
     Media { segment: Object },
     Usage(Object),
     Finish { reason: String },

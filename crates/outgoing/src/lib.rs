@@ -1,0 +1,166 @@
+//! The one outgoing HTTP client, for webhooks, model providers and MCP servers.
+//!
+//! Invariant: addresses are checked here, after their names are resolved; private ones are refused unless the
+//! entry allows them, and redirects are never followed.
+
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use reqwest::{Client, Url};
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How one entry of the configuration talks to the outside.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct Outgoing {
+    /// Whether it may reach loopback and private networks.
+    pub allow_private: bool,
+    /// For the whole exchange.
+    pub timeout: Option<Duration>,
+    pub connect_timeout: Option<Duration>,
+    /// An HTTP proxy; none is taken from the environment.
+    pub proxy: Option<String>,
+    /// Idle connections that are kept per receiver.
+    pub keep_idle: usize,
+}
+
+impl Outgoing {
+    pub fn build(&self) -> Result<Client, reqwest::Error> {
+        let mut builder = Client::builder()
+            .redirect(reqwest::redirect::Policy::none())
+            .no_proxy()
+            .user_agent(concat!("greenroom/", env!("CARGO_PKG_VERSION")))
+            .pool_max_idle_per_host(self.keep_idle);
+        if let Some(timeout) = self.timeout {
+            builder = builder.timeout(timeout);
+        }
+        if let Some(timeout) = self.connect_timeout {
+            builder = builder.connect_timeout(timeout);
+        }
+        if let Some(proxy) = &self.proxy {
+            builder = builder.proxy(reqwest::Proxy::all(proxy)?);
+        }
+        if !self.allow_private {
+            builder = builder.dns_resolver(Arc::new(PublicOnly));
+        }
+        builder.build()
+    }
+
+    /// An address that this entry may call; one that is written as a number is checked here, a name when it
+    /// is resolved.
+    pub fn check(&self, url: &str) -> Result<Url, Unreachable> {
+        let url = Url::parse(url).map_err(|error| Unreachable::Invalid(error.to_string()))?;
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(Unreachable::Invalid(format!("`{}` is not HTTP", url.scheme())));
+        }
+        let literal = url.host_str().and_then(|host| host.trim_matches(['[', ']']).parse().ok());
+        match literal.is_some_and(is_private) && !self.allow_private {
+            true => Err(Unreachable::Private),
+            false => Ok(url),
+        }
+    }
+}
+
+/// Why an address is not called.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Unreachable {
+    #[error("the address is not valid: {0}")]
+    Invalid(String),
+    #[error("the address is private")]
+    Private,
+}
+
+/// The innermost cause, without the address that reqwest puts in front.
+pub fn cause(error: &reqwest::Error) -> String {
+    let mut cause: &dyn std::error::Error = error;
+    while let Some(deeper) = cause.source() {
+        cause = deeper;
+    }
+    cause.to_string()
+}
+
+/// Resolves names to public addresses only.
+struct PublicOnly;
+
+impl Resolve for PublicOnly {
+    fn resolve(&self, name: Name) -> Resolving {
+        Box::pin(async move {
+            let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
+            let public: Vec<SocketAddr> = found.filter(|at| !is_private(at.ip())).collect();
+            if public.is_empty() {
+                return Err("the name has no public address".into());
+            }
+            Ok(Box::new(public.into_iter()) as Addrs)
+        })
+    }
+}
+
+/// Everything but global unicast: nothing of ours should go there.
+pub fn is_private(address: IpAddr) -> bool {
+    match address.to_canonical() {
+        IpAddr::V4(v4) => {
+            let [first, second, third, _] = v4.octets();
+            v4.is_private()
+                || v4.is_loopback()
+                || v4.is_link_local()
+                || v4.is_documentation()
+                || first == 0
+                || (first == 100 && (64..128).contains(&second))
+                || (first == 192 && second == 0 && third == 0)
+                || (first == 198 && (18..20).contains(&second))
+                || first >= 224
+        }
+        IpAddr::V6(v6) => {
+            let [first, second, ..] = v6.segments();
+            // 2000::/3 without documentation, 6to4 (which holds an IPv4 address) and 2001::/23.
+            (first & 0xe000) != 0x2000
+                || first == 0x2002
+                || (first == 0x2001 && (second == 0xdb8 || second < 0x200))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn private_addresses_are_known() {
+        for text in [
+            "127.0.0.1",
+            "10.1.2.3",
+            "169.254.1.1",
+            "100.64.0.1",
+            "::1",
+            "fd00::1",
+            "::ffff:10.0.0.1",
+            "::10.0.0.1",
+            "64:ff9b::a00:1",
+            "2002:a00:1::",
+            "fe80::1",
+            "2001:db8::1",
+            "0.0.0.0",
+            "192.0.0.8",
+            "224.0.0.1",
+            "255.255.255.255",
+        ] {
+            assert!(is_private(text.parse().unwrap()), "{text}");
+        }
+        for text in
+            ["1.1.1.1", "192.0.1.1", "223.255.255.1", "2606:4700::1111", "2001:4860:4860::8888"]
+        {
+            assert!(!is_private(text.parse().unwrap()), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_address_written_as_a_number_is_checked_before_it_is_called() {
+        let public = Outgoing::default();
+        for url in ["http://127.0.0.1/", "https://[::1]:8443/x", "http://169.254.169.254/latest"] {
+            assert_eq!(public.check(url), Err(Unreachable::Private), "{url}");
+        }
+        assert!(public.check("https://api.openai.com/v1").is_ok());
+        assert!(matches!(public.check("file:///etc/passwd"), Err(Unreachable::Invalid(_))));
+        let private = Outgoing { allow_private: true, ..Outgoing::default() };
+        assert!(private.check("http://127.0.0.1:11434").is_ok());
+    }
+}

@@ -1,0 +1,9 @@
+//! Tools behind one gate: what exists, what a call gives, and how it is shown.
+//!
+//! Invariant: nothing here decides who may call; every call gets exactly one output, whatever happens to it.
+
+mod output;
+mod tool;
+
+pub use output::{Attachment, Status, ToolAgentOutput, ToolFailure, ToolOutput};
+pub use tool::{Risk, Source, Tool};

@@ -1,0 +1,90 @@
+//! What a call gives: from its source, and as the system keeps it (seed 004 §7, §8).
+//!
+//! Invariant: `result` is the truth; what the model reads and what people see are made from it.
+
+use greenroom_protocol::Object;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// What a source gave.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolOutput {
+    pub status: Status,
+    /// Null when there is none.
+    pub result: Value,
+    pub error: Option<ToolFailure>,
+    /// Bytes that belong to it; `result` refers to each by its place: `{"attachment": 0}`.
+    pub attachments: Vec<Attachment>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    Success,
+    Failure,
+    Partial,
+}
+
+/// What went wrong, so that the caller can correct itself.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ToolFailure {
+    pub code: String,
+    pub message: String,
+    /// `module`, `method`, `input_schema`, `field`, `hint` and the like.
+    #[serde(flatten)]
+    pub details: Object,
+}
+
+#[derive(Clone, PartialEq, Eq)]
+pub struct Attachment {
+    pub name: Option<String>,
+    pub mime_type: String,
+    pub bytes: Vec<u8>,
+}
+
+impl std::fmt::Debug for Attachment {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Attachment({}, {} bytes)", self.mime_type, self.bytes.len())
+    }
+}
+
+/// The canonical record of a call; `ui_hints` never leaves the host as it is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ToolAgentOutput {
+    pub tool_name: String,
+    pub tool_call_id: String,
+    pub tool_call_args: Object,
+    pub status: Status,
+    pub result: Value,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<ToolFailure>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ui_hints: Option<Value>,
+}
+
+impl ToolFailure {
+    pub fn new(code: &str, message: impl Into<String>) -> Self {
+        Self { code: code.to_owned(), message: message.into(), details: Object::new() }
+    }
+
+    #[must_use]
+    pub fn detail(mut self, key: &str, value: impl Into<Value>) -> Self {
+        self.details.insert(key.to_owned(), value.into());
+        self
+    }
+}
+
+impl ToolOutput {
+    pub fn success(result: Value) -> Self {
+        Self { status: Status::Success, result, error: None, attachments: Vec::new() }
+    }
+
+    pub fn failure(error: ToolFailure) -> Self {
+        Self {
+            status: Status::Failure,
+            result: Value::Null,
+            error: Some(error),
+            attachments: Vec::new(),
+        }
+    }
+}
