@@ -77,7 +77,7 @@ async fn serve(shared: &Arc<Shared>, call: ProxyCall) -> Answer {
     let mut trail = trail(shared, &call, run.map(|(_, rights)| rights));
     let mut answer = check_and_carry_out(shared, &call, run, &mut trail).await;
     match &mut answer {
-        Ok(answer) => trail.served(answer.get().len()),
+        Ok(answer) => trail.served(&shared.store, answer.get().len()).await,
         Err(error) => {
             error.message = shared.redactor.text(&error.message).into_owned();
             error.details.values_mut().for_each(|detail| shared.redactor.value(detail));

@@ -1,7 +1,7 @@
 //! After the power came back: every run that was under way is ended or tried again.
 //!
 //! Invariant: the decision is a pure function of the stored run. It is carried out before the host takes
-//! the first event.
+//! the first event. A call that was under way has its one audit record by then.
 
 use crate::host::Shared;
 use crate::ids::now_ms;
@@ -12,7 +12,7 @@ use greenroom_protocol::result::kind;
 use greenroom_protocol::{RunError, RunStatus};
 use greenroom_store::StoreError;
 use greenroom_store::chunk::ChunkBuilder;
-use greenroom_store::commands::{Applied, RestartRun};
+use greenroom_store::commands::{Applied, RecordInterrupted, RestartRun};
 use greenroom_store::reads;
 use greenroom_store::types::{OnInterrupt, ResultRecord, RunRow};
 use serde_json::json;
@@ -23,6 +23,8 @@ use std::sync::Arc;
 const ATTEMPTS_MAX: i64 = 3;
 /// Runs that are closed at the same time, so that their commits are grouped.
 const CLOSED_TOGETHER: usize = 512;
+/// Calls that are recorded in one commit.
+const RECORDED_TOGETHER: i64 = 512;
 
 #[derive(Debug, PartialEq)]
 enum Decision {
@@ -45,6 +47,7 @@ fn decide(run: &RunRow) -> Decision {
 
 /// Closes or restarts what was running; returns the runs that have to be carried out now.
 pub(crate) async fn recover(shared: &Arc<Shared>) -> Result<Vec<RunRow>, StoreError> {
+    record_calls(shared).await?;
     let open = shared.store.read(|tx| reads::runs::open(tx)).await?;
     shared.metrics.opened(open.len());
     let running: Vec<RunRow> =
@@ -61,6 +64,15 @@ pub(crate) async fn recover(shared: &Arc<Shared>) -> Result<Vec<RunRow>, StoreEr
         }
     }
     Ok(started)
+}
+
+/// Calls that had acted when the host went away are recorded as what they were for their callers: failed.
+async fn record_calls(shared: &Shared) -> Result<(), StoreError> {
+    while shared.store.read(|tx| reads::audit::has_open(tx)).await? {
+        let command = RecordInterrupted { calls_max: RECORDED_TOGETHER, now_ms: now_ms() };
+        shared.store.record_interrupted(command).await?;
+    }
+    Ok(())
 }
 
 async fn settle(shared: Arc<Shared>, run: RunRow) -> Result<Option<RunRow>, StoreError> {

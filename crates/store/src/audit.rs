@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// The code of a call that was served.
 pub const OK: &str = "ok";
 /// The code of a call that failed inside the host: it was not refused.
-const FAILED: &str = "runtime_error";
+pub(crate) const FAILED: &str = "runtime_error";
 
 /// One call of a runner.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -54,6 +54,16 @@ pub struct AuditBatch {
     pub workspace_id: String,
     pub run_id: Option<String>,
     pub records: Vec<AuditRecord>,
+    /// Calls that were open until they got one of these records.
+    pub closes: Vec<String>,
+}
+
+/// A call that goes on after it has done something: its record is kept open until it ends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpenCall {
+    pub call_id: String,
+    /// What is known of it so far.
+    pub record: AuditRecord,
 }
 
 /// Neighbours of the same caller share one entry.

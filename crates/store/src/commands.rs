@@ -14,7 +14,7 @@
 //! | state by the proxy | [`WriteState`]                       |
 //! | storage            | [`WriteStorage`]                     |
 //! | artifact           | [`CreateArtifact`], after its bytes; [`RemoveArtifacts`], before them |
-//! | calls alone        | [`RecordAudit`]                      |
+//! | calls alone        | [`RecordAudit`], [`RecordInterrupted`] |
 //! | action intended    | [`RequestAction`], [`ApplyResults`]  |
 //! | action decided     | [`AnswerApproval`], [`ExpireApprovals`], [`CancelApproval`] |
 //! | message pulled     | [`PullSteering`]                     |
@@ -47,7 +47,7 @@ pub use approvals::{
     Wanted,
 };
 pub use artifacts::{ArtifactWritten, CreateArtifact, RemoveArtifacts};
-pub use audit::RecordAudit;
+pub use audit::{RecordAudit, RecordInterrupted};
 pub use collect::{Collect, Collected, Retained};
 pub use deliver::{ClaimDelivery, DeliveryOutcome, FinishDelivery};
 pub use fence::RunFence;
@@ -77,6 +77,7 @@ pub enum Command {
     FinishDelivery(Box<FinishDelivery>),
     RecordDiagnostics(RecordDiagnostics),
     RecordAudit(RecordAudit),
+    RecordInterrupted(RecordInterrupted),
     WriteState(Box<WriteState>),
     RequestAction(Box<RequestAction>),
     AnswerApproval(Box<AnswerApproval>),
@@ -120,6 +121,7 @@ impl Command {
             Command::FinishDelivery(command) => Outcome::Changed(command.execute(tx)?),
             Command::RecordDiagnostics(command) => Outcome::Changed(command.execute(tx)?),
             Command::RecordAudit(command) => Outcome::Changed(command.execute(tx)?),
+            Command::RecordInterrupted(command) => Outcome::Changed(command.execute(tx)?),
             Command::WriteState(command) => Outcome::StateWritten(command.execute(tx)?),
             Command::RequestAction(command) => Outcome::Requested(command.execute(tx)?),
             Command::AnswerApproval(command) => Outcome::Answered(command.execute(tx)?),

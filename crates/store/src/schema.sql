@@ -217,6 +217,16 @@ CREATE TABLE audit (
 CREATE INDEX audit_by_run ON audit (workspace_id, run_id, id);
 CREATE INDEX audit_denials ON audit (workspace_id, id) WHERE denials > 0;
 
+-- Calls that have done something and are not over: each becomes a record when it ends, or when the next start
+-- finds it.
+CREATE TABLE open_calls (
+    workspace_id TEXT NOT NULL,
+    call_id      TEXT NOT NULL,
+    run_id       TEXT NOT NULL,
+    body         TEXT NOT NULL,
+    PRIMARY KEY (workspace_id, call_id)
+) {by_key};
+
 -- Actions that somebody is asked about. What they put into the outbox is decided when they are asked for.
 CREATE TABLE approvals (
     workspace_id    TEXT NOT NULL,

@@ -1,7 +1,7 @@
 //! The facts as the host hands them in and reads them back.
 
 pub use crate::approvals::{ApprovalKind, ApprovalRow, ApprovalStatus, Delivered, NewApproval};
-pub use crate::audit::{AuditBatch, AuditRecord};
+pub use crate::audit::{AuditBatch, AuditRecord, OpenCall};
 use greenroom_protocol::{RunError, RunStatus};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;

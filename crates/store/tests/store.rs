@@ -153,7 +153,7 @@ suite! {
         a_call_that_is_given_up_takes_its_question_back,
         a_run_asks_only_so_much_at_once,
         a_thousand_questions_are_paged_and_filtered,
-        requests_are_audited_with_their_outcome;
+        a_call_that_asked_is_open_until_it_has_its_one_record;
     steering:
         a_message_goes_to_the_run_that_is_under_way,
         what_was_never_pulled_becomes_a_run_at_the_end,

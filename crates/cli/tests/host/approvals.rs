@@ -2,6 +2,7 @@
 
 #[cfg(feature = "faults")]
 mod killed;
+mod recorded;
 
 use crate::stage::{PATIENCE, Stage, TOKEN, event, outcome};
 use greenroom_protocol::RunStatus::{Cancelled, Completed, Failed};

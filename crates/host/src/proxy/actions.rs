@@ -46,20 +46,24 @@ pub(super) async fn request(call: &mut Call<'_>) -> Answer {
     answer(&ActionOutcome { status, action, delivery_id, approval_id, result: None })
 }
 
-fn command(call: &Call<'_>, wanted: Wanted) -> RequestAction {
+/// The call is open from its commit on: only at its end it is known what to record of it.
+fn command(call: &mut Call<'_>, wanted: Wanted) -> RequestAction {
+    let call_id = match &wanted {
+        Wanted::Act { delivery, .. } => &delivery.delivery_id,
+        Wanted::Ask(question) => &question.delivery.delivery_id,
+    };
     RequestAction {
+        call: call.keep_open(call_id),
         fence: call.fence(),
         conversation_id: call.rights.identity.conversation_id.clone(),
         wanted,
         pending_max: call.settings.limits.approvals_pending,
-        audit: None,
         now_ms: now_ms(),
     }
 }
 
-/// Puts the action on its way. What was done is in the event log with this commit; the record of the call
-/// tells how the call ends, so it is not committed here.
-async fn act(call: &Call<'_>, planned: Planned) -> Result<(), AgentAPIError> {
+/// Puts the action on its way. What was done is in the event log with this commit.
+async fn act(call: &mut Call<'_>, planned: Planned) -> Result<(), AgentAPIError> {
     let log = planned.log(&call.rights.identity);
     let command = command(call, Wanted::Act { delivery: planned.delivery, log });
     let requested = call.shared.store.request_action(command).await;
@@ -74,7 +78,7 @@ async fn act(call: &Call<'_>, planned: Planned) -> Result<(), AgentAPIError> {
 
 /// Asks, and waits until it is allowed; everything else refuses the call.
 async fn ask(
-    call: &Call<'_>,
+    call: &mut Call<'_>,
     shared: &Arc<Shared>,
     planned: &Planned,
 ) -> Result<String, AgentAPIError> {

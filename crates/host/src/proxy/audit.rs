@@ -2,6 +2,8 @@
 //!
 //! Invariant: a write's record is committed with its outcome, a refusal's before the refusal is told; reads
 //! are gathered and stored within `BEHIND_MAX`. A call that is given up is recorded when it is dropped.
+//! A call that acts before it ends is kept open in the store from that commit on, so that it has its one
+//! record whatever becomes of the host.
 //! Calls over their rate are gathered like reads: being refused must not cost the host a commit each.
 
 use crate::ids::{DEFAULT_WORKSPACE, now_ms};
@@ -9,7 +11,7 @@ use crate::redaction::Redactor;
 use greenroom_protocol::ErrorCode;
 use greenroom_store::Store;
 use greenroom_store::audit::OK;
-use greenroom_store::types::{AuditBatch, AuditRecord};
+use greenroom_store::types::{AuditBatch, AuditRecord, OpenCall};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -61,6 +63,8 @@ struct Note {
     scope: Option<Cow<'static, str>>,
     bytes_in: usize,
     at_ms: i64,
+    /// The id under which the store keeps the call open, if it may.
+    open: Option<String>,
 }
 
 /// What a trail begins with.
@@ -76,8 +80,8 @@ impl Trail {
     pub(crate) fn new(auditor: &Arc<Auditor>, beginning: Beginning) -> Self {
         let Beginning { subject, runner, plugin, method, bytes_in } = beginning;
         let at_ms = now_ms();
-        let (resource, scope) = (None, None);
-        let note = Note { subject, runner, plugin, method, resource, scope, bytes_in, at_ms };
+        let (resource, scope, open) = (None, None, None);
+        let note = Note { subject, runner, plugin, method, resource, scope, bytes_in, at_ms, open };
         Self {
             auditor: Arc::clone(auditor),
             started: Instant::now(),
@@ -101,14 +105,25 @@ impl Trail {
         self.note.clone().map(|note| note.record(OK, 0, duration))
     }
 
+    /// Hands the call to a command that keeps it open, for the case that the host does not see its end.
+    pub(crate) fn keep_open(&mut self, call_id: &str) -> Option<OpenCall> {
+        let note = self.note.as_mut()?;
+        note.open = Some(call_id.to_owned());
+        let record = note.clone().record(OK, 0, self.started.elapsed());
+        Some(OpenCall { call_id: call_id.to_owned(), record })
+    }
+
     /// A command has committed the record.
     pub(crate) fn recorded(&mut self) {
         self.note = None;
     }
 
-    /// The call was served; a write has left its record already.
-    pub(crate) fn served(&mut self, bytes_out: usize) {
-        self.gather(OK, bytes_out);
+    /// The call was served; a write has left its record already. What was open is closed before it is told.
+    pub(crate) async fn served(&mut self, store: &Store, bytes_out: usize) {
+        match &self.note {
+            Some(Note { open: Some(_), .. }) => self.store(store, OK, bytes_out).await,
+            _ => self.gather(OK, bytes_out),
+        }
     }
 
     /// The call was not served. A refusal is stored before it is told; a failure of the host's own and a call
@@ -121,7 +136,7 @@ impl Trail {
                 self.gather(code.as_str(), 0);
             }
             ErrorCode::RateLimited => self.gather(code.as_str(), 0),
-            _ => self.store(store, code.as_str()).await,
+            _ => self.store(store, code.as_str(), 0).await,
         }
     }
 
@@ -137,17 +152,12 @@ impl Trail {
         }
     }
 
-    async fn store(&mut self, store: &Store, code: &'static str) {
+    async fn store(&mut self, store: &Store, code: &'static str, bytes_out: usize) {
         let duration = self.started.elapsed();
         let Some(note) = self.note.take().filter(|_| !self.handed_over) else { return };
-        let subject = Arc::clone(&note.subject);
-        let batch = AuditBatch {
-            workspace_id: subject.workspace_id.clone(),
-            run_id: subject.run_id.clone(),
-            records: vec![note.record(code, 0, duration)],
-        };
-        if let Err(error) = store.record_audit(vec![batch]).await {
-            tracing::error!(%error, "a refusal could not be recorded");
+        let batches = batches(vec![Gathered { note, code, bytes_out, duration }]);
+        if let Err(error) = store.record_audit(batches).await {
+            tracing::error!(%error, "the end of a call could not be recorded");
         }
     }
 }
@@ -301,9 +311,11 @@ fn batches(gathered: Vec<Gathered>) -> Vec<AuditBatch> {
                 workspace_id: workspace.clone(),
                 run_id: run.clone(),
                 records: Vec::new(),
+                closes: Vec::new(),
             });
             batches.len() - 1
         });
+        batches[place].closes.extend(note.open.clone());
         batches[place].records.push(note.record(code, bytes_out, duration));
     }
     batches

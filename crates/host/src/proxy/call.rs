@@ -12,7 +12,7 @@ use greenroom_protocol::{AgentAPIError, ErrorCode};
 use greenroom_runtime::ItemSink;
 use greenroom_store::StoreError;
 use greenroom_store::commands::RunFence;
-use greenroom_store::types::AuditRecord;
+use greenroom_store::types::{AuditRecord, OpenCall};
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use std::borrow::Cow;
@@ -59,6 +59,11 @@ impl Call<'_> {
     /// The record of this call, for the command that carries it out.
     pub(crate) fn audit(&mut self) -> Option<AuditRecord> {
         self.trail.hand_over()
+    }
+
+    /// This call, for a command that acts before the call ends.
+    pub(crate) fn keep_open(&mut self, call_id: &str) -> Option<OpenCall> {
+        self.trail.keep_open(call_id)
     }
 
     /// The command has committed the record: what comes of the call later adds none.

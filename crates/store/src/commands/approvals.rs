@@ -4,15 +4,15 @@
 //! decision that allows it. A decision is made once; an approval of a call is never left pending behind
 //! its run.
 
-use super::audit::insert_outcome;
+use super::audit::open;
 use super::fence::RunFence;
 use super::results::{insert_delivery, insert_host_event};
 use crate::approvals::{ApprovalKind, ApprovalRow, ApprovalStatus, NewApproval};
-use crate::audit::{AuditRecord, OK};
+use crate::audit::OpenCall;
 use crate::sql::Tx;
 use crate::types::{HostEvent, NewDelivery};
 use crate::{StoreError, params, reads};
-use greenroom_protocol::{ErrorCode, RunStatus};
+use greenroom_protocol::RunStatus;
 use serde_json::json;
 
 /// What a live run asks for through the proxy.
@@ -23,7 +23,8 @@ pub struct RequestAction {
     pub wanted: Wanted,
     /// Approvals of one run that may be pending.
     pub pending_max: i64,
-    pub audit: Option<AuditRecord>,
+    /// The call that asks and then waits; open from here on, unless nothing was done.
+    pub call: Option<OpenCall>,
     pub now_ms: i64,
 }
 
@@ -47,21 +48,14 @@ pub enum Requested {
     Stale,
 }
 
-impl Requested {
-    fn code(self) -> &'static str {
-        match self {
-            Requested::Queued | Requested::Asked => OK,
-            Requested::TooMany => ErrorCode::RateLimited.as_str(),
-            Requested::Stale => ErrorCode::Unauthorized.as_str(),
-        }
-    }
-}
-
 impl RequestAction {
     pub(super) fn execute(&self, tx: &mut dyn Tx) -> Result<Requested, StoreError> {
         let requested = self.request(tx)?;
         let run = (self.fence.workspace_id.as_str(), self.fence.run_id.as_str());
-        insert_outcome(tx, run, self.audit.as_ref(), requested.code())?;
+        match (requested, &self.call) {
+            (Requested::Queued | Requested::Asked, Some(call)) => open(tx, run, call)?,
+            (Requested::TooMany | Requested::Stale, _) | (_, None) => {}
+        }
         Ok(requested)
     }
 

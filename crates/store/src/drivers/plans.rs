@@ -207,7 +207,7 @@ fn ask(fence: RunFence, name: &str) -> Command {
         conversation_id: Some("c".to_owned()),
         wanted: Wanted::Ask(Box::new(asked)),
         pending_max: 9,
-        audit: None,
+        call: None,
         now_ms: 1,
     }))
 }

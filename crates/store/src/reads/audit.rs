@@ -89,6 +89,11 @@ pub fn page(
     Ok(page)
 }
 
+/// Whether an earlier host left calls open.
+pub fn has_open(tx: &mut dyn Tx) -> Result<bool, StoreError> {
+    Ok(tx.query_opt("SELECT 1 FROM open_calls LIMIT 1", &[])?.is_some())
+}
+
 fn rows_up_to(
     tx: &mut dyn Tx,
     workspace: &str,

@@ -8,8 +8,9 @@ use crate::commands::{
     AcceptEvent, Accepted, AnswerApproval, Answered, Applied, ApplyResults, ArtifactWritten,
     CancelApproval, CancelQueued, CancelRequest, ClaimDelivery, Collect, Collected, Command,
     CreateArtifact, ExpireApprovals, FinishDelivery, FreezeGrant, IndexItems, Outcome,
-    PullSteering, Pulled, RecordAudit, RecordDiagnostics, RemoveArtifacts, RemoveItems,
-    RequestAction, Requested, RestartRun, StateWritten, StorageWritten, WriteState, WriteStorage,
+    PullSteering, Pulled, RecordAudit, RecordDiagnostics, RecordInterrupted, RemoveArtifacts,
+    RemoveItems, RequestAction, Requested, RestartRun, StateWritten, StorageWritten, WriteState,
+    WriteStorage,
 };
 use crate::search::index;
 use crate::types::ApprovalRow;
@@ -72,6 +73,11 @@ impl Store {
         batches: Vec<crate::types::AuditBatch>,
     ) -> Result<(), StoreError> {
         self.change(Command::RecordAudit(RecordAudit { batches })).await.map(drop)
+    }
+
+    /// Gives calls their record that an earlier host left open; false when there is none left.
+    pub async fn record_interrupted(&self, command: RecordInterrupted) -> Result<bool, StoreError> {
+        self.change(Command::RecordInterrupted(command)).await
     }
 
     pub async fn write_state(&self, command: WriteState) -> Result<StateWritten, StoreError> {

@@ -1,15 +1,17 @@
 //! Actions: done at once, asked about, answered once, expired, over with their run.
 
+use super::audit::record;
 use super::support::*;
 use greenroom_protocol::RunStatus;
 use greenroom_store::commands::{
     AnswerApproval, Answered, ApplyResults, CancelApproval, CancelQueued, Decision,
-    ExpireApprovals, RequestAction, Requested, RunFence, Terminal, Wanted,
+    ExpireApprovals, RecordInterrupted, RequestAction, Requested, RunFence, Terminal, Wanted,
 };
 use greenroom_store::reads::approvals::{ApprovalFilter, next_due, page};
+use greenroom_store::reads::audit::AuditFilter;
 use greenroom_store::types::{
-    ApprovalKind, ApprovalRow, ApprovalStatus, AuditRecord, DeliveryStatus, HostEvent, NewApproval,
-    NewDelivery, RunRow,
+    ApprovalKind, ApprovalRow, ApprovalStatus, AuditBatch, DeliveryStatus, HostEvent, NewApproval,
+    NewDelivery, OpenCall, RunRow,
 };
 use greenroom_store::{Store, reads};
 
@@ -54,7 +56,7 @@ fn asks(run: &RunRow, name: &str) -> RequestAction {
         conversation_id: run.conversation_id.clone(),
         wanted: Wanted::Ask(Box::new(question(name, ApprovalKind::Call))),
         pending_max: 3,
-        audit: None,
+        call: None,
         now_ms: 1_500,
     }
 }
@@ -331,30 +333,45 @@ pub(crate) async fn a_thousand_questions_are_paged_and_filtered(ground: Ground) 
     assert_eq!(foreign, []);
 }
 
-pub(crate) async fn requests_are_audited_with_their_outcome(ground: Ground) {
+/// A question that a call waits for.
+fn call_asks(run: &RunRow, name: &str) -> RequestAction {
+    let record = record("platform.request_action", "ok", 1_500);
+    let call = Some(OpenCall { call_id: format!("call-{name}"), record });
+    RequestAction { call, ..asks(run, name) }
+}
+
+/// The codes of all records, oldest first, and how long each call took.
+async fn recorded(store: &Store) -> Vec<(String, i64)> {
+    let filter = AuditFilter::default();
+    let page = store.read(move |tx| reads::audit::page(tx, W, &filter, None, 99)).await.unwrap();
+    let told = page.entries.into_iter().rev().map(|it| (it.record.code, it.record.duration_us));
+    told.collect()
+}
+
+pub(crate) async fn a_call_that_asked_is_open_until_it_has_its_one_record(ground: Ground) {
     let store = ground.open();
     let first = accept(&store, event("c", "a")).await;
-    let record = AuditRecord {
-        attempt: Some(1),
-        agent: "assistant".to_owned(),
-        runner: "echo".to_owned(),
-        plugin: "greenroom/echo".to_owned(),
-        method: "platform.request_action".to_owned(),
-        resource: Some("message.send".to_owned()),
-        scope: None,
-        code: String::new(),
-        bytes_in: 1,
-        bytes_out: 2,
-        duration_us: 3,
-        at_ms: 1_500,
-    };
-    let audited = |run: &RunRow| RequestAction { audit: Some(record.clone()), ..asks(run, "q") };
-    store.request_action(audited(&first)).await.unwrap();
+    for name in ["q", "q", "r"] {
+        let asked = store.request_action(call_asks(&first, name)).await.unwrap();
+        assert_eq!(asked, Requested::Asked);
+    }
     let other_attempt = RunRow { attempt: 2, ..first.clone() };
-    store.request_action(audited(&other_attempt)).await.unwrap();
-    let count = |tx: &mut dyn greenroom_store::sql::Tx| {
-        let rows = tx.query("SELECT denials FROM audit ORDER BY id", &[])?;
-        rows.into_iter().map(|mut row| row.int()).collect::<Result<Vec<_>, _>>()
+    let refused = store.request_action(call_asks(&other_attempt, "s")).await.unwrap();
+    assert_eq!(refused, Requested::Stale, "nothing was done: whoever is refused records it");
+    assert_eq!(recorded(&store).await, []);
+    let ended = AuditBatch {
+        workspace_id: W.to_owned(),
+        run_id: Some("run-a".to_owned()),
+        records: vec![record("platform.request_action", "unauthorized", 1_500)],
+        closes: vec!["call-q".to_owned()],
     };
-    assert_eq!(store.read(count).await.unwrap(), [0, 1]);
+    store.record_audit(vec![ended]).await.unwrap();
+    let unauthorized = ("unauthorized".to_owned(), 56);
+    assert_eq!(recorded(&store).await, std::slice::from_ref(&unauthorized));
+    let interrupted = RecordInterrupted { calls_max: 1, now_ms: 1_502 };
+    assert!(store.record_interrupted(interrupted.clone()).await.unwrap());
+    assert!(!store.read(|tx| reads::audit::has_open(tx)).await.unwrap());
+    assert!(!store.record_interrupted(interrupted).await.unwrap());
+    let failed = ("runtime_error".to_owned(), 2_000);
+    assert_eq!(recorded(&store).await, [unauthorized, failed]);
 }

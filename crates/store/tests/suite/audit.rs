@@ -25,7 +25,10 @@ pub(crate) fn record(method: &str, code: &str, at_ms: i64) -> AuditRecord {
 
 pub(crate) async fn keep(store: &Store, run_id: Option<&str>, records: Vec<AuditRecord>) {
     let (workspace_id, run_id) = (W.to_owned(), run_id.map(str::to_owned));
-    store.record_audit(vec![AuditBatch { workspace_id, run_id, records }]).await.unwrap();
+    store
+        .record_audit(vec![AuditBatch { workspace_id, run_id, records, closes: Vec::new() }])
+        .await
+        .unwrap();
 }
 
 async fn look(
@@ -131,6 +134,7 @@ pub(crate) async fn a_rare_record_is_found_over_several_pages(ground: Ground) {
         workspace_id: W.to_owned(),
         run_id: Some("r".to_owned()),
         records: vec![record("state.get", "ok", at)],
+        closes: Vec::new(),
     });
     store.record_audit(rows.collect()).await.unwrap();
     let rare = || AuditFilter { method: Some("events.get".to_owned()), ..AuditFilter::default() };

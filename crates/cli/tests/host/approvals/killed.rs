@@ -115,4 +115,21 @@ async fn check(api: &Api, receiver: &Receiver, deaths: usize) {
         shown += times;
     }
     assert_eq!(done.len(), shown, "something was done that nobody was asked about");
+    check_records(api, approvals, deaths).await;
+}
+
+/// The call has one record from the moment on at which it asked, and none before.
+async fn check_records(api: &Api, approvals: &[Value], deaths: usize) {
+    let of_the_call = |approval: &&Value| approval["payload"]["text"] == "by a call";
+    let asked = approvals.iter().filter(of_the_call).collect::<Vec<_>>();
+    let page = api.get("/v1/audit?method=platform.request_action").await;
+    let records = page["items"].as_array().unwrap();
+    let codes: Vec<&str> = records.iter().map(|it| it["code"].as_str().unwrap()).collect();
+    let fits = match (asked.first().map(|asked| asked["status"].as_str().unwrap()), &codes[..]) {
+        (None, []) | (Some("cancelled"), ["runtime_error"]) => deaths > 0,
+        (Some("allowed"), ["runtime_error"]) => deaths > 0,
+        (Some("allowed"), ["ok"]) => true,
+        _ => false,
+    };
+    assert!(fits && asked.len() <= 1, "{records:#?} of {asked:#?}");
 }
