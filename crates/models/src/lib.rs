@@ -5,6 +5,7 @@
 
 mod error;
 mod request;
+pub mod scripted;
 mod settings;
 
 pub use error::ModelError;

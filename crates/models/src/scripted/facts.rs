@@ -1,0 +1,101 @@
+//! What a request says, as rules ask about it.
+//!
+//! Invariant: read from the request alone.
+
+use crate::ModelRequest;
+use greenroom_protocol::Role;
+use greenroom_protocol::api::models::ModelMessage;
+use serde_json::Value;
+
+#[derive(Debug)]
+pub(super) struct Facts<'a> {
+    /// What the user said last.
+    pub text: String,
+    pub system: String,
+    pub last_role: Option<Role>,
+    /// How many times the user has spoken.
+    pub turn: u32,
+    /// How many times the model was asked since then, this time included.
+    pub round: u32,
+    /// Results of tools since then.
+    pub results: Vec<ToolResult<'a>>,
+    pub offered: Vec<&'a str>,
+    /// The schema that the answer should have; true for any JSON.
+    pub wanted: Option<Value>,
+}
+
+#[derive(Debug)]
+pub(super) struct ToolResult<'a> {
+    pub name: &'a str,
+    pub text: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Lang {
+    Zh,
+    En,
+}
+
+impl<'a> Facts<'a> {
+    pub(super) fn of(request: &'a ModelRequest) -> Self {
+        let messages = &request.messages;
+        let last_user = messages.iter().rposition(|message| message.role == Role::User);
+        let since = messages.get(last_user.map_or(0, |at| at + 1)..).unwrap_or_default();
+        let count = |role, messages: &[ModelMessage]| {
+            let count = messages.iter().filter(|message| message.role == role).count();
+            u32::try_from(count).unwrap_or(u32::MAX)
+        };
+        let system = messages.iter().filter(|message| message.role == Role::System).map(text_of);
+        Self {
+            text: last_user.map(|at| text_of(&messages[at])).unwrap_or_default(),
+            system: system.collect::<Vec<_>>().join("\n"),
+            last_role: messages.last().map(|message| message.role),
+            turn: count(Role::User, messages),
+            round: count(Role::Assistant, since).saturating_add(1),
+            results: since
+                .iter()
+                .filter(|message| message.role == Role::Tool)
+                .map(|message| ToolResult {
+                    name: tool_name(message, messages),
+                    text: text_of(message),
+                })
+                .collect(),
+            offered: request.tools.iter().map(|tool| tool.name.as_str()).collect(),
+            wanted: wanted(request),
+        }
+    }
+
+    /// Chinese as soon as one character is, English otherwise.
+    pub(super) fn lang(&self) -> Lang {
+        let chinese = |c: char| matches!(c, '\u{3400}'..='\u{9fff}' | '\u{f900}'..='\u{faff}');
+        match self.text.chars().any(chinese) {
+            true => Lang::Zh,
+            false => Lang::En,
+        }
+    }
+}
+
+pub(super) fn text_of(message: &ModelMessage) -> String {
+    message.content.as_ref().map(|content| content.text()).unwrap_or_default()
+}
+
+/// The name that the message gives, or that of the call it answers.
+fn tool_name<'a>(message: &'a ModelMessage, messages: &'a [ModelMessage]) -> &'a str {
+    let calls = messages.iter().flat_map(|message| &message.tool_calls);
+    let call = message
+        .tool_call_id
+        .as_ref()
+        .and_then(|id| calls.into_iter().find(|call| call.id == *id))
+        .map(|call| call.name.as_str());
+    message.name.as_deref().or(call).unwrap_or_default()
+}
+
+fn wanted(request: &ModelRequest) -> Option<Value> {
+    let format = request.options.get("response_format")?;
+    match format.get("type")?.as_str()? {
+        "json_schema" => Some(format.get("schema").cloned().unwrap_or(Value::Bool(true))),
+        "json" => Some(Value::Bool(true)),
+        _ => None,
+    }
+}

@@ -1,0 +1,233 @@
+//! Scripts as people write them, in TOML; `docs/guides/scripted-models.md` is their manual.
+//!
+//! Invariant: whatever cannot be played is refused here, with its line; unknown keys are refused.
+
+mod step;
+
+use super::Script;
+use super::facts::Lang;
+use super::rule::{Pace, Rule, Step, When};
+use greenroom_protocol::Role;
+use regex_lite::Regex;
+use serde::Deserialize;
+use serde::de::{Deserializer, Error as _, SeqAccess, Visitor, value::SeqAccessDeserializer};
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicU32;
+use std::time::Duration;
+use step::StepFile;
+use toml::Spanned;
+
+const SCRIPT_BYTES_MAX: u64 = 4 << 20;
+
+/// Why a script cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ScriptError {
+    #[error("cannot read the script `{}`", .path.display())]
+    Read {
+        path: PathBuf,
+        #[source]
+        source: std::io::Error,
+    },
+    #[error("the script is larger than {SCRIPT_BYTES_MAX} bytes")]
+    TooLarge,
+    #[error("{}line {line}: {message}", file(.path))]
+    Invalid { path: Option<PathBuf>, line: usize, message: String },
+}
+
+fn file(path: &Option<PathBuf>) -> String {
+    path.as_ref().map(|path| format!("`{}`, ", path.display())).unwrap_or_default()
+}
+
+pub(super) fn load(path: &Path) -> Result<Script, ScriptError> {
+    let unread = |source| ScriptError::Read { path: path.to_owned(), source };
+    if std::fs::metadata(path).map_err(unread)?.len() > SCRIPT_BYTES_MAX {
+        return Err(ScriptError::TooLarge);
+    }
+    let text = std::fs::read_to_string(path).map_err(unread)?;
+    parse(&text).map_err(|error| match error {
+        ScriptError::Invalid { line, message, .. } => {
+            ScriptError::Invalid { path: Some(path.to_owned()), line, message }
+        }
+        other => other,
+    })
+}
+
+pub(super) fn parse(text: &str) -> Result<Script, ScriptError> {
+    let invalid = |at: usize, message: String| ScriptError::Invalid {
+        path: None,
+        line: text.get(..at).unwrap_or(text).matches('\n').count() + 1,
+        message,
+    };
+    let file: ScriptFile = toml::from_str(text).map_err(|error| {
+        invalid(error.span().map_or(0, |span| span.start), error.message().to_owned())
+    })?;
+    let pace = Pace { piece: file.piece, wait: Duration::from_millis(file.pace_ms.unwrap_or(0)) };
+    let mut rules = Vec::new();
+    for rule in file.rule {
+        let at = rule.span().start;
+        rules
+            .push(rule.into_inner().build(at, pace).map_err(|(at, message)| invalid(at, message))?);
+    }
+    Ok(Script { rules })
+}
+
+/// Where in the file, and what.
+type Problem = (usize, String);
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ScriptFile {
+    /// Milliseconds between two pieces of a text, unless a step says otherwise.
+    pace_ms: Option<u64>,
+    /// Characters of a piece.
+    piece: Option<usize>,
+    #[serde(default)]
+    rule: Vec<Spanned<RuleFile>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RuleFile {
+    /// For the reader.
+    #[serde(rename = "name")]
+    _name: Option<String>,
+    #[serde(default)]
+    when: WhenFile,
+    times: Option<u32>,
+    answer: Spanned<Answer>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields)]
+struct WhenFile {
+    #[serde(default)]
+    text: Words,
+    regex: Option<Spanned<String>>,
+    lang: Option<Lang>,
+    turn: Option<u32>,
+    round: Option<u32>,
+    role: Option<Role>,
+    #[serde(default)]
+    system: Words,
+    #[serde(default)]
+    offers: Words,
+    tool_result: Option<bool>,
+    #[serde(default)]
+    result_of: Words,
+    #[serde(default)]
+    result_text: Words,
+    wants_json: Option<bool>,
+}
+
+impl RuleFile {
+    fn build(self, at: usize, pace: Pace) -> Result<Rule, Problem> {
+        let when = self.when.build()?;
+        let answer_at = self.answer.span().start;
+        let mut steps: Vec<Step> = Vec::new();
+        for step in self.answer.into_inner().0 {
+            let at = if step.span().start == 0 { answer_at } else { step.span().start };
+            if let Some(Step::Error { .. } | Step::Cut | Step::Silence | Step::Garbage(_)) =
+                steps.last()
+            {
+                return Err((
+                    at,
+                    "nothing can follow `error`, `cut`, `silence` or `garbage`".to_owned(),
+                ));
+            }
+            steps.push(
+                step.into_inner()
+                    .build(when.regex.as_ref(), pace)
+                    .map_err(|message| (at, message))?,
+            );
+        }
+        if self.times == Some(0) {
+            return Err((at, "`times = 0` would never be taken".to_owned()));
+        }
+        Ok(Rule { when, steps, left: self.times.map(AtomicU32::new) })
+    }
+}
+
+impl WhenFile {
+    fn build(self) -> Result<When, Problem> {
+        let regex = match self.regex {
+            Some(regex) => {
+                let at = regex.span().start;
+                Some(
+                    Regex::new(regex.get_ref())
+                        .map_err(|error| (at, format!("`regex`: {error}")))?,
+                )
+            }
+            None => None,
+        };
+        Ok(When {
+            text: self.text.0,
+            regex,
+            lang: self.lang,
+            turn: self.turn,
+            round: self.round,
+            role: self.role,
+            system: self.system.0,
+            offers: self.offers.0,
+            tool_result: self.tool_result,
+            result_of: self.result_of.0,
+            result_text: self.result_text.0,
+            wants_json: self.wants_json,
+        })
+    }
+}
+
+/// One text, or several.
+#[derive(Default)]
+struct Words(Vec<String>);
+
+impl<'de> Deserialize<'de> for Words {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct OneOrMany;
+        impl<'de> Visitor<'de> for OneOrMany {
+            type Value = Words;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a text or a list of texts")
+            }
+
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Words, E> {
+                Ok(Words(vec![text.to_owned()]))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<Words, A::Error> {
+                let words = Vec::<String>::deserialize(SeqAccessDeserializer::new(items))?;
+                match words.is_empty() {
+                    true => Err(A::Error::custom("the list is empty")),
+                    false => Ok(Words(words)),
+                }
+            }
+        }
+        deserializer.deserialize_any(OneOrMany)
+    }
+}
+
+/// A text, or steps.
+struct Answer(Vec<Spanned<StepFile>>);
+
+impl<'de> Deserialize<'de> for Answer {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct TextOrSteps;
+        impl<'de> Visitor<'de> for TextOrSteps {
+            type Value = Answer;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a text or a list of steps")
+            }
+
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Answer, E> {
+                Ok(Answer(vec![Spanned::new(0..0, StepFile::text(text))]))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, steps: A) -> Result<Answer, A::Error> {
+                Vec::deserialize(SeqAccessDeserializer::new(steps)).map(Answer)
+            }
+        }
+        deserializer.deserialize_any(TextOrSteps)
+    }
+}

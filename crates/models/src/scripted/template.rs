@@ -1,0 +1,208 @@
+//! Texts with places: `{{text}}`, `{{match.1}}`, `{{last_tool_result}}`.
+//!
+//! Invariant: a template that was read can be filled; a place that does not exist is refused when it is read.
+
+use super::facts::Facts;
+use regex_lite::{Captures, Regex};
+use serde_json::Value;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Template(Vec<Part>);
+
+#[derive(Debug, Clone, PartialEq)]
+enum Part {
+    Text(String),
+    Place { place: Place, json: bool },
+}
+
+#[derive(Debug, Clone, PartialEq)]
+enum Place {
+    Text,
+    System,
+    LastToolResult,
+    LastToolName,
+    Tools,
+    Turn,
+    Round,
+    Today,
+    Group(usize),
+    Named(String),
+}
+
+/// What places are filled from.
+pub(super) struct Source<'a> {
+    pub facts: &'a Facts<'a>,
+    pub captures: Option<&'a Captures<'a>>,
+    pub now: SystemTime,
+}
+
+impl Template {
+    /// `regex` is that of the rule, whose groups may be named.
+    pub(super) fn parse(text: &str, regex: Option<&Regex>) -> Result<Self, String> {
+        let mut parts = Vec::new();
+        let mut rest = text;
+        while let Some((before, after)) = rest.split_once("{{") {
+            let (inner, after) =
+                after.split_once("}}").ok_or_else(|| "`{{` is never closed".to_owned())?;
+            if !before.is_empty() {
+                parts.push(Part::Text(before.to_owned()));
+            }
+            let (name, json) = match inner.split_once('|') {
+                Some((name, filter)) if filter.trim() == "json" => (name.trim(), true),
+                Some((_, filter)) => {
+                    return Err(format!("`{}` is no filter: there is `json`", filter.trim()));
+                }
+                None => (inner.trim(), false),
+            };
+            parts.push(Part::Place { place: Place::parse(name, regex)?, json });
+            rest = after;
+        }
+        if !rest.is_empty() {
+            parts.push(Part::Text(rest.to_owned()));
+        }
+        Ok(Self(parts))
+    }
+
+    pub(super) fn fill(&self, source: &Source<'_>) -> String {
+        let texts = self.0.iter().map(|part| match part {
+            Part::Text(text) => text.clone(),
+            Part::Place { place, .. } => place.fill(source),
+        });
+        texts.collect()
+    }
+
+    /// The value that a string of JSON arguments stands for: with `{{… | json}}` alone, what the text says in
+    /// JSON, if it does.
+    fn value(&self, source: &Source<'_>) -> Value {
+        let text = self.fill(source);
+        match self.0.as_slice() {
+            [Part::Place { json: true, .. }] => {
+                serde_json::from_str(&text).unwrap_or(Value::String(text))
+            }
+            _ => Value::String(text),
+        }
+    }
+}
+
+/// Every template in a JSON value, checked.
+pub(super) fn check_value(value: &Value, regex: Option<&Regex>) -> Result<(), String> {
+    match value {
+        Value::String(text) => Template::parse(text, regex).map(drop),
+        Value::Array(items) => items.iter().try_for_each(|item| check_value(item, regex)),
+        Value::Object(fields) => fields.values().try_for_each(|field| check_value(field, regex)),
+        _ => Ok(()),
+    }
+}
+
+/// A JSON value with its templates filled; it was checked with the same expression.
+pub(super) fn fill_value(value: &Value, regex: Option<&Regex>, source: &Source<'_>) -> Value {
+    match value {
+        Value::String(text) => match Template::parse(text, regex) {
+            Ok(template) => template.value(source),
+            Err(_) => value.clone(),
+        },
+        Value::Array(items) => items.iter().map(|item| fill_value(item, regex, source)).collect(),
+        Value::Object(fields) => fields
+            .iter()
+            .map(|(name, field)| (name.clone(), fill_value(field, regex, source)))
+            .collect::<serde_json::Map<_, _>>()
+            .into(),
+        other => other.clone(),
+    }
+}
+
+impl Place {
+    fn parse(name: &str, regex: Option<&Regex>) -> Result<Self, String> {
+        let place = match name {
+            "text" => Self::Text,
+            "system" => Self::System,
+            "last_tool_result" => Self::LastToolResult,
+            "last_tool_name" => Self::LastToolName,
+            "tools" => Self::Tools,
+            "turn" => Self::Turn,
+            "round" => Self::Round,
+            "today" => Self::Today,
+            _ => return Self::group(name, regex),
+        };
+        Ok(place)
+    }
+
+    fn group(name: &str, regex: Option<&Regex>) -> Result<Self, String> {
+        let Some(group) = name.strip_prefix("match.") else {
+            return Err(format!(
+                "`{{{{{name}}}}}` is unknown: there are text, system, match.N, match.NAME, \
+                 last_tool_result, last_tool_name, tools, turn, round, today"
+            ));
+        };
+        let regex = regex.ok_or_else(|| format!("`{{{{{name}}}}}` needs `when.regex`"))?;
+        let known = regex.capture_names().flatten().any(|known| known == group);
+        match group.parse::<usize>() {
+            Ok(number) if number < regex.captures_len() => Ok(Self::Group(number)),
+            Err(_) if known => Ok(Self::Named(group.to_owned())),
+            _ => Err(format!("`when.regex` has no group `{group}`")),
+        }
+    }
+
+    fn fill(&self, source: &Source<'_>) -> String {
+        let facts = source.facts;
+        match self {
+            Self::Text => facts.text.clone(),
+            Self::System => facts.system.clone(),
+            Self::LastToolResult => {
+                facts.results.last().map(|result| result.text.clone()).unwrap_or_default()
+            }
+            Self::LastToolName => {
+                facts.results.last().map(|result| result.name.to_owned()).unwrap_or_default()
+            }
+            Self::Tools => facts.offered.join(", "),
+            Self::Turn => facts.turn.to_string(),
+            Self::Round => facts.round.to_string(),
+            Self::Today => date(source.now),
+            Self::Group(number) => {
+                group_text(source.captures.and_then(|captures| captures.get(*number)))
+            }
+            Self::Named(name) => {
+                group_text(source.captures.and_then(|captures| captures.name(name)))
+            }
+        }
+    }
+}
+
+fn group_text(group: Option<regex_lite::Match<'_>>) -> String {
+    group.map(|group| group.as_str().to_owned()).unwrap_or_default()
+}
+
+/// The day in UTC, as `2026-01-31` (days to civil date, as Howard Hinnant computes it).
+fn date(now: SystemTime) -> String {
+    let since = now.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
+    let days = i64::try_from(since.as_secs() / 86_400).unwrap_or(0) + 719_468;
+    let era = days / 146_097;
+    let day_of_era = days % 146_097;
+    let year_of_era =
+        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * shifted + 2) / 5 + 1;
+    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
+    let year = year_of_era + era * 400 + i64::from(month <= 2);
+    format!("{year:04}-{month:02}-{day:02}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn days_have_the_dates_of_the_calendar() {
+        for (seconds, day) in [
+            (0, "1970-01-01"),
+            (951_782_399, "2000-02-28"),
+            (951_782_400, "2000-02-29"),
+            (1_798_761_599, "2026-12-31"),
+            (4_107_542_400, "2100-03-01"),
+        ] {
+            assert_eq!(date(UNIX_EPOCH + Duration::from_secs(seconds)), day);
+        }
+    }
+}
