@@ -142,7 +142,7 @@ impl Planned {
             action: self.action.clone(),
             target: self.target.to_string(),
             payload: self.payload.to_string(),
-            delivery: self.delivery.clone(),
+            delivery: Some(self.delivery.clone()),
             expires_at,
         }
     }

@@ -256,7 +256,7 @@ fn view(row: ApprovalRow) -> ApprovalView {
     let asked = row.asked;
     let outcome = row.delivered.map(|Delivered { status, error }| ApprovalOutcome {
         status: outcome_of(status),
-        delivery_id: Some(asked.delivery.delivery_id.clone()),
+        delivery_id: asked.delivery.as_ref().map(|delivery| delivery.delivery_id.clone()),
         error,
     });
     ApprovalView {

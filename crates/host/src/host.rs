@@ -3,7 +3,9 @@
 use crate::actions;
 use crate::approvals::{self, Approvals};
 use crate::artifacts::{Artifacts, collect_regularly};
+use crate::budget::Budgets;
 use crate::context::{Envelope, Identity};
+use crate::credentials::Credentials;
 use crate::cursor::Cursors;
 use crate::feed::{Batch, Feeds};
 use crate::grant::Grant;
@@ -80,6 +82,8 @@ pub(crate) struct Shared {
     pub(crate) plugin_buckets: PluginBuckets,
     pub(crate) redactor: Redactor,
     pub(crate) registry: Arc<dyn Registry>,
+    pub(crate) credentials: Arc<Credentials>,
+    pub(crate) budgets: Arc<Budgets>,
     grants: Mutex<HashMap<String, Arc<Grant>>>,
 }
 
@@ -92,6 +96,7 @@ impl Host {
     /// Starts runners, settles what an earlier start left behind, and is ready for events.
     pub async fn start(options: HostOptions) -> Result<Host, HostError> {
         check(&options.settings)?;
+        let budgets = Budgets::load(&options.store, now_ms()).await?;
         let gate = Arc::new(ProxyGate::default());
         let runtime = Runtime::new(options.runtime, gate.clone());
         let shared = Arc::new(Shared {
@@ -112,6 +117,8 @@ impl Host {
             plugin_buckets: PluginBuckets::default(),
             redactor: options.redactor,
             registry: options.registry,
+            credentials: Arc::default(),
+            budgets: Arc::new(budgets),
             grants: Mutex::default(),
         });
         gate.open(&shared);

@@ -11,6 +11,7 @@ use crate::proxy::audit::Subject;
 use crate::proxy::meter::Bucket;
 use crate::redaction::RUN_TOKEN;
 use deadline::Deadline;
+use greenroom_protocol::error::run_code;
 use greenroom_store::types::RunRow;
 use sha2::{Digest, Sha256};
 use std::collections::{HashMap, VecDeque};
@@ -28,7 +29,7 @@ const OVERDUE_KNOWN: usize = 256;
 
 #[derive(Debug)]
 pub(crate) struct LiveRun {
-    cancel: watch::Sender<Option<String>>,
+    ending: watch::Sender<Option<Ending>>,
     ended: watch::Sender<bool>,
     applied: watch::Sender<u64>,
     rights: OnceLock<Rights>,
@@ -42,6 +43,14 @@ pub(crate) struct LiveRun {
     overdue: AtomicBool,
     /// The place of the last message that the run has pulled, 0 before.
     pulled_seq: AtomicI64,
+    spent: AtomicI64,
+}
+
+/// Why a run has to end before it does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Ending {
+    pub(crate) code: &'static str,
+    pub(crate) reason: String,
 }
 
 /// SHA-256 of a run's token.
@@ -58,22 +67,38 @@ pub(crate) struct Rights {
 }
 
 impl LiveRun {
-    /// Asks the run to stop; the first reason stands.
+    /// Asks the run to stop.
     pub(crate) fn cancel(&self, reason: &str) {
-        self.cancel.send_if_modified(|current| {
+        self.end_with(run_code::CANCELLED, reason.to_owned());
+    }
+
+    /// The run has to end so; the first ending stands.
+    pub(crate) fn end_with(&self, code: &'static str, reason: String) {
+        self.ending.send_if_modified(|current| {
             let first = current.is_none();
             if first {
-                *current = Some(reason.to_owned());
+                *current = Some(Ending { code, reason });
             }
             first
         });
     }
 
-    pub(crate) async fn cancelled(&self) -> String {
-        let mut cancel = self.cancel.subscribe();
-        let reason = cancel.wait_for(Option::is_some).await.map(|reason| reason.clone());
+    /// Resolves when somebody wants the run to end before it does.
+    pub(crate) async fn ending(&self) -> Ending {
+        let mut ending = self.ending.subscribe();
+        let wanted = ending.wait_for(Option::is_some).await.map(|wanted| wanted.clone());
         // The sender lives in this very run, so the channel does not close while anyone waits.
-        reason.ok().flatten().unwrap_or_default()
+        let gone = Ending { code: run_code::CANCELLED, reason: String::new() };
+        wanted.ok().flatten().unwrap_or(gone)
+    }
+
+    /// What the models of this run have cost so far, in millionths of a dollar.
+    pub(crate) fn spent(&self) -> i64 {
+        self.spent.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn spend(&self, cost_micro: i64) {
+        self.spent.fetch_add(cost_micro, Ordering::Relaxed);
     }
 
     pub(crate) fn granted(&self, rights: Rights) {
@@ -82,7 +107,7 @@ impl LiveRun {
 
     /// What the run may do; nothing from the moment on in which it is to end, before its terminal is stored.
     pub(crate) fn rights(&self) -> Option<&Rights> {
-        let is_over = *self.ended.borrow() || self.is_overdue() || self.cancel.borrow().is_some();
+        let is_over = *self.ended.borrow() || self.is_overdue() || self.ending.borrow().is_some();
         self.rights.get().filter(|_| !is_over)
     }
 
@@ -180,7 +205,7 @@ impl Live {
     pub(crate) fn enter(&self, run: &RunRow) -> Arc<LiveRun> {
         let limit = Duration::from_millis(u64::try_from(run.deadline_ms).unwrap_or(0));
         let live = Arc::new(LiveRun {
-            cancel: watch::channel(None).0,
+            ending: watch::channel(None).0,
             ended: watch::channel(false).0,
             applied: watch::channel(0).0,
             rights: OnceLock::new(),
@@ -190,6 +215,7 @@ impl Live {
             deadline: Deadline::new(limit),
             overdue: AtomicBool::new(false),
             pulled_seq: AtomicI64::new(0),
+            spent: AtomicI64::new(0),
         });
         if run.cancel_requested {
             live.cancel("cancelled");

@@ -6,6 +6,7 @@
 
 mod actions;
 mod artifacts;
+mod asking;
 pub(crate) mod audit;
 mod call;
 mod events;

@@ -290,8 +290,8 @@ impl RunTask {
     /// Resolves when the run has to stop: cancelled, out of time, or the host goes down.
     async fn stopped(&self) -> Stop {
         tokio::select! {
-            reason = self.live.cancelled() => {
-                Stop::End(RunStatus::Cancelled, failure(run_code::CANCELLED, reason, false))
+            ending = self.live.ending() => {
+                Stop::End(status_of(ending.code), failure(ending.code, ending.reason, false))
             }
             () = self.live.deadline.passed() => {
                 let message = format!("the run took longer than {} s", self.run.deadline_ms / 1000);

@@ -13,6 +13,7 @@ mod nesting;
 mod number;
 mod object;
 pub mod payload;
+pub mod records;
 pub mod resources;
 pub mod result;
 pub mod run;

@@ -7,6 +7,7 @@ use crate::payload::{
     ActionRequested, ArtifactCreated, MessageCompleted, MessageDelta, RunCompleted, RunFailed,
     StateUpdated, ToolCallCompleted, ToolCallStarted,
 };
+use crate::records::{RecordLink, RecordOp, RecordView};
 use crate::wire::{
     CancelParams, InitializeParams, InitializeResult, RequestCancelParams, RpcError,
     StreamItemParams,
@@ -41,6 +42,9 @@ pub fn all() -> Vec<(&'static str, Schema)> {
         MessageCompleted,
         MessageDelta,
         NewEvent,
+        RecordLink,
+        RecordOp,
+        RecordView,
         RequestCancelParams,
         RpcError,
         RunCompleted,

@@ -124,6 +124,16 @@ impl Caller {
         }
     }
 
+    /// May do everything.
+    pub(crate) fn admin(&self) -> Result<(), Problem> {
+        match self.role {
+            Role::Admin => Ok(()),
+            Role::Reader | Role::Sender { .. } => {
+                Err(Problem::forbidden("this takes the token of an admin"))
+            }
+        }
+    }
+
     /// May end runs.
     pub(crate) fn may_cancel(&self) -> Result<(), Problem> {
         self.sender().map(drop)

@@ -87,6 +87,25 @@ impl From<StoreError> for Problem {
     }
 }
 
+impl From<AgentAPIError> for Problem {
+    fn from(error: AgentAPIError) -> Self {
+        let status = match error.code {
+            ErrorCode::Unauthorized => StatusCode::FORBIDDEN,
+            ErrorCode::NotFound => StatusCode::NOT_FOUND,
+            ErrorCode::DeadlineExceeded => StatusCode::REQUEST_TIMEOUT,
+            ErrorCode::PayloadTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+            ErrorCode::RateLimited => StatusCode::TOO_MANY_REQUESTS,
+            ErrorCode::InvalidArgument if error.details.contains_key("reason") => {
+                StatusCode::CONFLICT
+            }
+            ErrorCode::InvalidArgument => StatusCode::BAD_REQUEST,
+            ErrorCode::RuntimeError if error.retryable => StatusCode::SERVICE_UNAVAILABLE,
+            ErrorCode::RuntimeError => StatusCode::INTERNAL_SERVER_ERROR,
+        };
+        Self { error, ..Self::new(status, ErrorCode::RuntimeError, "") }
+    }
+}
+
 impl From<Refusal> for Problem {
     fn from(refusal: Refusal) -> Self {
         let message = refusal.to_string();

@@ -22,6 +22,7 @@ mod router;
 mod runs;
 mod stream;
 mod system;
+mod tool_runtime;
 
 pub use access::{Access, Role, Token, hash_token};
 pub use listen::{bind, serve};

@@ -4,7 +4,9 @@
 
 use crate::access::Access;
 use crate::answer::Problem;
-use crate::{approvals, artifacts, audit, connect, events, facts, guard, openapi, runs, system};
+use crate::{
+    approvals, artifacts, audit, connect, events, facts, guard, openapi, runs, system, tool_runtime,
+};
 use arc_swap::ArcSwap;
 use axum::Router;
 use axum::handler::Handler;
@@ -154,6 +156,7 @@ pub(crate) fn routes() -> Vec<Route> {
         Route::get("/v1/approvals", approvals::list),
         Route::get("/v1/approvals/{id}", approvals::show),
         Route::post("/v1/approvals/{id}", approvals::answer),
+        Route::post("/v1/tool-runtime/records", tool_runtime::records),
         Route::get("/v1/runners", system::runners),
         Route::get("/v1/runners/connect", connect::connect),
         Route::get("/v1/agents", system::agents),

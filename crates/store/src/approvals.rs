@@ -43,8 +43,8 @@ pub struct NewApproval {
     pub target: String,
     /// JSON text.
     pub payload: String,
-    /// What goes out once it is allowed.
-    pub delivery: NewDelivery,
+    /// What goes out once it is allowed; a tool is called by whoever waits.
+    pub delivery: Option<NewDelivery>,
     pub expires_at: i64,
 }
 

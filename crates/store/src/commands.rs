@@ -18,6 +18,9 @@
 //! | action intended    | [`RequestAction`], [`ApplyResults`]  |
 //! | action decided     | [`AnswerApproval`], [`ExpireApprovals`], [`CancelApproval`] |
 //! | message pulled     | [`PullSteering`]                     |
+//! | tool call          | [`BeginToolCall`] before it acts, [`EndToolCall`] before its answer |
+//! | model call         | [`RecordModelCall`], before its answer |
+//! | module's record    | [`WriteRecord`]                      |
 //! | past its time      | [`Collect`], a step at a time        |
 //! | item searchable    | [`IndexItems`], some time after      |
 //!
@@ -32,12 +35,15 @@ mod collect;
 mod deliver;
 mod fence;
 mod index;
+mod records;
 mod results;
 mod runs;
+mod spend;
 mod start;
 mod state;
 mod steering;
 mod storage;
+mod tools;
 mod transcript;
 mod usage;
 
@@ -52,12 +58,15 @@ pub use collect::{Collect, Collected, Retained};
 pub use deliver::{ClaimDelivery, DeliveryOutcome, FinishDelivery};
 pub use fence::RunFence;
 pub use index::{IndexItems, RemoveItems};
+pub use records::{RecordChange, RecordWritten, WriteRecord};
 pub use results::{Applied, ApplyResults, Terminal};
 pub use runs::{CancelQueued, CancelRequest, FreezeGrant, RecordDiagnostics, RestartRun};
+pub use spend::RecordModelCall;
 pub use state::{StateWritten, WriteState};
 pub use steering::{PullSteering, Pulled};
 pub(crate) use storage::WHOLE_WORKSPACE;
 pub use storage::{StorageWritten, WriteStorage};
+pub use tools::{BeginToolCall, Begun, EndToolCall};
 
 use crate::StoreError;
 use crate::sql::Tx;
@@ -87,6 +96,10 @@ pub enum Command {
     WriteStorage(Box<WriteStorage>),
     CreateArtifact(Box<CreateArtifact>),
     RemoveArtifacts(RemoveArtifacts),
+    BeginToolCall(Box<BeginToolCall>),
+    EndToolCall(Box<EndToolCall>),
+    RecordModelCall(Box<RecordModelCall>),
+    WriteRecord(Box<WriteRecord>),
     Collect(Collect),
     IndexItems(Box<IndexItems>),
     RemoveItems(RemoveItems),
@@ -106,6 +119,8 @@ pub enum Outcome {
     Pulled(Pulled),
     StorageWritten(StorageWritten),
     ArtifactWritten(ArtifactWritten),
+    Begun(Begun),
+    RecordWritten(RecordWritten),
     Collected(Collected),
 }
 
@@ -131,6 +146,10 @@ impl Command {
             Command::WriteStorage(command) => Outcome::StorageWritten(command.execute(tx)?),
             Command::CreateArtifact(command) => Outcome::ArtifactWritten(command.execute(tx)?),
             Command::RemoveArtifacts(command) => Outcome::Changed(command.execute(tx)?),
+            Command::BeginToolCall(command) => Outcome::Begun(command.execute(tx)?),
+            Command::EndToolCall(command) => Outcome::Changed(command.execute(tx)?),
+            Command::RecordModelCall(command) => Outcome::Changed(command.execute(tx)?),
+            Command::WriteRecord(command) => Outcome::RecordWritten(command.execute(tx)?),
             Command::Collect(command) => Outcome::Collected(command.execute(tx)?),
             Command::IndexItems(command) => Outcome::Changed(command.execute(tx)?),
             Command::RemoveItems(command) => Outcome::Changed(command.execute(tx)?),

@@ -12,6 +12,7 @@ mod error;
 pub mod fault;
 mod reader;
 pub mod reads;
+pub mod records;
 mod schema;
 mod search;
 mod shares;

@@ -7,12 +7,15 @@ pub mod conversations;
 pub mod deliveries;
 pub mod events;
 mod names;
+pub mod records;
 pub mod results;
 pub mod runs;
 pub mod search;
 pub mod sizes;
+pub mod spend;
 pub mod state;
 pub mod storage;
+pub mod tools;
 
 /// Which way a page goes from its starting point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

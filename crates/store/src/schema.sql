@@ -268,3 +268,72 @@ CREATE TABLE steering (
     new_run          TEXT NOT NULL,
     PRIMARY KEY (workspace_id, run_id, conversation_seq)
 ) {by_key};
+
+-- Calls of tools that the host carries out. One that may change something stands here before it acts.
+CREATE TABLE tool_calls (
+    workspace_id TEXT NOT NULL,
+    run_id       TEXT NOT NULL,
+    tool_call_id TEXT NOT NULL,
+    attempt      BIGINT NOT NULL,
+    epoch        BIGINT NOT NULL,
+    tool         TEXT NOT NULL,
+    risk         TEXT NOT NULL,
+    created_at   BIGINT NOT NULL,
+    finished_at  BIGINT,
+    args         TEXT NOT NULL,
+    output       TEXT,
+    PRIMARY KEY (workspace_id, run_id, tool_call_id)
+) {by_key};
+CREATE INDEX tool_calls_open ON tool_calls (epoch) WHERE output IS NULL;
+
+-- Calls of models, and what they took per day: sums outlive their rows.
+CREATE TABLE model_calls (
+    id           {serial},
+    workspace_id TEXT NOT NULL,
+    run_id       TEXT NOT NULL,
+    model        TEXT NOT NULL,
+    method       TEXT NOT NULL,
+    outcome      TEXT NOT NULL,
+    usage        TEXT,
+    cost_micro   BIGINT,
+    duration_ms  BIGINT NOT NULL,
+    created_at   BIGINT NOT NULL
+);
+CREATE INDEX model_calls_by_run ON model_calls (run_id, id);
+CREATE TABLE spend (
+    workspace_id TEXT NOT NULL,
+    day          BIGINT NOT NULL,
+    agent        TEXT NOT NULL,
+    model        TEXT NOT NULL,
+    calls        BIGINT NOT NULL,
+    unpriced     BIGINT NOT NULL,
+    tokens       BIGINT NOT NULL,
+    cost_micro   BIGINT NOT NULL,
+    PRIMARY KEY (workspace_id, day, agent, model)
+) {by_key};
+CREATE INDEX spend_by_day ON spend (day);
+
+-- What the project modules keep for an actor, and with whom it is shared.
+CREATE TABLE records (
+    workspace_id TEXT NOT NULL,
+    module       TEXT NOT NULL,
+    record_id    TEXT NOT NULL,
+    owner        TEXT NOT NULL,
+    version      BIGINT NOT NULL,
+    starts_at    BIGINT,
+    ends_at      BIGINT,
+    updated_at   BIGINT NOT NULL,
+    body         TEXT NOT NULL,
+    PRIMARY KEY (workspace_id, module, record_id)
+) {by_key};
+CREATE INDEX records_by_owner ON records (workspace_id, module, owner, starts_at);
+CREATE TABLE record_links (
+    workspace_id TEXT NOT NULL,
+    module       TEXT NOT NULL,
+    record_id    TEXT NOT NULL,
+    actor        TEXT NOT NULL,
+    status       TEXT NOT NULL,
+    updated_at   BIGINT NOT NULL,
+    PRIMARY KEY (workspace_id, module, record_id, actor)
+) {by_key};
+CREATE INDEX record_links_by_actor ON record_links (workspace_id, module, actor, record_id);

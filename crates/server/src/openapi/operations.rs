@@ -65,7 +65,7 @@ impl Operation {
 }
 
 pub(super) fn all() -> Vec<Operation> {
-    [events(), runs(), conversations(), artifacts::all(), approvals(), audit(), host()]
+    [events(), runs(), conversations(), artifacts::all(), approvals(), audit(), records(), host()]
         .into_iter()
         .flatten()
         .collect()
@@ -219,6 +219,22 @@ fn approvals() -> Vec<Operation> {
             .refuses(&["404"]),
         answer,
     ]
+}
+
+fn records() -> Vec<Operation> {
+    let mut records = Operation::post(
+        "/v1/tool-runtime/records",
+        "records",
+        "tools",
+        "One operation on the records of a project module\nFor the processes of tools, with the credential of \
+         their call. An admin names the `actor` whose records are meant.",
+    )
+    .takes(&["workspace_id", "actor"])
+    .answers("200", json_body("What came of it.", json!({"type": "object"})))
+    .refuses(&["404", "408", "409", "413", "415"]);
+    records.described["requestBody"] = json!({"required": true,
+        "content": {"application/json": {"schema": by_ref("schemas", "RecordOp")}}});
+    vec![records]
 }
 
 fn audit() -> Vec<Operation> {

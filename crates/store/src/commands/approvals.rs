@@ -128,6 +128,7 @@ pub(super) fn ask(tx: &mut dyn Tx, question: &Question<'_>) -> Result<bool, Stor
 
 fn insert(tx: &mut dyn Tx, question: &Question<'_>) -> Result<(), StoreError> {
     let approval = question.approval;
+    let part = |of: fn(&NewDelivery) -> &String| approval.delivery.as_ref().map_or("", |d| of(d));
     tx.execute(
         "INSERT INTO approvals (workspace_id, approval_id, kind, run_id, attempt, agent, runner_id,
              conversation_id, actor, action, target, payload, nonce, delivery_id, surface, lane,
@@ -148,11 +149,11 @@ fn insert(tx: &mut dyn Tx, question: &Question<'_>) -> Result<(), StoreError> {
             &approval.target,
             &approval.payload,
             &approval.nonce,
-            &approval.delivery.delivery_id,
-            &approval.delivery.surface,
-            &approval.delivery.target,
-            approval.delivery.sequence,
-            &approval.delivery.payload,
+            part(|delivery| &delivery.delivery_id),
+            part(|delivery| &delivery.surface),
+            part(|delivery| &delivery.target),
+            approval.delivery.as_ref().map_or(0, |delivery| delivery.sequence),
+            part(|delivery| &delivery.payload),
             question.now_ms,
             approval.expires_at,
         ],
@@ -220,9 +221,9 @@ impl AnswerApproval {
             let row = settle(tx, row, ApprovalStatus::Cancelled, None, self.now_ms)?;
             return Ok(Answered::Conflict(Box::new(row)));
         }
-        if self.decision == Decision::Allow {
+        if let (Decision::Allow, Some(delivery)) = (self.decision, &row.asked.delivery) {
             let run = (row.workspace_id.as_str(), row.run_id.as_str());
-            insert_delivery(tx, run, &row.asked.delivery, self.now_ms)?;
+            insert_delivery(tx, run, delivery, self.now_ms)?;
         }
         let row = settle(tx, row, self.decision.status(), Some(&self.by), self.now_ms)?;
         Ok(Answered::New(Box::new(row)))

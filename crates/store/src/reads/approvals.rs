@@ -153,15 +153,20 @@ fn read_question(row: &mut Row) -> Result<NewApproval, StoreError> {
         action: row.text()?,
         target: row.text()?,
         payload: row.text()?,
-        delivery: NewDelivery {
-            delivery_id: row.text()?,
-            surface: row.text()?,
-            target: row.text()?,
-            sequence: row.int()?,
-            payload: row.text()?,
-        },
+        delivery: read_delivery(row)?,
         expires_at: row.int()?,
     })
+}
+
+fn read_delivery(row: &mut Row) -> Result<Option<NewDelivery>, StoreError> {
+    let delivery = NewDelivery {
+        delivery_id: row.text()?,
+        surface: row.text()?,
+        target: row.text()?,
+        sequence: row.int()?,
+        payload: row.text()?,
+    };
+    Ok(Some(delivery).filter(|delivery| !delivery.delivery_id.is_empty()))
 }
 
 fn read_delivered(row: &mut Row) -> Result<Option<Delivered>, StoreError> {

@@ -6,11 +6,11 @@ use super::{INDEXER, Store};
 use crate::StoreError;
 use crate::commands::{
     AcceptEvent, Accepted, AnswerApproval, Answered, Applied, ApplyResults, ArtifactWritten,
-    CancelApproval, CancelQueued, CancelRequest, ClaimDelivery, Collect, Collected, Command,
-    CreateArtifact, ExpireApprovals, FinishDelivery, FreezeGrant, IndexItems, Outcome,
-    PullSteering, Pulled, RecordAudit, RecordDiagnostics, RecordInterrupted, RemoveArtifacts,
-    RemoveItems, RequestAction, Requested, RestartRun, StateWritten, StorageWritten, WriteState,
-    WriteStorage,
+    BeginToolCall, Begun, CancelApproval, CancelQueued, CancelRequest, ClaimDelivery, Collect,
+    Collected, Command, CreateArtifact, EndToolCall, ExpireApprovals, FinishDelivery, FreezeGrant,
+    IndexItems, Outcome, PullSteering, Pulled, RecordAudit, RecordDiagnostics, RecordInterrupted,
+    RecordModelCall, RecordWritten, RemoveArtifacts, RemoveItems, RequestAction, Requested,
+    RestartRun, StateWritten, StorageWritten, WriteRecord, WriteState, WriteStorage,
 };
 use crate::search::index;
 use crate::types::ApprovalRow;
@@ -148,6 +148,30 @@ impl Store {
     pub async fn pull_steering(&self, command: PullSteering) -> Result<Pulled, StoreError> {
         match self.submit(Command::PullSteering(Box::new(command))).await? {
             Outcome::Pulled(pulled) => Ok(pulled),
+            other => Err(mixed_up(&other)),
+        }
+    }
+
+    /// A tool is about to act.
+    pub async fn begin_tool_call(&self, command: BeginToolCall) -> Result<Begun, StoreError> {
+        match self.submit(Command::BeginToolCall(Box::new(command))).await? {
+            Outcome::Begun(begun) => Ok(begun),
+            other => Err(mixed_up(&other)),
+        }
+    }
+
+    /// A tool has given its output; false when nobody keeps it.
+    pub async fn end_tool_call(&self, command: EndToolCall) -> Result<bool, StoreError> {
+        self.change(Command::EndToolCall(Box::new(command))).await
+    }
+
+    pub async fn record_model_call(&self, command: RecordModelCall) -> Result<(), StoreError> {
+        self.change(Command::RecordModelCall(Box::new(command))).await.map(drop)
+    }
+
+    pub async fn write_record(&self, command: WriteRecord) -> Result<RecordWritten, StoreError> {
+        match self.submit(Command::WriteRecord(Box::new(command))).await? {
+            Outcome::RecordWritten(written) => Ok(written),
             other => Err(mixed_up(&other)),
         }
     }

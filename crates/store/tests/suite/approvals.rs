@@ -45,7 +45,7 @@ fn question(name: &str, kind: ApprovalKind) -> NewApproval {
         action: "message.send".to_owned(),
         target: r#"{"conversation_id":"c"}"#.to_owned(),
         payload: r#"{"text":"hi"}"#.to_owned(),
-        delivery: delivery(name),
+        delivery: Some(delivery(name)),
         expires_at: 10_000,
     }
 }

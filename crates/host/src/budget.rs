@@ -1,0 +1,195 @@
+//! Budgets: what the models of an agent may cost per run and per day, and those of all agents per day.
+//!
+//! Invariant: a call is reserved before it is made, and refused if it would pass a budget; what a call has
+//! taken is committed before its answer is told, and counted here at once.
+
+use greenroom_store::{Store, StoreError, reads};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+const MS_PER_DAY: i64 = 86_400_000;
+
+/// Millionths of a dollar.
+pub type Micro = i64;
+
+/// `[agents.NAME.budget]`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Budget {
+    pub run: Option<Micro>,
+    /// From midnight to midnight, UTC.
+    pub day: Option<Micro>,
+}
+
+/// Which budget a call would pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{whose} has spent {} of {} dollars", dollars(*.spent), dollars(*.budget))]
+pub(crate) struct Exceeded {
+    whose: &'static str,
+    spent: Micro,
+    budget: Micro,
+}
+
+fn dollars(micro: Micro) -> String {
+    format!("{}.{:06}", micro / 1_000_000, micro % 1_000_000)
+}
+
+/// What was spent today, and what calls under way may still spend.
+#[derive(Debug, Default)]
+pub(crate) struct Budgets {
+    today: Mutex<Today>,
+}
+
+#[derive(Debug, Default)]
+struct Today {
+    day: i64,
+    /// By workspace and agent.
+    agents: HashMap<(String, String), Spent>,
+    all: Spent,
+}
+
+#[derive(Debug, Default, Clone, Copy)]
+struct Spent {
+    done: Micro,
+    reserved: Micro,
+}
+
+impl Spent {
+    fn with(self, more: Micro) -> Micro {
+        self.done.saturating_add(self.reserved).saturating_add(more)
+    }
+}
+
+/// Who wants to call a model, and within what.
+#[derive(Debug)]
+pub(crate) struct Wish<'a> {
+    pub(crate) workspace_id: &'a str,
+    pub(crate) agent: &'a str,
+    pub(crate) budget: Budget,
+    /// For all agents together.
+    pub(crate) day: Option<Micro>,
+    /// What the run has spent so far.
+    pub(crate) run_spent: Micro,
+    /// What the call costs at most, as far as that can be told.
+    pub(crate) estimate: Micro,
+    pub(crate) now_ms: i64,
+}
+
+/// Room for one call; given back when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Reservation {
+    budgets: Arc<Budgets>,
+    key: (String, String),
+    day: i64,
+    amount: Micro,
+}
+
+impl Budgets {
+    /// What was spent before the host was started.
+    pub(crate) async fn load(store: &Store, now_ms: i64) -> Result<Self, StoreError> {
+        let day = day_of(now_ms);
+        let rows = store.read(move |tx| reads::spend::of_day(tx, day)).await?;
+        let mut today = Today { day, ..Today::default() };
+        for row in rows {
+            today.agents.entry((row.workspace_id, row.agent)).or_default().done += row.cost_micro;
+            today.all.done += row.cost_micro;
+        }
+        Ok(Self { today: Mutex::new(today) })
+    }
+
+    pub(crate) fn reserve(self: &Arc<Self>, wish: &Wish<'_>) -> Result<Reservation, Exceeded> {
+        let mut today = self.today(wish.now_ms);
+        let key = (wish.workspace_id.to_owned(), wish.agent.to_owned());
+        let agent = today.agents.get(&key).copied().unwrap_or_default();
+        let within = |whose, budget: Option<Micro>, would: Micro, spent| match budget {
+            Some(budget) if would > budget => Err(Exceeded { whose, spent, budget }),
+            _ => Ok(()),
+        };
+        let run = wish.run_spent.saturating_add(wish.estimate);
+        within("this run", wish.budget.run, run, wish.run_spent)?;
+        within("this agent today", wish.budget.day, agent.with(wish.estimate), agent.done)?;
+        let all = today.all;
+        within("this host today", wish.day, all.with(wish.estimate), all.done)?;
+        today.agents.entry(key.clone()).or_default().reserved += wish.estimate;
+        today.all.reserved += wish.estimate;
+        let (day, amount) = (today.day, wish.estimate);
+        Ok(Reservation { budgets: Arc::clone(self), key, day, amount })
+    }
+
+    /// A call of today has cost so much.
+    pub(crate) fn spent(&self, workspace_id: &str, agent: &str, cost: Micro, now_ms: i64) {
+        let mut today = self.today(now_ms);
+        let key = (workspace_id.to_owned(), agent.to_owned());
+        today.agents.entry(key).or_default().done += cost;
+        today.all.done += cost;
+    }
+
+    /// A new day begins with nothing spent.
+    fn today(&self, now_ms: i64) -> MutexGuard<'_, Today> {
+        let mut today = self.today.lock().unwrap_or_else(PoisonError::into_inner);
+        let day = day_of(now_ms);
+        if day > today.day {
+            *today = Today { day, ..Today::default() };
+        }
+        today
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        let mut today = self.budgets.today.lock().unwrap_or_else(PoisonError::into_inner);
+        if today.day == self.day {
+            today.all.reserved -= self.amount;
+            if let Some(agent) = today.agents.get_mut(&self.key) {
+                agent.reserved -= self.amount;
+            }
+        }
+    }
+}
+
+pub(crate) fn day_of(now_ms: i64) -> i64 {
+    now_ms.div_euclid(MS_PER_DAY)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wish(budget: Budget, estimate: Micro, run_spent: Micro) -> Wish<'static> {
+        Wish {
+            workspace_id: "w",
+            agent: "a",
+            budget,
+            day: Some(1_000),
+            run_spent,
+            estimate,
+            now_ms: 0,
+        }
+    }
+
+    #[test]
+    fn a_call_that_would_pass_a_budget_is_refused_before_it_is_made() {
+        let budgets = Arc::new(Budgets::default());
+        let budget = Budget { run: Some(100), day: Some(150) };
+        let first = budgets.reserve(&wish(budget, 90, 0)).unwrap();
+        let over_run = budgets.reserve(&wish(budget, 20, 90)).unwrap_err();
+        assert_eq!(over_run, Exceeded { whose: "this run", spent: 90, budget: 100 });
+        // Another run of the agent: 90 are reserved already.
+        assert!(budgets.reserve(&wish(budget, 70, 0)).is_err());
+        drop(first);
+        budgets.spent("w", "a", 40, 0);
+        let second = budgets.reserve(&wish(budget, 70, 0)).unwrap();
+        drop(second);
+        let all = budgets.reserve(&wish(Budget::default(), 970, 0)).unwrap_err();
+        assert_eq!(all, Exceeded { whose: "this host today", spent: 40, budget: 1_000 });
+    }
+
+    #[test]
+    fn a_new_day_begins_with_nothing_spent() {
+        let budgets = Arc::new(Budgets::default());
+        let budget = Budget { run: None, day: Some(100) };
+        budgets.spent("w", "a", 100, 0);
+        assert!(budgets.reserve(&wish(budget, 1, 0)).is_err());
+        let tomorrow = Wish { now_ms: MS_PER_DAY, ..wish(budget, 1, 0) };
+        assert!(budgets.reserve(&tomorrow).is_ok());
+    }
+}

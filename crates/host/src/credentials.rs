@@ -1,0 +1,93 @@
+//! Controlled credentials: what a tool's process shows the host to reach an actor's records (seed 004 §11).
+//!
+//! Invariant: issued for one call, bound to its run, attempt, actor and methods; kept as a hash; it means
+//! nothing once the call is over, the run has ended or its time is up.
+
+use crate::live::LiveRun;
+use crate::redaction::RUN_TOKEN;
+use sha2::{Digest, Sha256};
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+/// The longest that a call may use its credential.
+pub(crate) const LIFETIME: Duration = Duration::from_secs(600);
+
+/// What a credential stands for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Credential {
+    pub workspace_id: String,
+    /// Whose records may be reached.
+    pub actor: String,
+    pub run_id: String,
+    pub attempt: i64,
+    pub tool_call_id: String,
+    /// `module.method`, each.
+    pub methods: BTreeSet<String>,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Credentials {
+    by_hash: Mutex<HashMap<[u8; 32], Held>>,
+}
+
+#[derive(Debug)]
+struct Held {
+    credential: Arc<Credential>,
+    run: Weak<LiveRun>,
+    until: Instant,
+}
+
+/// A credential in use; dropped, it is revoked.
+#[derive(Debug)]
+pub(crate) struct Issued {
+    credentials: Arc<Credentials>,
+    hash: [u8; 32],
+    secret: String,
+}
+
+impl Issued {
+    pub(crate) fn expose(&self) -> &str {
+        &self.secret
+    }
+}
+
+impl Drop for Issued {
+    fn drop(&mut self) {
+        self.credentials.lock().remove(&self.hash);
+    }
+}
+
+impl Credentials {
+    /// A new one for a call of a live run; nothing when the system has no random numbers.
+    pub(crate) fn issue(
+        self: &Arc<Self>,
+        credential: Credential,
+        run: &Arc<LiveRun>,
+    ) -> Option<Issued> {
+        let mut bytes = [0; 32];
+        getrandom::fill(&mut bytes).ok()?;
+        let secret = format!("{RUN_TOKEN}{}", crate::ids::hex(&bytes));
+        let hash = Sha256::digest(&secret).into();
+        let held = Held {
+            credential: Arc::new(credential),
+            run: Arc::downgrade(run),
+            until: Instant::now() + LIFETIME,
+        };
+        self.lock().insert(hash, held);
+        Some(Issued { credentials: Arc::clone(self), hash, secret })
+    }
+
+    /// What a credential stands for, while its call, its run and its time last.
+    pub(crate) fn find(&self, secret: &str) -> Option<Arc<Credential>> {
+        let hash: [u8; 32] = Sha256::digest(secret).into();
+        let held = self.lock();
+        let found = held.get(&hash).filter(|held| Instant::now() < held.until)?;
+        found.run.upgrade()?.rights()?;
+        Some(Arc::clone(&found.credential))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<[u8; 32], Held>> {
+        self.by_hash.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

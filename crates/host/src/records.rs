@@ -1,0 +1,263 @@
+//! Records of the project modules, for the processes of their methods and for operators.
+//!
+//! Invariant: whose records are reached comes from the credential; a method reaches its own module alone, and
+//! there only what it is for.
+
+use crate::host::Host;
+use crate::ids::{self, now_ms};
+use greenroom_protocol::records::{RecordLink, RecordOp, RecordView};
+use greenroom_protocol::{AgentAPIError, ErrorCode, Object};
+use greenroom_store::commands::{RecordChange, RecordWritten, WriteRecord};
+use greenroom_store::reads::records::RecordSpan;
+use greenroom_store::records::Record;
+use greenroom_store::{StoreError, reads};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+
+/// Longest body of a record, as JSON.
+const BODY_BYTES_MAX: usize = 64 * 1024;
+/// Longest name: of a module, a record, an actor.
+const NAME_BYTES_MAX: usize = 256;
+/// Records of one actor in one module.
+const RECORDS_MAX: i64 = 50_000;
+/// Actors that one record is shared with.
+const LINKS_MAX: i64 = 500;
+const PAGE: u32 = 200;
+const PAGE_MAX: u32 = 1_000;
+
+/// Who asks.
+#[derive(Debug, Clone)]
+pub struct RecordCaller {
+    pub workspace_id: String,
+    pub actor: String,
+    /// The methods that were called; an operator is bound to none.
+    pub methods: Option<BTreeSet<String>>,
+}
+
+impl Host {
+    /// Whom a credential stands for, while it means something.
+    pub fn record_caller(&self, credential: &str) -> Option<RecordCaller> {
+        let found = self.shared.credentials.find(credential)?;
+        Some(RecordCaller {
+            workspace_id: found.workspace_id.clone(),
+            actor: found.actor.clone(),
+            methods: Some(found.methods.clone()),
+        })
+    }
+
+    pub async fn record(
+        &self,
+        caller: &RecordCaller,
+        op: RecordOp,
+    ) -> Result<Object, AgentAPIError> {
+        check_names(&op)?;
+        if !caller.methods.as_ref().is_none_or(|methods| methods.iter().any(|m| allows(m, &op))) {
+            let message = "this credential was not given for that";
+            return Err(AgentAPIError::new(ErrorCode::Unauthorized, message));
+        }
+        match op {
+            RecordOp::List { .. } => self.list_records(caller, op).await,
+            RecordOp::Get { module, id } => self.get_record(caller, module, id).await,
+            op => self.write_record(caller, op).await,
+        }
+    }
+
+    async fn list_records(
+        &self,
+        caller: &RecordCaller,
+        op: RecordOp,
+    ) -> Result<Object, AgentAPIError> {
+        let RecordOp::List { module, from, to, limit, cursor } = op else {
+            return Ok(Object::new());
+        };
+        let domain = ["records", &caller.workspace_id, &module, &caller.actor];
+        let after = self.position(&domain, cursor.as_deref()).map_err(|_| {
+            AgentAPIError::new(ErrorCode::InvalidArgument, "the cursor does not belong here")
+        })?;
+        let limit = limit.unwrap_or(PAGE).clamp(1, PAGE_MAX);
+        let span = RecordSpan {
+            module: module.clone(),
+            actor: caller.actor.clone(),
+            from,
+            to,
+            after: after.as_deref().and_then(place),
+            limit: i64::from(limit) + 1,
+        };
+        let workspace = caller.workspace_id.clone();
+        let rows = self.store().read(move |tx| reads::records::list(tx, &workspace, &span)).await;
+        let mut rows = rows.map_err(|error| failed(&error))?;
+        let has_more = rows.len() > limit as usize;
+        rows.truncate(limit as usize);
+        let next = rows.last().filter(|_| has_more).map(|last| {
+            let place = format!("{} {}", last.starts_at.unwrap_or(0), last.record_id);
+            self.shared.cursors.seal(&domain, &place)
+        });
+        let items: Vec<RecordView> = rows.into_iter().map(view).collect();
+        Ok(object(json!({"items": items, "next_cursor": next, "has_more": has_more})))
+    }
+
+    async fn get_record(
+        &self,
+        caller: &RecordCaller,
+        module: String,
+        id: String,
+    ) -> Result<Object, AgentAPIError> {
+        let (workspace, actor) = (caller.workspace_id.clone(), caller.actor.clone());
+        let read = self
+            .store()
+            .read(move |tx| reads::records::visible(tx, (&workspace, &module, &id), &actor));
+        let found = read.await.map_err(|error| failed(&error))?;
+        let (record, links): (Option<RecordView>, Vec<RecordLink>) = match found {
+            Some((record, links)) => (Some(view(record)), links),
+            None => (None, Vec::new()),
+        };
+        Ok(object(json!({"record": record, "links": links})))
+    }
+
+    async fn write_record(
+        &self,
+        caller: &RecordCaller,
+        op: RecordOp,
+    ) -> Result<Object, AgentAPIError> {
+        let module = op.module().to_owned();
+        let (record_id, change) = change(op)?;
+        let command = WriteRecord {
+            workspace_id: caller.workspace_id.clone(),
+            module,
+            actor: caller.actor.clone(),
+            record_id,
+            change,
+            now_ms: now_ms(),
+        };
+        let deletes = matches!(command.change, RecordChange::Delete { .. });
+        let actor = caller.actor.as_str();
+        let answers = matches!(command.change, RecordChange::Answer { .. });
+        let written = self.store().write_record(command).await.map_err(|error| failed(&error))?;
+        Ok(object(match written {
+            RecordWritten::Put(record) => json!({"record": view(record)}),
+            RecordWritten::Deleted => json!({"deleted": true}),
+            RecordWritten::Links(links) if answers => {
+                json!({"link": links.iter().find(|link| link.actor == actor)})
+            }
+            RecordWritten::Links(links) => json!({"links": links}),
+            RecordWritten::NotFound if deletes => json!({"deleted": false}),
+            RecordWritten::NotFound => {
+                return Err(AgentAPIError::new(ErrorCode::NotFound, "there is no such record"));
+            }
+            RecordWritten::Conflict(version) => {
+                let message = "the record has another version by now";
+                return Err(AgentAPIError::new(ErrorCode::InvalidArgument, message)
+                    .detail("reason", "version_conflict")
+                    .detail("version", version));
+            }
+            RecordWritten::TooMany => {
+                let message = format!("an actor keeps at most {RECORDS_MAX} records in a module");
+                return Err(AgentAPIError::new(ErrorCode::PayloadTooLarge, message));
+            }
+        }))
+    }
+}
+
+/// Whether an operation is part of what a method is for.
+fn allows(method: &str, op: &RecordOp) -> bool {
+    let Some((module, name)) = method.split_once('.') else { return false };
+    if op.module() != module {
+        return false;
+    }
+    let reads = matches!(op, RecordOp::List { .. } | RecordOp::Get { .. });
+    match (module, name) {
+        ("calendar" | "contacts" | "memory", "read") => reads,
+        ("calendar", "create") => matches!(op, RecordOp::Put { id: None, .. }),
+        ("calendar", "update") => reads || matches!(op, RecordOp::Put { id: Some(_), .. }),
+        ("calendar", "delete") => reads || matches!(op, RecordOp::Delete { .. }),
+        ("calendar", "share") => reads || matches!(op, RecordOp::Share { .. }),
+        ("calendar", "accept_invite" | "reject_invite") => {
+            reads || matches!(op, RecordOp::Answer { .. })
+        }
+        ("memory", "update") => {
+            reads || matches!(op, RecordOp::Put { .. } | RecordOp::Delete { .. })
+        }
+        ("calendar" | "contacts" | "memory", _) => false,
+        // A module of the user's own keeps its records as it likes.
+        _ => true,
+    }
+}
+
+fn check_names(op: &RecordOp) -> Result<(), AgentAPIError> {
+    let (id, with): (Option<&String>, &[String]) = match op {
+        RecordOp::List { .. } => (None, &[]),
+        RecordOp::Put { id, .. } => (id.as_ref(), &[]),
+        RecordOp::Share { id, with, .. } => (Some(id), with),
+        RecordOp::Get { id, .. } | RecordOp::Delete { id, .. } | RecordOp::Answer { id, .. } => {
+            (Some(id), &[])
+        }
+    };
+    let module = op.module().to_owned();
+    let is_name = |name: &String| {
+        (1..=NAME_BYTES_MAX).contains(&name.len()) && !name.contains(char::is_control)
+    };
+    let limit = usize::try_from(LINKS_MAX).unwrap_or(usize::MAX);
+    match id.into_iter().chain(with).chain([&module]).all(is_name) && with.len() <= limit {
+        true => Ok(()),
+        false => Err(AgentAPIError::new(
+            ErrorCode::InvalidArgument,
+            format!(
+                "names have 1 to {NAME_BYTES_MAX} bytes; a record is shared with {LINKS_MAX} at most"
+            ),
+        )),
+    }
+}
+
+fn change(op: RecordOp) -> Result<(String, RecordChange), AgentAPIError> {
+    Ok(match op {
+        RecordOp::Put { id, if_version, starts_at, ends_at, body, .. } => {
+            let body = Value::Object(body).to_string();
+            if body.len() > BODY_BYTES_MAX {
+                let message = format!("a record has at most {BODY_BYTES_MAX} bytes");
+                return Err(AgentAPIError::new(ErrorCode::PayloadTooLarge, message));
+            }
+            let records_max = RECORDS_MAX;
+            let put = RecordChange::Put { if_version, starts_at, ends_at, body, records_max };
+            (id.unwrap_or_else(|| ids::fresh("rec")), put)
+        }
+        RecordOp::Delete { id, if_version, .. } => (id, RecordChange::Delete { if_version }),
+        RecordOp::Share { id, with, .. } => {
+            (id, RecordChange::Share { with, links_max: LINKS_MAX })
+        }
+        RecordOp::Answer { id, status, .. } => (id, RecordChange::Answer { status }),
+        RecordOp::Get { id, .. } => (id, RecordChange::Delete { if_version: Some(-1) }),
+        RecordOp::List { .. } => {
+            return Err(AgentAPIError::new(ErrorCode::InvalidArgument, "a list changes nothing"));
+        }
+    })
+}
+
+fn place(text: &str) -> Option<(i64, String)> {
+    let (at, id) = text.split_once(' ')?;
+    Some((at.parse().ok()?, id.to_owned()))
+}
+
+fn view(record: Record) -> RecordView {
+    RecordView {
+        id: record.record_id,
+        owner: record.owner,
+        version: record.version,
+        starts_at: record.starts_at,
+        ends_at: record.ends_at,
+        body: serde_json::from_str(&record.body).unwrap_or_default(),
+        updated_at: record.updated_at,
+        link_status: record.link_status,
+    }
+}
+
+fn object(value: Value) -> Object {
+    match value {
+        Value::Object(object) => object,
+        _ => Object::new(),
+    }
+}
+
+fn failed(error: &StoreError) -> AgentAPIError {
+    tracing::error!(%error, "records could not be reached");
+    AgentAPIError::new(ErrorCode::RuntimeError, "the store did not answer").retryable()
+}

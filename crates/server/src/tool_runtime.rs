@@ -1,0 +1,37 @@
+//! What the processes of tools may ask for: the records of the actor they act for.
+//!
+//! Invariant: a credential is good for its call alone; an operator's token names the actor it acts for.
+
+use crate::access::{Caller, bearer};
+use crate::answer::{Answer, Problem, ok};
+use crate::events::{check_type, read_body};
+use crate::query::Params;
+use crate::router::App;
+use axum::extract::{FromRequestParts, Request, State};
+use greenroom_host::RecordCaller;
+use greenroom_protocol::records::RecordOp;
+
+/// Who an operator acts for when they name nobody.
+const ACTOR: &str = "local";
+
+pub(crate) async fn records(State(app): State<App>, params: Params, request: Request) -> Answer {
+    let params = params.only(&["workspace_id", "actor"])?;
+    let (mut parts, body) = request.into_parts();
+    let by_credential = bearer(&parts).and_then(|token| app.host.record_caller(token));
+    let caller = match by_credential {
+        Some(caller) => caller,
+        None => {
+            Caller::from_request_parts(&mut parts, &app).await?.admin()?;
+            RecordCaller {
+                workspace_id: params.workspace().to_owned(),
+                actor: params.text("actor").unwrap_or(ACTOR).to_owned(),
+                methods: None,
+            }
+        }
+    };
+    check_type(&parts.headers)?;
+    let body = read_body(&app, body).await?;
+    let op: RecordOp = serde_json::from_slice(&body)
+        .map_err(|error| Problem::invalid(format!("this is no operation on records: {error}")))?;
+    ok(app.host.record(&caller, op).await.map_err(Problem::from)?)
+}

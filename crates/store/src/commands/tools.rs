@@ -1,0 +1,185 @@
+//! Calls of tools that the host carries out.
+//!
+//! Invariant: a call that may change something is begun here before it acts, and ended here before its answer
+//! is told; its transcript item is written with its end, once. The same call of a run is never begun twice.
+
+use super::artifacts::insert_artifact;
+use super::audit::{insert_outcome, open as open_audit};
+use super::fence::RunFence;
+use super::results::insert_host_event;
+use super::transcript::{Place, count_items, insert_item};
+use crate::audit::{AuditRecord, OK, OpenCall};
+use crate::sql::Tx;
+use crate::types::{HostEvent, NewArtifact, NewItem};
+use crate::{StoreError, params};
+
+/// A call that is about to act.
+#[derive(Debug, Clone)]
+pub struct BeginToolCall {
+    pub fence: RunFence,
+    pub conversation_id: Option<String>,
+    /// The model's id of the call, or one that was made for it.
+    pub tool_call_id: String,
+    pub tool: String,
+    pub risk: &'static str,
+    /// The parameters, as JSON text.
+    pub args: String,
+    pub log: HostEvent,
+    /// The call as the audit keeps it open.
+    pub open: Option<OpenCall>,
+    pub now_ms: i64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Begun {
+    Now,
+    /// It was carried out before: its output, as JSON text.
+    Before(String),
+    /// It is under way.
+    UnderWay,
+    /// Another call of the run has this id.
+    OtherCall,
+    /// The run is over.
+    Stale,
+}
+
+impl BeginToolCall {
+    pub(super) fn execute(&self, tx: &mut dyn Tx) -> Result<Begun, StoreError> {
+        let RunFence { workspace_id, run_id, attempt, epoch } = &self.fence;
+        // A run that was started again would do it twice.
+        let changed = tx.execute(
+            "UPDATE runs SET effects = 1 WHERE workspace_id = ?1 AND run_id = ?2
+               AND status = 'running' AND attempt = ?3 AND epoch = ?4 AND cancel_requested = 0",
+            params![workspace_id, run_id, *attempt, *epoch],
+        )?;
+        if changed == 0 {
+            return Ok(Begun::Stale);
+        }
+        let inserted = tx.execute(
+            "INSERT INTO tool_calls (workspace_id, run_id, tool_call_id, attempt, epoch, tool, risk,
+                 args, created_at)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
+             ON CONFLICT (workspace_id, run_id, tool_call_id) DO NOTHING",
+            params![
+                workspace_id,
+                run_id,
+                &self.tool_call_id,
+                *attempt,
+                *epoch,
+                &self.tool,
+                self.risk,
+                &self.args,
+                self.now_ms
+            ],
+        )?;
+        if inserted == 0 {
+            return self.earlier(tx);
+        }
+        let about = (self.conversation_id.as_deref(), Some(run_id.as_str()));
+        insert_host_event(tx, workspace_id, &self.log, about, self.now_ms)?;
+        if let Some(call) = &self.open {
+            open_audit(tx, (workspace_id, run_id), call)?;
+        }
+        Ok(Begun::Now)
+    }
+
+    fn earlier(&self, tx: &mut dyn Tx) -> Result<Begun, StoreError> {
+        let row = tx.query_opt(
+            "SELECT tool, args, output FROM tool_calls
+             WHERE workspace_id = ?1 AND run_id = ?2 AND tool_call_id = ?3",
+            params![&self.fence.workspace_id, &self.fence.run_id, &self.tool_call_id],
+        )?;
+        let Some(mut row) = row else { return Ok(Begun::Stale) };
+        let (tool, args, output) = (row.text()?, row.text()?, row.opt_text()?);
+        Ok(match output {
+            _ if tool != self.tool || args != self.args => Begun::OtherCall,
+            Some(output) => Begun::Before(output),
+            None => Begun::UnderWay,
+        })
+    }
+}
+
+/// What came of a call.
+#[derive(Debug, Clone)]
+pub struct EndToolCall {
+    pub fence: RunFence,
+    pub tool_call_id: String,
+    pub tool: String,
+    pub risk: &'static str,
+    pub args: String,
+    /// The canonical output, as JSON text.
+    pub output: String,
+    /// The call as the conversation shows it.
+    pub item: NewItem,
+    pub log: HostEvent,
+    /// Artifacts that the output refers to.
+    pub artifacts: Vec<NewArtifact>,
+    /// The record of a call that was not kept open.
+    pub audit: Option<AuditRecord>,
+    pub now_ms: i64,
+}
+
+impl EndToolCall {
+    /// False when the run that asked is over and the call had not begun to act, or when it has ended already.
+    pub(super) fn execute(&self, tx: &mut dyn Tx) -> Result<bool, StoreError> {
+        let RunFence { workspace_id, run_id, .. } = &self.fence;
+        if !self.keep_output(tx)? {
+            return Ok(false);
+        }
+        let run = tx.query_opt(
+            "SELECT conversation_id, conversation_seq FROM runs
+             WHERE workspace_id = ?1 AND run_id = ?2",
+            params![workspace_id, run_id],
+        )?;
+        let Some(mut run) = run else { return Ok(false) };
+        let (conversation, event_seq) = (run.opt_text()?, run.opt_int()?);
+        for artifact in &self.artifacts {
+            insert_artifact(tx, workspace_id, artifact, self.now_ms)?;
+        }
+        if let (Some(conversation), Some(event_seq)) = (&conversation, event_seq) {
+            let place =
+                Place { workspace: workspace_id, conversation, event_seq, event_type: None };
+            let seq = count_items(tx, workspace_id, conversation, 1)?;
+            insert_item(tx, place, seq, &self.item, self.now_ms)?;
+        }
+        let about = (conversation.as_deref(), Some(run_id.as_str()));
+        insert_host_event(tx, workspace_id, &self.log, about, self.now_ms)?;
+        insert_outcome(tx, (workspace_id, run_id), self.audit.as_ref(), OK)?;
+        Ok(true)
+    }
+
+    /// A call that began keeps its output, also behind its run's end; one that only reads is the run's alone.
+    fn keep_output(&self, tx: &mut dyn Tx) -> Result<bool, StoreError> {
+        let RunFence { workspace_id, run_id, attempt, epoch } = &self.fence;
+        let ended = tx.execute(
+            "UPDATE tool_calls SET output = ?4, finished_at = ?5
+             WHERE workspace_id = ?1 AND run_id = ?2 AND tool_call_id = ?3 AND output IS NULL",
+            params![workspace_id, run_id, &self.tool_call_id, &self.output, self.now_ms],
+        )?;
+        if ended > 0 {
+            return Ok(true);
+        }
+        if self.risk != "read" || !self.fence.holds(tx)? {
+            return Ok(false);
+        }
+        let inserted = tx.execute(
+            "INSERT INTO tool_calls (workspace_id, run_id, tool_call_id, attempt, epoch, tool, risk,
+                 args, output, created_at, finished_at)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?10)
+             ON CONFLICT (workspace_id, run_id, tool_call_id) DO NOTHING",
+            params![
+                workspace_id,
+                run_id,
+                &self.tool_call_id,
+                *attempt,
+                *epoch,
+                &self.tool,
+                self.risk,
+                &self.args,
+                &self.output,
+                self.now_ms
+            ],
+        )?;
+        Ok(inserted > 0)
+    }
+}
