@@ -4,6 +4,7 @@
 //! a runner does ends at its own runs; nothing here waits for a runner without a bound. This crate knows
 //! nothing of the store or of what a run means: it carries requests out and results back.
 
+mod child;
 mod connection;
 mod handshake;
 mod lines;
@@ -24,6 +25,7 @@ mod stderr;
 pub mod supervisor;
 mod tasks;
 
+pub use child::{Child, ChildError, ChildHold, ChildSpec, Children, Finished};
 pub use connection::ConnectionId;
 pub use orphans::wait_for_orphans;
 pub use proxy::{ItemSink, NotTaken, Proxy, ProxyCall, ProxyFuture, Standing};
@@ -32,6 +34,8 @@ pub use run::{RunEnd, RunEvent, RunHandle};
 pub use runtime::Runtime;
 pub use spec::{Limits, RunnerSpec, Settings};
 pub use state::{Descriptor, RunnerState, RunnerStatus, Unavailable};
+
+pub use supervisor::{ChildEnd, Network};
 
 /// Keeps other processes of the same user out of this one's memory and environment.
 pub fn make_undumpable() {

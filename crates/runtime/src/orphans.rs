@@ -35,7 +35,7 @@ fn removed(lock: &Path) -> bool {
         return false;
     }
     // Leftovers cost space, not safety.
-    let _ = std::fs::remove_dir_all(lock.with_extension("private"));
+    crate::supervisor::remove_private(&lock.with_extension("private"));
     let _ = std::fs::remove_file(lock);
     true
 }

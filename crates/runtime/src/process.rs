@@ -1,10 +1,10 @@
-//! Starts a runner process under its supervisor and ends it.
+//! Starts a process under its supervisor and ends it.
 //!
 //! Invariant: dropping a `Process` or its `Control` kills the whole tree, because the supervisor sees the
 //! control socket close.
 
-use crate::spec::{RunnerSpec, Settings};
-use crate::supervisor::job::{Job, Report, TERMINATE};
+use crate::spec::Settings;
+use crate::supervisor::job::{Ended, Job, Report, TERMINATE};
 use rustix::fs::{FlockOperation, flock};
 use rustix::net::{
     AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
@@ -46,8 +46,8 @@ pub(crate) struct Reports {
 
 /// The files of one process, unique among all hosts that ever used the folder.
 pub(crate) struct Place {
-    lock: PathBuf,
-    private: PathBuf,
+    pub(crate) lock: PathBuf,
+    pub(crate) private: PathBuf,
 }
 
 impl Place {
@@ -61,14 +61,9 @@ impl Place {
 }
 
 impl Process {
-    pub(crate) async fn start(
-        spec: &RunnerSpec,
-        settings: &Settings,
-        hidden: &[PathBuf],
-        place: Place,
-    ) -> Result<Self, String> {
-        let (stdin, stdout, stderr, control, supervisor) = spawn(spec, settings, hidden, place)
-            .map_err(|error| format!("cannot start a supervisor: {error}"))?;
+    pub(crate) async fn start(job: Job, settings: &Settings) -> Result<Self, String> {
+        let (stdin, stdout, stderr, control, supervisor) =
+            spawn(&job, settings).map_err(|error| format!("cannot start a supervisor: {error}"))?;
         let (read, write) = control.into_split();
         let mut reports = Reports { lines: BufReader::new(read).lines(), supervisor };
         match reports.next().await {
@@ -76,7 +71,7 @@ impl Process {
                 let control = Control(Mutex::new(Some(write)));
                 Ok(Self { stdin, stdout, stderr, pid, isolation, warnings, control, reports })
             }
-            Some(Report::Failed { message } | Report::Ended { message }) => Err(message),
+            Some(Report::Failed { message } | Report::Ended { message, .. }) => Err(message),
             None => Err("the supervisor ended without a word".to_owned()),
         }
     }
@@ -97,13 +92,14 @@ impl Control {
 }
 
 impl Reports {
-    /// Waits until the tree is gone; says why.
-    pub(crate) async fn ended(&mut self) -> String {
+    /// Waits until the tree is gone; says why and how.
+    pub(crate) async fn ended(&mut self) -> (String, Ended) {
         loop {
             match self.next().await {
-                Some(Report::Ended { message } | Report::Failed { message }) => return message,
+                Some(Report::Ended { message, how }) => return (message, how),
+                Some(Report::Failed { message }) => return (message, Ended::Stopped),
                 Some(Report::Started { .. }) => {}
-                None => return "lost its supervisor".to_owned(),
+                None => return ("lost its supervisor".to_owned(), Ended::Stopped),
             }
         }
     }
@@ -122,15 +118,10 @@ impl Reports {
 
 type Spawned = (pipe::Sender, pipe::Receiver, pipe::Receiver, tokio::net::UnixStream, Child);
 
-fn spawn(
-    spec: &RunnerSpec,
-    settings: &Settings,
-    hidden: &[PathBuf],
-    place: Place,
-) -> io::Result<Spawned> {
+fn spawn(job: &Job, settings: &Settings) -> io::Result<Spawned> {
     std::fs::create_dir_all(&settings.run_dir)?;
     // Locked here and inherited: there is no moment at which the supervisor lives without it.
-    let lock = std::fs::File::create(&place.lock)?;
+    let lock = std::fs::File::create(&job.lock)?;
     flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
     let (ours, theirs) =
         socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
@@ -154,21 +145,7 @@ fn spawn(
         .stdout(Stdio::from(lock))
         .stderr(Stdio::from(stderr_write))
         .spawn()?;
-    let job = Job {
-        command: spec.command.clone(),
-        dir: spec.dir.clone(),
-        owns_dir: spec.owns_dir,
-        env: spec.env.clone(),
-        sandbox: spec.sandbox,
-        paths: spec.paths.clone(),
-        hidden: hidden.to_vec(),
-        processes: spec.processes,
-        memory_mb: spec.memory_mb,
-        private: place.private,
-        lock: place.lock,
-        supervisor_args: args.to_vec(),
-    };
-    let control = send_job(ours, &job, [stdin_read.as_fd(), stdout_write.as_fd()])?;
+    let control = send_job(ours, job, [stdin_read.as_fd(), stdout_write.as_fd()])?;
     Ok((
         pipe::Sender::from_owned_fd(stdin)?,
         pipe::Receiver::from_owned_fd(stdout)?,

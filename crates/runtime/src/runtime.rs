@@ -2,6 +2,7 @@
 //!
 //! Invariant: a reload touches only the runners that changed, and what it stops finishes its runs first.
 
+use crate::child::Children;
 use crate::connection::ConnectionId;
 use crate::pins::Pins;
 use crate::proxy::Proxy;
@@ -168,6 +169,11 @@ impl Runtime {
         if !shared.tasks.finish(steps).await {
             tracing::warn!("a runner process did not end in time");
         }
+    }
+
+    /// Starts programs for tools, under the same supervisor and in the same folder.
+    pub fn children(&self) -> Children {
+        Children::within(self.0.settings.clone(), self.0.tasks.clone())
     }
 
     /// What the host and the spec hide, and other runners' folders as far as this one could reach them.

@@ -151,7 +151,8 @@ impl Slot {
         let (settings, id) = (&shared.settings, shared.next_connection());
         let place = Place::new(&settings.run_dir, &self.spec.name)
             .map_err(|error| format!("cannot be given a folder: {error}"))?;
-        let process = Process::start(&self.spec, settings, &self.hidden, place);
+        let job = self.spec.job(&self.hidden, place, settings);
+        let process = Process::start(job, settings);
         let process = timeout(settings.limits.start_timeout, process)
             .await
             .map_err(|_| "has a supervisor that does not start".to_owned())?
@@ -251,9 +252,9 @@ impl Attended {
                 () = &mut read => {
                     break timeout(LAST_WORDS, self.reports.ended())
                         .await
-                        .unwrap_or_else(|_| "closed its standard output".to_owned());
+                        .map_or_else(|_| "closed its standard output".to_owned(), |(why, _)| why);
                 }
-                message = self.reports.ended() => {
+                (message, _) = self.reports.ended() => {
                     // What was written before the end still counts.
                     let _ = timeout(LAST_WORDS, &mut read).await;
                     break message;

@@ -2,6 +2,8 @@
 //!
 //! Invariant: every bound of this crate is a field of `Limits`, with its default here.
 
+use crate::process::Place;
+use crate::supervisor::job::Job;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
@@ -50,6 +52,26 @@ impl Default for RunnerSpec {
     }
 }
 
+impl RunnerSpec {
+    pub(crate) fn job(&self, hidden: &[PathBuf], place: Place, settings: &Settings) -> Job {
+        Job {
+            command: self.command.clone(),
+            dir: self.dir.clone(),
+            owns_dir: self.owns_dir,
+            env: self.env.clone(),
+            sandbox: self.sandbox,
+            paths: self.paths.clone(),
+            hidden: hidden.to_vec(),
+            processes: self.processes,
+            memory_mb: self.memory_mb,
+            private: place.private,
+            lock: place.lock,
+            confine: None,
+            supervisor_args: settings.supervisor_args(),
+        }
+    }
+}
+
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// The command that runs `supervisor::main`, e.g. the own binary and `supervise`.
@@ -60,6 +82,13 @@ pub struct Settings {
     pub hidden: Vec<PathBuf>,
     pub host_version: String,
     pub limits: Limits,
+}
+
+impl Settings {
+    /// What makes the program a supervisor.
+    pub(crate) fn supervisor_args(&self) -> Vec<String> {
+        self.supervisor.iter().skip(1).cloned().collect()
+    }
 }
 
 #[derive(Debug, Clone)]

@@ -21,7 +21,7 @@ impl LastLine {
     }
 }
 
-/// Logs lines until the pipe ends.
+/// Logs lines until the pipe ends, under the name of a runner or of the tool that a child serves.
 pub(crate) async fn log(runner: Arc<str>, pipe: pipe::Receiver, limits: Limits, last: LastLine) {
     let mut budget = Budget::new(limits.stderr_lines_per_s, limits.stderr_lines_burst);
     let mut chunk = vec![0; CHUNK_BYTES];

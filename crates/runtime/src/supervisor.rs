@@ -7,6 +7,7 @@
 //! here, 2 the runner's stderr. The runner's stdin and stdout arrive over the control socket with the job.
 
 mod calls;
+mod cgroup;
 mod control;
 mod cover;
 mod interpreter;
@@ -14,11 +15,16 @@ pub(crate) mod job;
 mod sandbox;
 mod stage;
 mod tree;
+mod user;
 mod watch;
 
-use job::{Job, Report};
+use cgroup::Cgroup;
+use job::{Ended, Job, Report};
 use std::ffi::OsString;
 use std::process::ExitCode;
+
+pub use job::{Ended as ChildEnd, Network};
+pub(crate) use user::remove_private;
 
 pub(crate) use sandbox::{SYSTEM, isolation_available, resolve, script_folder};
 
@@ -43,31 +49,32 @@ fn supervise() -> ExitCode {
     };
     let ended = run(&job, stdio).unwrap_or_else(|message| Report::Failed { message });
     control::send(&ended);
-    for leftover in [&job.private, &job.lock] {
-        let _ = if leftover.is_dir() {
-            std::fs::remove_dir_all(leftover)
-        } else {
-            std::fs::remove_file(leftover)
-        };
-    }
+    remove_private(&job.private);
+    let _ = std::fs::remove_file(&job.lock);
     ExitCode::SUCCESS
 }
 
 fn run(job: &Job, stdio: control::Stdio) -> Result<Report, String> {
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
         .map_err(|error| format!("cannot become the reaper of the runner's tree: {error}"))?;
-    let plan = sandbox::plan(job)?;
+    let mut plan = sandbox::plan(job)?;
+    let cgroup = job.confine.and_then(|_| Cgroup::create(job.processes, job.memory_mb));
+    plan.cgroup = cgroup.as_ref().map(Cgroup::entrance);
     let (runner, outcome) = stage::spawn(job, &plan, stdio)?;
     if let Some(message) = outcome.error {
         tree::kill();
         return Err(message);
     }
+    let isolation = std::iter::once(plan.isolation).chain(outcome.in_force).collect::<Vec<_>>();
     control::send(&Report::Started {
         pid: runner.as_raw_pid().unsigned_abs(),
-        isolation: plan.isolation,
+        isolation: isolation.join("+"),
         warnings: [plan.warnings, outcome.warnings].concat(),
     });
-    let message = watch::until_over(job, runner);
+    let (mut message, mut how) = watch::until_over(job, runner);
     tree::kill();
-    Ok(Report::Ended { message })
+    if cgroup.is_some_and(|cgroup| cgroup.ran_out_of_memory()) {
+        (message, how) = (watch::out_of_memory(job), Ended::Stopped);
+    }
+    Ok(Report::Ended { message, how })
 }

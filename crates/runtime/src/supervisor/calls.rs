@@ -3,6 +3,7 @@
 //! Invariant: what is refused here fails with an error that programs know (`EPERM`, or `ENOSYS` where they
 //! have another way), so that a runner which tries it goes on. Threads, children and exec stay as they are.
 
+use super::job::Network;
 use rustix::io::Errno;
 use rustix::thread::{
     CapabilitySet, CapabilitySets, clear_ambient_capability_set,
@@ -97,10 +98,10 @@ const IOPRIO_WHO_USER: u64 = 3;
 /// Marks the calls of the x32 interface, which share an architecture with the others.
 #[cfg(target_arch = "x86_64")]
 const X32: i64 = 0x4000_0000;
-/// Calls that x32 has under numbers of its own: `ptrace`, `kexec_load`, `move_pages`,
+/// Calls that x32 has under numbers of its own: `sendmsg`, `ptrace`, `kexec_load`, `move_pages`, `sendmmsg`,
 /// `process_vm_readv` and `process_vm_writev`.
 #[cfg(target_arch = "x86_64")]
-const X32_OWN: [i64; 5] = [521, 528, 533, 539, 540];
+const X32_OWN: [i64; 7] = [518, 521, 528, 533, 538, 539, 540];
 
 /// Gives up every capability for good. Best effort for the bounding set, which takes a capability itself.
 pub(super) fn drop_capabilities() -> Result<(), String> {
@@ -115,11 +116,15 @@ pub(super) fn drop_capabilities() -> Result<(), String> {
         .map_err(|error| format!("cannot give up new privileges: {error}"))
 }
 
-/// Refuses the calls from here on; says so where the system cannot.
-pub(super) fn refuse() -> Option<String> {
+/// Refuses the calls from here on, for a child those of the network too; says so where the system cannot.
+pub(super) fn refuse(network: Option<Network>) -> Option<String> {
     let applied = unknown().and_then(|unknown| {
         let refused = refused()?;
+        let offline = network.map(beyond).transpose()?;
         seccompiler::apply_filter(&unknown)?;
+        if let Some(offline) = offline {
+            seccompiler::apply_filter(&offline)?;
+        }
         seccompiler::apply_filter(&refused)
     });
     applied.err().map(|error| {
@@ -134,14 +139,7 @@ fn unknown() -> Result<BpfProgram, seccompiler::Error> {
 fn refused() -> Result<BpfProgram, seccompiler::Error> {
     use SeccompCmpOp::{Eq, MaskedEq, Ne};
     let mut rules: Rules = REFUSED.iter().map(|call| (*call, Vec::new())).collect();
-    let mut when = |call: i64, conditions: &[Condition]| {
-        let all = conditions.iter().map(|(argument, comparison, value)| {
-            SeccompCondition::new(*argument, Dword, comparison.clone(), *value)
-        });
-        let rule = all.collect::<Result<_, _>>().and_then(SeccompRule::new)?;
-        rules.entry(call).or_default().push(rule);
-        Ok::<_, BackendError>(())
-    };
+    let mut when = |call, conditions: &[Condition]| add(&mut rules, call, conditions);
     // Of another process than the caller's own.
     for call in [
         libc::SYS_prlimit64,
@@ -166,7 +164,6 @@ fn refused() -> Result<BpfProgram, seccompiler::Error> {
         when(libc::SYS_mknod, &[(1, MaskedEq(libc::S_IFMT.into()), device)])?;
         when(libc::SYS_mknodat, &[(2, MaskedEq(libc::S_IFMT.into()), device)])?;
     }
-    let number = |constant: i32| u64::from(constant.unsigned_abs());
     when(libc::SYS_socket, &[(0, Eq, number(libc::AF_PACKET))])?;
     // Raw packets; of netlink, which tells of interfaces, every socket is raw.
     for kind in [number(libc::SOCK_RAW), SOCK_PACKET] {
@@ -174,6 +171,59 @@ fn refused() -> Result<BpfProgram, seccompiler::Error> {
         when(libc::SYS_socket, &[(0, Ne, number(libc::AF_NETLINK)), raw])?;
     }
     compile(rules, Errno::PERM)
+}
+
+/// What a child must not do to get beyond `network`. No filter sees the name of a Unix socket, so a child has
+/// none but the pairs that it makes itself, and of those only kinds that cannot be addressed elsewhere.
+fn beyond(network: Network) -> Result<BpfProgram, seccompiler::Error> {
+    use SeccompCmpOp::{MaskedEq, Ne};
+    let mut rules = Rules::new();
+    let mut when = |call, conditions: &[Condition]| add(&mut rules, call, conditions);
+    when(libc::SYS_socketpair, &[(0, Ne, number(libc::AF_UNIX))])?;
+    when(libc::SYS_socketpair, &[(1, MaskedEq(SOCKET_TYPE), number(libc::SOCK_DGRAM))])?;
+    let internet = [(0, Ne, number(libc::AF_INET)), (0, Ne, number(libc::AF_INET6))];
+    match network {
+        Network::Off => {
+            for call in [libc::SYS_socket, libc::SYS_connect, libc::SYS_bind, libc::SYS_listen] {
+                rules.insert(call, Vec::new());
+            }
+        }
+        Network::Port(_) => {
+            when(libc::SYS_socket, &internet)?;
+            // Landlock knows TCP only: no other kind of socket, and no other protocol of that kind.
+            for kind in [libc::SOCK_DGRAM, libc::SOCK_RDM, libc::SOCK_SEQPACKET, libc::SOCK_DCCP] {
+                when(libc::SYS_socket, &[(1, MaskedEq(SOCKET_TYPE), number(kind))])?;
+            }
+            let (any, tcp) = (number(libc::IPPROTO_IP), number(libc::IPPROTO_TCP));
+            when(libc::SYS_socket, &[(2, Ne, any), (2, Ne, tcp)])?;
+            // Connects without `connect`, where Landlock does not look.
+            let fast = number(libc::MSG_FASTOPEN);
+            for (call, flags) in
+                [(libc::SYS_sendto, 3), (libc::SYS_sendmsg, 2), (libc::SYS_sendmmsg, 3)]
+            {
+                when(call, &[(flags, MaskedEq(fast), fast)])?;
+            }
+        }
+        // Netlink tells name resolution which addresses this machine has.
+        Network::On => {
+            let [four, six] = internet;
+            when(libc::SYS_socket, &[four, six, (0, Ne, number(libc::AF_NETLINK))])?;
+        }
+    }
+    compile(rules, Errno::PERM)
+}
+
+fn number(constant: i32) -> u64 {
+    u64::from(constant.unsigned_abs())
+}
+
+fn add(rules: &mut Rules, call: i64, conditions: &[Condition]) -> Result<(), BackendError> {
+    let all = conditions.iter().map(|(argument, comparison, value)| {
+        SeccompCondition::new(*argument, Dword, comparison.clone(), *value)
+    });
+    let rule = all.collect::<Result<_, _>>().and_then(SeccompRule::new)?;
+    rules.entry(call).or_default().push(rule);
+    Ok(())
 }
 
 fn compile(mut rules: Rules, errno: Errno) -> Result<BpfProgram, seccompiler::Error> {

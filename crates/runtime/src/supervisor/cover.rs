@@ -16,11 +16,11 @@ use std::path::{Path, PathBuf};
 const SAFE: MountFlags = MountFlags::NOSUID.union(MountFlags::NODEV);
 
 /// Covers `hidden`; what lies beneath it and is in `kept` stays visible.
-pub(super) fn cover(hidden: &[PathBuf], kept: &[&Path]) -> io::Result<()> {
+pub(super) fn cover(hidden: &[PathBuf], kept: &[&Path], changes_user: bool) -> io::Result<()> {
     let is_outermost =
         |path: &&PathBuf| !hidden.iter().any(|other| *path != other && path.starts_with(other));
     let covers: Vec<&PathBuf> = hidden.iter().filter(is_outermost).collect();
-    enter_namespace()?;
+    enter_namespace(changes_user)?;
     mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
     let mut open: Vec<(&Path, OwnedFd)> = Vec::new();
     for path in kept.iter().filter(|path| covers.iter().any(|cover| path.starts_with(cover))) {
@@ -53,10 +53,13 @@ fn mount_all(covers: &[&PathBuf], open: &[(&Path, OwnedFd)]) -> io::Result<()> {
     Ok(())
 }
 
-/// As root alone; as anyone else inside a user namespace in which nothing but the own user exists.
-fn enter_namespace() -> io::Result<()> {
-    if unshare(UnshareFlags::NEWNS).is_ok() {
-        return Ok(());
+/// As root alone; as anyone else inside a user namespace in which nothing but the own user exists, and so
+/// not on the way to becoming another.
+fn enter_namespace(changes_user: bool) -> io::Result<()> {
+    match unshare(UnshareFlags::NEWNS) {
+        Ok(()) => return Ok(()),
+        Err(error) if changes_user => return Err(error),
+        Err(_) => {}
     }
     let (user, group) = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
     unshare(UnshareFlags::NEWUSER | UnshareFlags::NEWNS)?;

@@ -22,8 +22,26 @@ pub(crate) struct Job {
     pub(crate) private: PathBuf,
     /// The file behind descriptor 1; removed at the end.
     pub(crate) lock: PathBuf,
+    /// What a child gets beyond the sandbox of a runner.
+    pub(crate) confine: Option<Confine>,
     /// The arguments that make this binary a supervisor, without the program.
     pub(crate) supervisor_args: Vec<String>,
+}
+
+/// An unprivileged user where there is a choice, hard limits where the kernel has them, and this network.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(crate) struct Confine {
+    pub(crate) network: Network,
+}
+
+/// What a child may reach over the network. Unix sockets of others are never among it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Network {
+    Off,
+    /// Connections over TCP to this port.
+    Port(u16),
+    On,
 }
 
 /// What became of it, from the supervisor.
@@ -32,7 +50,18 @@ pub(crate) struct Job {
 pub(crate) enum Report {
     Started { pid: u32, isolation: String, warnings: Vec<String> },
     Failed { message: String },
-    Ended { message: String },
+    Ended { message: String, how: Ended },
+}
+
+/// How a process came to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ended {
+    Exited(i32),
+    /// By a signal that was not ours.
+    Killed(i32),
+    /// It broke a cap, or the host let go of it.
+    Stopped,
 }
 
 /// Sent by the host as one byte: ask every process of the tree to end.

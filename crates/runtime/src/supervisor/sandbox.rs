@@ -3,12 +3,13 @@
 //! Invariant: a hidden folder or file is never beneath a path that is allowed. Where an allowed folder contains
 //! one, the entries around it are allowed one by one instead of the folder.
 
-use super::job::Job;
-use super::{cover, interpreter};
+use super::job::{Confine, Job, Network};
+use super::{cover, interpreter, user};
 use landlock::{
-    ABI, Access, AccessFs, BitFlags, CompatLevel, Compatible, LandlockStatus, Ruleset, RulesetAttr,
-    RulesetCreatedAttr, RulesetStatus, Scope, path_beneath_rules,
+    ABI, Access as _, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, LandlockStatus,
+    NetPort, Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetStatus, Scope, path_beneath_rules,
 };
+use rustix::fs::Access;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -67,6 +68,12 @@ pub(super) struct Plan {
     pub(super) dir: PathBuf,
     pub(super) env: BTreeMap<String, String>,
     pub(super) restrict: bool,
+    pub(super) confine: Option<Confine>,
+    /// Whom the second stage turns into, where that is another user.
+    pub(super) user: Option<u32>,
+    /// The entrance of the control group that was made for it.
+    pub(super) cgroup: Option<PathBuf>,
+    pub(super) memory_mb: u64,
     /// The process that this one must not outlive.
     pub(super) supervisor: i32,
     read: BTreeSet<PathBuf>,
@@ -91,11 +98,24 @@ pub(super) fn plan(job: &Job) -> Result<Plan, String> {
     let inherited = std::env::var_os("PATH").and_then(|path| path.into_string().ok());
     let search = job.env.get("PATH").cloned().or(inherited).unwrap_or_else(|| PATH.to_owned());
     let found = interpreter::find(command, &dir, &search)?;
+    let mut warnings = Vec::new();
+    let programs = std::iter::once(&dir).chain(&found.read);
+    let programs = programs.map(|path| (path.as_path(), Access::EXEC_OK));
+    let scripts = args.iter().map(|word| dir.join(word)).filter(|path| path.is_file());
+    let scripts: Vec<PathBuf> = scripts.collect();
+    let needed = programs.chain(scripts.iter().map(|path| (path.as_path(), Access::READ_OK)));
+    let user = user::choose(job, needed, &mut warnings);
+    let private = user::private_folder(job, user)
+        .map_err(|error| format!("cannot create `{}`: {error}", job.private.display()))?;
     let mut plan = Plan {
         program: found.program,
         args: args.to_vec(),
-        env: environment(job, &found.search)?,
+        env: environment(job, &found.search, &private)?,
         restrict: job.sandbox,
+        confine: job.confine.filter(|_| job.sandbox),
+        user,
+        cgroup: None,
+        memory_mb: job.memory_mb,
         supervisor: rustix::process::getpid().as_raw_pid(),
         read: BTreeSet::new(),
         write: BTreeSet::new(),
@@ -103,7 +123,7 @@ pub(super) fn plan(job: &Job) -> Result<Plan, String> {
         whole_write: BTreeSet::new(),
         hidden: Vec::new(),
         isolation: if job.sandbox { isolation_available() } else { "off".to_owned() },
-        warnings: Vec::new(),
+        warnings,
         dir,
     };
     if plan.isolation == UNAVAILABLE {
@@ -137,7 +157,7 @@ pub(super) fn cover(plan: &mut Plan) -> Vec<String> {
         return Vec::new();
     }
     let kept: Vec<&Path> = plan.read.iter().chain(&plan.write).map(PathBuf::as_path).collect();
-    match cover::cover(&plan.hidden, &kept) {
+    match cover::cover(&plan.hidden, &kept, plan.user.is_some()) {
         Ok(()) => {
             plan.read.append(&mut plan.whole_read);
             plan.write.append(&mut plan.whole_write);
@@ -150,18 +170,31 @@ pub(super) fn cover(plan: &mut Plan) -> Vec<String> {
     }
 }
 
-/// Restricts this process for good.
-pub(super) fn enforce(plan: &Plan) -> Result<(), String> {
+/// Restricts this process for good. Says whether ports are told apart, as they are since Landlock's ABI 4.
+pub(super) fn enforce(plan: &Plan) -> Result<bool, String> {
     let read = AccessFs::from_read(RIGHTS);
     let device: BitFlags<AccessFs> = AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::IoctlDev;
     // Under its number: `/proc/self` is a link that means someone else to every process.
     let own = format!("/proc/{}", std::process::id());
     let proc = PROC_FILES.iter().map(|file| format!("/proc/{file}"));
+    let network = plan.confine.map(|confine| confine.network);
     let enforced = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(AccessFs::from_all(RIGHTS))
+        .and_then(|ruleset| match network {
+            Some(Network::Off | Network::Port(_)) => {
+                ruleset.handle_access(AccessNet::from_all(RIGHTS))
+            }
+            Some(Network::On) | None => Ok(ruleset),
+        })
         .and_then(|ruleset| ruleset.scope(Scope::from_all(RIGHTS)))
         .and_then(|ruleset| ruleset.create())
+        .and_then(|ruleset| match network {
+            Some(Network::Port(port)) => {
+                ruleset.add_rule(NetPort::new(port, AccessNet::ConnectTcp))
+            }
+            _ => Ok(ruleset),
+        })
         .and_then(|ruleset| ruleset.add_rules(path_beneath_rules(&plan.read, read)))
         .and_then(|ruleset| {
             ruleset.add_rules(path_beneath_rules(&plan.write, AccessFs::from_all(RIGHTS)))
@@ -177,14 +210,19 @@ pub(super) fn enforce(plan: &Plan) -> Result<(), String> {
         (RulesetStatus::NotEnforced, LandlockStatus::Available { .. }) => {
             Err("the kernel did not enforce the sandbox".to_owned())
         }
-        _ => Ok(()),
+        (_, LandlockStatus::Available { effective_abi, .. }) => Ok(effective_abi >= ABI::V4),
+        _ => Ok(false),
     }
 }
 
-fn environment(job: &Job, search: &BTreeSet<PathBuf>) -> Result<BTreeMap<String, String>, String> {
+fn environment(
+    job: &Job,
+    search: &BTreeSet<PathBuf>,
+    private: &Path,
+) -> Result<BTreeMap<String, String>, String> {
     let mut env = BTreeMap::from([("LANG".to_owned(), "C.UTF-8".to_owned())]);
     for (name, folder) in [("HOME", "home"), ("TMPDIR", "tmp")] {
-        let path = job.private.join(folder);
+        let path = private.join(folder);
         std::fs::create_dir_all(&path)
             .map_err(|error| format!("cannot create `{}`: {error}", path.display()))?;
         env.insert(name.to_owned(), path.to_string_lossy().into_owned());

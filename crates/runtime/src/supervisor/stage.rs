@@ -5,8 +5,9 @@
 
 use super::control::Stdio;
 use super::job::Job;
+use super::job::Network;
 use super::sandbox::{self, Plan};
-use super::{EXEC_STAGE, calls};
+use super::{EXEC_STAGE, calls, user};
 use rustix::fs::MemfdFlags;
 use rustix::io::{Errno, FdFlags};
 use rustix::process::{Pid, Resource, Rlimit, Signal};
@@ -23,11 +24,16 @@ use std::process::{Command, ExitCode};
 /// Open files of a runner: enough for a busy one, few enough that closing them all stays cheap.
 const OPEN_FILES_MAX: u64 = 16_384;
 
+/// What threads reserve for their stacks and allocators for their arenas, but do not use.
+const DATA_SLACK_BYTES: u64 = 256 * 1024 * 1024;
+
 /// What the second stage says before it is the runner.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Outcome {
     pub(super) error: Option<String>,
     pub(super) warnings: Vec<String>,
+    /// What a child is confined by, beside Landlock.
+    pub(super) in_force: Vec<String>,
 }
 
 /// Starts the second stage, hands it the plan in a nameless file, and waits until it is the runner.
@@ -59,7 +65,9 @@ pub(super) fn spawn(job: &Job, plan: &Plan, stdio: Stdio) -> Result<(Pid, Outcom
     File::from(outcome)
         .read_to_end(&mut said)
         .map_err(|error| format!("cannot hear of the start: {error}"))?;
-    let outcome = serde_json::from_slice(&said).unwrap_or_default();
+    // A stage that warned and then failed has written twice.
+    let outcomes = serde_json::Deserializer::from_slice(&said).into_iter::<Outcome>();
+    let outcome = outcomes.map_while(Result::ok).last().unwrap_or_default();
     // Reaped by `tree`, together with everything else that ends below this process.
     let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     Ok((pid.ok_or("the kernel gave no process id")?, outcome))
@@ -73,7 +81,7 @@ pub(super) fn main(plan: &OsStr, outcome: &OsStr) -> ExitCode {
     };
     let error = match become_runner(&descriptors.join(plan), &mut outcome) {
         Ok(never) => match never {},
-        Err(message) => Outcome { error: Some(message), warnings: Vec::new() },
+        Err(message) => Outcome { error: Some(message), ..Outcome::default() },
     };
     // Without a reader there is no supervisor, and so nobody to tell.
     let _ = serde_json::to_writer(outcome, &error);
@@ -87,7 +95,14 @@ fn become_runner(plan: &Path, outcome: &mut File) -> Result<Infallible, String> 
     rustix::process::setsid().map_err(|error| format!("cannot start a session: {error}"))?;
     limit_resources();
     close_descriptors_at_exec()?;
-    let mut warnings = if plan.restrict { sandbox::cover(&mut plan) } else { Vec::new() };
+    let mut said = Outcome::default();
+    if plan.restrict {
+        said.warnings = sandbox::cover(&mut plan);
+    }
+    let memory = plan.confine.map(|_| limit_memory(&plan));
+    if let Some(user) = plan.user {
+        user::become_user(user)?;
+    }
     // After the namespaces: a change of credentials would undo it.
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
         .map_err(|error| format!("cannot follow the supervisor: {error}"))?;
@@ -97,16 +112,25 @@ fn become_runner(plan: &Path, outcome: &mut File) -> Result<Infallible, String> 
     std::env::set_current_dir(&plan.dir)
         .map_err(|error| format!("cannot enter `{}`: {error}", plan.dir.display()))?;
     if plan.restrict {
-        sandbox::enforce(&plan)?;
+        let knows_ports = sandbox::enforce(&plan)?;
         calls::drop_capabilities()?;
-        warnings.extend(calls::refuse());
+        let network = plan.confine.map(|confine| confine.network);
+        let unfiltered = calls::refuse(network);
+        if let (Some(network), Some(memory)) = (network, memory) {
+            let filtered = unfiltered.is_none();
+            said.in_force.extend(filtered.then(|| "seccomp".to_owned()));
+            said.in_force.push(reach(network, filtered, knows_ports, &mut said.warnings));
+            said.in_force.push(memory.to_owned());
+            said.in_force.push(format!("uid:{}", rustix::process::getuid().as_raw()));
+        }
+        said.warnings.extend(unfiltered);
     }
     #[expect(clippy::disallowed_methods, reason = "this process becomes the runner here")]
     let mut command = Command::new(&plan.program);
     command.args(&plan.args).env_clear().envs(&plan.env);
-    if !warnings.is_empty() {
+    if !said.warnings.is_empty() || !said.in_force.is_empty() {
         // A host that does not hear a warning is no reason not to start.
-        let _ = serde_json::to_writer(outcome, &Outcome { error: None, warnings });
+        let _ = serde_json::to_writer(outcome, &said);
     }
     let error = command.exec();
     Err(format!("cannot execute `{}`: {error}", plan.program.display()))
@@ -121,6 +145,40 @@ fn limit_resources() {
     let _ = rustix::process::setrlimit(Resource::Nofile, Rlimit { current: files, maximum: files });
     // When memory runs out, the kernel shall take the runner rather than the host.
     let _ = std::fs::write("/proc/self/oom_score_adj", "500");
+}
+
+/// By the control group where there is one, else by what one process may allocate; says which. The tree as
+/// a whole is measured by the supervisor in either case.
+fn limit_memory(plan: &Plan) -> &'static str {
+    let entered =
+        plan.cgroup.as_ref().is_some_and(|entrance| std::fs::write(entrance, "0").is_ok());
+    if entered {
+        return "cgroup";
+    }
+    let bytes = Some(plan.memory_mb.saturating_mul(1024 * 1024).saturating_add(DATA_SLACK_BYTES));
+    let _ = rustix::process::setrlimit(Resource::Data, Rlimit { current: bytes, maximum: bytes });
+    "rlimit"
+}
+
+/// What of the network is within reach, which may be more than was wanted: then that is a warning.
+fn reach(
+    network: Network,
+    filtered: bool,
+    knows_ports: bool,
+    warnings: &mut Vec<String>,
+) -> String {
+    match network {
+        Network::Off if filtered => "net:off".to_owned(),
+        Network::Port(port) if filtered && knows_ports => format!("net:{port}"),
+        Network::Port(port) if filtered => {
+            warnings.push(format!(
+                "the kernel does not tell ports apart: the program can reach others than {port}"
+            ));
+            "net:tcp".to_owned()
+        }
+        // The warning about the filter says it already.
+        Network::Off | Network::Port(_) | Network::On => "net:on".to_owned(),
+    }
 }
 
 fn close_descriptors_at_exec() -> Result<(), String> {

@@ -3,7 +3,7 @@
 //! Invariant: returns within one tick once the runner is over, a cap is broken or the host is gone.
 
 use super::control::{self, Word};
-use super::job::Job;
+use super::job::{Ended, Job};
 use super::tree;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, WaitStatus, pidfd_open};
@@ -16,7 +16,7 @@ const TICK: Duration = Duration::from_millis(100);
 const PAUSE_PER_MEASURE: u32 = 20;
 
 /// Says why it is over, as a clause about the process.
-pub(super) fn until_over(job: &Job, runner: Pid) -> String {
+pub(super) fn until_over(job: &Job, runner: Pid) -> (String, Ended) {
     // Held open so that the kernel keeps the entry which the runner's sandbox refers to.
     let _proc_entry = std::fs::File::open(format!("/proc/{}", runner.as_raw_pid()));
     let exit = pidfd_open(runner, PidfdFlags::empty()).ok();
@@ -24,7 +24,7 @@ pub(super) fn until_over(job: &Job, runner: Pid) -> String {
     loop {
         wait_for_news(exit.as_ref().map(|pidfd| pidfd.as_fd()), pause);
         match control::listen() {
-            Word::HostGone => return "was stopped with the host".to_owned(),
+            Word::HostGone => return ("was stopped with the host".to_owned(), Ended::Stopped),
             Word::Terminate => tree::signal_all(Signal::TERM),
             Word::Nothing => {}
         }
@@ -33,7 +33,7 @@ pub(super) fn until_over(job: &Job, runner: Pid) -> String {
         }
         let began = Instant::now();
         if let Some(broken) = broken_cap(job) {
-            return broken;
+            return (broken, Ended::Stopped);
         }
         pause = TICK.max(began.elapsed() * PAUSE_PER_MEASURE);
     }
@@ -56,14 +56,17 @@ fn broken_cap(job: &Job) -> Option<String> {
         return Some(format!("was stopped: it had more than {} processes", job.processes));
     }
     let memory_mb = tree.iter().map(|pid| tree::resident_bytes(*pid)).sum::<u64>() / (1024 * 1024);
-    (memory_mb > job.memory_mb)
-        .then(|| format!("was stopped: it used more than {} MB of memory", job.memory_mb))
+    (memory_mb > job.memory_mb).then(|| out_of_memory(job))
 }
 
-fn describe(status: WaitStatus) -> String {
+pub(super) fn out_of_memory(job: &Job) -> String {
+    format!("was stopped: it used more than {} MB of memory", job.memory_mb)
+}
+
+fn describe(status: WaitStatus) -> (String, Ended) {
     match (status.exit_status(), status.terminating_signal()) {
-        (Some(code), _) => format!("exited with code {code}"),
-        (None, Some(signal)) => format!("was killed by signal {signal}"),
-        (None, None) => "ended".to_owned(),
+        (Some(code), _) => (format!("exited with code {code}"), Ended::Exited(code)),
+        (None, Some(signal)) => (format!("was killed by signal {signal}"), Ended::Killed(signal)),
+        (None, None) => ("ended".to_owned(), Ended::Stopped),
     }
 }

@@ -1,0 +1,285 @@
+//! Programs that serve tools: MCP servers that stay, and methods of modules that run once.
+//!
+//! Invariant: a child is confined more than a runner is, and what confines it is said; whatever becomes of it or
+//! of the caller, no process of its tree is left once it is over.
+
+use crate::process::{Control, Place, Process, Reports};
+use crate::spec::Settings;
+use crate::stderr::{self, LastLine};
+use crate::supervisor::job::{Confine, Ended, Job, Network};
+use crate::tasks::Tasks;
+use std::collections::{BTreeMap, VecDeque};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::unix::pipe;
+use tokio::time::{Instant, timeout, timeout_at};
+
+/// How much of what a child complained about is kept.
+const STDERR_TAIL_BYTES: usize = 4096;
+/// For what was written before the end but not read yet.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+/// How long a killed tree is waited for; its supervisor goes on without us.
+const CLEARING_MAX: Duration = Duration::from_secs(10);
+
+/// One program to start.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChildSpec {
+    /// Whom it serves, for the log.
+    pub name: String,
+    pub command: Vec<String>,
+    pub dir: PathBuf,
+    /// Whether it may write in `dir`, or only read there.
+    pub owns_dir: bool,
+    /// All it gets, beside `HOME`, `TMPDIR`, `PATH` and `LANG`.
+    pub env: BTreeMap<String, String>,
+    pub sandbox: bool,
+    /// Readable and writable beside `dir`.
+    pub paths: Vec<PathBuf>,
+    /// Kept from it beside `Settings::hidden`, even where `dir` or `paths` contain them.
+    pub hidden: Vec<PathBuf>,
+    /// Cap on the processes of the tree.
+    pub processes: u32,
+    /// Cap on the memory of the tree.
+    pub memory_mb: u64,
+    pub network: Network,
+}
+
+impl Default for ChildSpec {
+    fn default() -> Self {
+        Self {
+            name: String::new(),
+            command: Vec::new(),
+            dir: PathBuf::new(),
+            owns_dir: false,
+            env: BTreeMap::new(),
+            sandbox: true,
+            paths: Vec::new(),
+            hidden: Vec::new(),
+            processes: 32,
+            memory_mb: 1024,
+            network: Network::Off,
+        }
+    }
+}
+
+/// Starts children; cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Children {
+    settings: Arc<Settings>,
+    tasks: Tasks,
+}
+
+/// A program that runs. Dropping it kills the whole tree.
+pub struct Child {
+    pub stdin: pipe::Sender,
+    pub stdout: pipe::Receiver,
+    pub hold: ChildHold,
+}
+
+/// The hold on a program, apart from its streams. Dropping it kills the whole tree.
+pub struct ChildHold {
+    pub pid: u32,
+    /// What is in force, e.g. `landlock:7+seccomp+net:off+rlimit+uid:65534`, or `off`.
+    pub isolation: String,
+    pub warnings: Vec<String>,
+    control: Control,
+    reports: Reports,
+    last: LastLine,
+}
+
+/// A program that ran to its end.
+#[derive(Debug)]
+pub struct Finished {
+    pub stdout: Vec<u8>,
+    /// The last of what it wrote to stderr.
+    pub stderr_tail: String,
+    pub ended: Ended,
+    /// A clause about the program, e.g. `exited with code 1`.
+    pub message: String,
+    pub isolation: String,
+    pub warnings: Vec<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ChildError {
+    #[error("cannot be started: {0}")]
+    Start(String),
+    #[error("did not end in time")]
+    Deadline { stderr_tail: String },
+    #[error("wrote more than {bytes_max} bytes")]
+    OutputTooLarge { bytes_max: usize, stderr_tail: String },
+}
+
+impl Children {
+    pub fn new(settings: Settings) -> Self {
+        Self::within(settings, Tasks::default())
+    }
+
+    pub(crate) fn within(settings: Settings, tasks: Tasks) -> Self {
+        Self { settings: Arc::new(settings), tasks }
+    }
+
+    /// Starts a program that stays. Its stderr goes to the log under its name.
+    pub async fn start(&self, spec: &ChildSpec) -> Result<Child, ChildError> {
+        let process = self.process(spec).await?;
+        let last = LastLine::default();
+        let limits = self.settings.limits.clone();
+        let name = spec.name.as_str().into();
+        self.tasks.spawn(stderr::log(name, process.stderr, limits, last.clone()));
+        let hold = ChildHold {
+            pid: process.pid,
+            isolation: process.isolation,
+            warnings: process.warnings,
+            control: process.control,
+            reports: process.reports,
+            last,
+        };
+        Ok(Child { stdin: process.stdin, stdout: process.stdout, hold })
+    }
+
+    /// Runs a program to its end: `input` is all it reads, and it may write `output_bytes_max`. When this
+    /// returns, its tree is gone; when it is dropped, the tree ends at once.
+    pub async fn run(
+        &self,
+        spec: &ChildSpec,
+        input: &[u8],
+        deadline: Instant,
+        output_bytes_max: usize,
+    ) -> Result<Finished, ChildError> {
+        let mut tail = Tail::default();
+        let process = timeout_at(deadline, self.process(spec))
+            .await
+            .map_err(|_| ChildError::Deadline { stderr_tail: String::new() })??;
+        let Process { stdin, stdout, stderr, isolation, warnings, control, mut reports, .. } =
+            process;
+        let mut output = Vec::new();
+        let over = timeout_at(deadline, async {
+            let talk = async {
+                tokio::try_join!(
+                    feed(stdin, input),
+                    collect(stdout, &mut output, output_bytes_max),
+                    tail.follow(stderr)
+                )
+            };
+            let mut talk = std::pin::pin!(talk);
+            // Its streams may end before it does, and it before its streams.
+            tokio::select! {
+                ended = reports.ended() => {
+                    let rest = timeout(LAST_WORDS, &mut talk).await;
+                    rest.unwrap_or(Ok(((), (), ()))).map(|_| ended)
+                }
+                said = &mut talk => match said {
+                    Ok(_) => Ok(reports.ended().await),
+                    Err(too_large) => Err(too_large),
+                },
+            }
+        })
+        .await;
+        control.kill();
+        let _ = timeout(CLEARING_MAX, reports.gone()).await;
+        let stderr_tail = tail.text();
+        match over {
+            Ok(Ok((message, ended))) => {
+                Ok(Finished { stdout: output, stderr_tail, ended, message, isolation, warnings })
+            }
+            Ok(Err(TooLarge)) => {
+                Err(ChildError::OutputTooLarge { bytes_max: output_bytes_max, stderr_tail })
+            }
+            Err(_) => Err(ChildError::Deadline { stderr_tail }),
+        }
+    }
+
+    async fn process(&self, spec: &ChildSpec) -> Result<Process, ChildError> {
+        let settings = &self.settings;
+        let place = Place::new(&settings.run_dir, &spec.name)
+            .map_err(|error| ChildError::Start(error.to_string()))?;
+        let hidden = settings.hidden.iter().chain(&spec.hidden).cloned().collect();
+        let job = Job {
+            command: spec.command.clone(),
+            dir: spec.dir.clone(),
+            owns_dir: spec.owns_dir,
+            env: spec.env.clone(),
+            sandbox: spec.sandbox,
+            paths: spec.paths.clone(),
+            hidden,
+            processes: spec.processes,
+            memory_mb: spec.memory_mb,
+            private: place.private,
+            lock: place.lock,
+            confine: Some(Confine { network: spec.network }),
+            supervisor_args: settings.supervisor_args(),
+        };
+        timeout(settings.limits.start_timeout, Process::start(job, settings))
+            .await
+            .map_err(|_| ChildError::Start("its supervisor does not start".to_owned()))?
+            .map_err(ChildError::Start)
+    }
+}
+
+impl ChildHold {
+    /// Waits until the whole tree is gone; a clause about the program says why.
+    pub async fn ended(&mut self) -> (String, Ended) {
+        let ended = self.reports.ended().await;
+        self.reports.gone().await;
+        ended
+    }
+
+    /// Asks every process of the tree to end.
+    pub fn terminate(&self) {
+        self.control.terminate();
+    }
+
+    pub fn kill(&self) {
+        self.control.kill();
+    }
+
+    /// The last line on its stderr; empty when there was none.
+    pub fn last_words(&self) -> String {
+        self.last.get()
+    }
+}
+
+struct TooLarge;
+
+/// A program that does not read its input may still give an answer.
+async fn feed(mut stdin: pipe::Sender, input: &[u8]) -> Result<(), TooLarge> {
+    let _ = stdin.write_all(input).await;
+    Ok(())
+}
+
+async fn collect(
+    stdout: pipe::Receiver,
+    output: &mut Vec<u8>,
+    bytes_max: usize,
+) -> Result<(), TooLarge> {
+    let mut limited = stdout.take(bytes_max as u64 + 1);
+    // An error of a pipe is its end.
+    let _ = limited.read_to_end(output).await;
+    if output.len() > bytes_max { Err(TooLarge) } else { Ok(()) }
+}
+
+/// The end of a text of any length.
+#[derive(Default)]
+struct Tail(VecDeque<u8>);
+
+impl Tail {
+    async fn follow(&mut self, mut pipe: pipe::Receiver) -> Result<(), TooLarge> {
+        let mut chunk = vec![0; STDERR_TAIL_BYTES];
+        while let Ok(length) = pipe.read(&mut chunk).await {
+            if length == 0 {
+                break;
+            }
+            self.0.extend(&chunk[..length]);
+            let surplus = self.0.len().saturating_sub(STDERR_TAIL_BYTES);
+            self.0.drain(..surplus);
+        }
+        Ok(())
+    }
+
+    fn text(self) -> String {
+        let bytes: Vec<u8> = self.0.into();
+        String::from_utf8_lossy(&bytes).trim().to_owned()
+    }
+}

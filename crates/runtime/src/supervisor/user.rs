@@ -1,0 +1,117 @@
+//! A child of a host that runs as root gets another user, and a private folder that this user can reach.
+//!
+//! Invariant: who the child will be is decided, and tried, before anything is prepared for it; where it cannot
+//! be anyone else it stays what it is, and that is said.
+
+use super::job::Job;
+use rustix::fs::{Access, AtFlags, CWD, Gid, Uid, accessat};
+use rustix::io;
+use rustix::process::getuid;
+use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+/// `nobody`, the user whom no file should belong to.
+const NOBODY: u32 = 65_534;
+
+/// Decides on the user of a child. Nothing where it stays the user of this process.
+pub(super) fn choose<'a>(
+    job: &Job,
+    mut needed: impl Iterator<Item = (&'a Path, Access)>,
+    warnings: &mut Vec<String>,
+) -> Option<u32> {
+    if job.confine.is_none() || !job.sandbox || !getuid().is_root() {
+        return None;
+    }
+    let tried = as_nobody(|| {
+        let is_open = |path: &Path, access| accessat(CWD, path, access, AtFlags::EACCESS).is_ok();
+        let own = job.owns_dir.then_some(&job.dir);
+        let wanted = job.paths.iter().chain(own);
+        let both = Access::READ_OK | Access::WRITE_OK;
+        (
+            needed.find(|(path, access)| !is_open(path, *access)).map(|(path, _)| path.to_owned()),
+            wanted.filter(|path| !is_open(path, both)).cloned().collect::<Vec<_>>(),
+        )
+    });
+    let stays = match tried {
+        Err(error) => format!("this process cannot become another user: {error}"),
+        Ok((Some(path), _)) => format!("user {NOBODY} cannot reach `{}`", path.display()),
+        Ok((None, unwritable)) => {
+            warnings.extend(unwritable.iter().map(|path| {
+                let path = path.display();
+                format!(
+                    "`{path}` is not readable and writable for user {NOBODY}, who runs the program"
+                )
+            }));
+            return Some(NOBODY);
+        }
+    };
+    warnings.push(format!("the program runs as root without capabilities: {stays}"));
+    None
+}
+
+/// Makes the folder that holds `home` and `tmp`. A user who cannot get into the run folder gets one in the
+/// system's folder for such, and a link beside the lock leads to it.
+pub(super) fn private_folder(job: &Job, user: Option<u32>) -> std::io::Result<PathBuf> {
+    let Some(user) = user else {
+        std::fs::create_dir_all(&job.private)?;
+        return Ok(job.private.clone());
+    };
+    let make = |path: &Path| std::fs::DirBuilder::new().mode(0o700).create(path);
+    let parent = job.private.parent().unwrap_or(Path::new("/"));
+    let reachable = as_nobody(|| accessat(CWD, parent, Access::EXEC_OK, AtFlags::EACCESS).is_ok());
+    let folder = match reachable {
+        Ok(true) => job.private.clone(),
+        _ => {
+            let name = job.private.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            let folder = std::env::temp_dir().join(format!("greenroom-{name}"));
+            std::os::unix::fs::symlink(&folder, &job.private)?;
+            folder
+        }
+    };
+    make(&folder)?;
+    for path in [folder.join("home"), folder.join("tmp"), folder.clone()] {
+        if path != folder {
+            make(&path)?;
+        }
+        rustix::fs::chown(&path, Some(Uid::from_raw(user)), Some(Gid::from_raw(user)))?;
+    }
+    Ok(folder)
+}
+
+/// Removes what `private_folder` has made. Leftovers cost space, not safety.
+pub(crate) fn remove_private(private: &Path) {
+    match std::fs::read_link(private) {
+        Ok(folder) => {
+            let _ = std::fs::remove_dir_all(folder);
+            let _ = std::fs::remove_file(private);
+        }
+        Err(_) => {
+            let _ = std::fs::remove_dir_all(private);
+        }
+    }
+}
+
+/// Makes this process that user's for good.
+pub(super) fn become_user(user: u32) -> Result<(), String> {
+    let (uid, gid) = (Uid::from_raw(user), Gid::from_raw(user));
+    // Programs open their standard streams anew by name; one that is not ours to give stays as it is.
+    let _ = rustix::fs::fchown(std::io::stdin(), Some(uid), Some(gid));
+    let _ = rustix::fs::fchown(std::io::stdout(), Some(uid), Some(gid));
+    let _ = rustix::fs::fchown(std::io::stderr(), Some(uid), Some(gid));
+    set_thread_groups(&[])
+        .and_then(|()| set_thread_res_gid(gid, gid, gid))
+        .and_then(|()| set_thread_res_uid(uid, uid, uid))
+        .map_err(|error| format!("cannot become user {user}: {error}"))
+}
+
+/// Looks at the file system with the other user's rights, then comes back. This process has one thread.
+fn as_nobody<T>(look: impl FnOnce() -> T) -> io::Result<T> {
+    let (nobody, no_group) = (Uid::from_raw(NOBODY), Gid::from_raw(NOBODY));
+    set_thread_groups(&[])?;
+    set_thread_res_gid(None, no_group, None)?;
+    let seen = set_thread_res_uid(None, nobody, None).map(|()| look());
+    set_thread_res_uid(None, Uid::ROOT, None)?;
+    set_thread_res_gid(None, Gid::ROOT, None)?;
+    seen
+}
