@@ -21,6 +21,7 @@ mod secrets;
 mod senders;
 mod stage;
 mod steering;
+mod writes;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_greenroom");
 
