@@ -3,11 +3,27 @@
 //! Invariant: whatever a provider sends, a stream ends with exactly one finish or one error; nothing is sent
 //! a second time once a part of the answer has gone out.
 
+mod assembly;
+mod client;
 mod error;
+mod fold;
+mod limits;
+mod model;
+mod names;
+mod options;
+pub mod presets;
+mod refusal;
 mod request;
 pub mod scripted;
+pub mod serve;
 mod settings;
+mod sse;
+mod turns;
+mod usage;
+mod wires;
 
 pub use error::ModelError;
+pub use fold::Fold;
+pub use model::{Model, ModelStream, Models};
 pub use request::{ModelRequest, ToolSpec};
 pub use settings::{Kind, ModelSettings, Price, ProviderKind, Secret};

@@ -1,0 +1,284 @@
+//! What every decoder tells it becomes items: deltas as they come, calls put together, one usage, one finish.
+//!
+//! Invariant: ids are never empty and never used twice, also not those of the request; a call starts once and
+//! ends once; after the finish nothing comes; no answer is larger than `ANSWER_BYTES_MAX`.
+
+mod args;
+mod call;
+
+use crate::names::Names;
+use crate::usage::Usage;
+use crate::{ModelError, ModelRequest};
+use call::Call;
+pub(crate) use call::Piece;
+use greenroom_protocol::Object;
+use greenroom_protocol::api::models::{ModelStreamItem, ModelToolCall};
+use serde_json::{Value, json};
+use std::collections::{HashSet, VecDeque};
+
+/// Text, arguments, media and opaque data of one answer together.
+pub(crate) const ANSWER_BYTES_MAX: usize = 32 * 1024 * 1024;
+/// What a call weighs beside its text, so that endless empty ones end too.
+const CALL_BYTES: usize = 256;
+
+/// Why a model stopped, in our words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reason {
+    Stop,
+    ToolCalls,
+    Length,
+    ContentFilter,
+    Error,
+}
+
+#[derive(Debug)]
+pub(crate) struct Assembly {
+    names: Names,
+    taken: HashSet<String>,
+    /// Tools that cannot be called without arguments.
+    needy: HashSet<String>,
+    /// In front of the ids that are made here.
+    seed: String,
+    made: usize,
+    calls: Vec<Call>,
+    items: VecDeque<ModelStreamItem>,
+    bytes: usize,
+    reason: Option<Reason>,
+    finished: bool,
+    pub(crate) usage: Usage,
+    /// What is known of the answer beside its items.
+    pub(crate) about: Object,
+}
+
+impl Assembly {
+    pub(crate) fn new(request: &ModelRequest, names: Names, seed: String) -> Self {
+        let calls = request.messages.iter().flat_map(|message| &message.tool_calls);
+        let answered = request.messages.iter().filter_map(|message| message.tool_call_id.clone());
+        let in_segments = request.messages.iter().flat_map(|message| &message.segments).flatten();
+        let in_segments = in_segments
+            .filter_map(|segment| segment.get("tool_call")?.get("id")?.as_str().map(str::to_owned));
+        let needy = request.tools.iter().filter(|tool| args::are_required(&tool.parameters));
+        Self {
+            names,
+            taken: calls.map(|call| call.id.clone()).chain(answered).chain(in_segments).collect(),
+            needy: needy.map(|tool| tool.name.clone()).collect(),
+            seed,
+            made: 0,
+            calls: Vec::new(),
+            items: VecDeque::new(),
+            bytes: 0,
+            reason: None,
+            finished: false,
+            usage: Usage::default(),
+            about: Object::new(),
+        }
+    }
+
+    pub(crate) fn pop(&mut self) -> Option<ModelStreamItem> {
+        self.items.pop_front()
+    }
+
+    pub(crate) fn has_items(&self) -> bool {
+        !self.items.is_empty()
+    }
+
+    /// Whether the provider said why it stopped; what may still come is usage.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.reason.is_some()
+    }
+
+    pub(crate) fn is_finished(&self) -> bool {
+        self.finished
+    }
+
+    pub(crate) fn text(&mut self, text: &str) -> Result<(), ModelError> {
+        self.delta(text, |text| ModelStreamItem::TextDelta { text })
+    }
+
+    pub(crate) fn reasoning(&mut self, text: &str) -> Result<(), ModelError> {
+        self.delta(text, |text| ModelStreamItem::ReasoningDelta { text })
+    }
+
+    /// What the provider wants back one day together with the reasoning in front of it, or the part behind.
+    pub(crate) fn reasoning_data(&mut self, data: Value) -> Result<(), ModelError> {
+        self.grow(data.to_string().len())?;
+        self.segment(json!({"type": "reasoning", "data": data}));
+        Ok(())
+    }
+
+    pub(crate) fn media(&mut self, mime_type: &str, data: &str) -> Result<(), ModelError> {
+        self.grow(data.len())?;
+        let kind = match mime_type.split('/').next() {
+            Some(kind @ ("audio" | "video")) => kind,
+            _ => "image",
+        };
+        self.segment(json!({"type": kind, "mime_type": mime_type, "data": data}));
+        Ok(())
+    }
+
+    /// A part of a call, in whatever order parts come.
+    pub(crate) fn piece(&mut self, piece: Piece<'_>) -> Result<(), ModelError> {
+        self.grow(piece.args.len())?;
+        let at = match call::belongs_to(&self.calls, &piece) {
+            Some(at) => at,
+            None => {
+                self.grow(CALL_BYTES)?;
+                self.calls.push(Call::default());
+                self.calls.len() - 1
+            }
+        };
+        self.calls[at].take(&piece);
+        self.start(at);
+        self.send_args(at);
+        Ok(())
+    }
+
+    /// The call is over. `args` is the whole text when the provider repeats it, or gives it only now.
+    pub(crate) fn end_call(&mut self, key: &str, args: Option<&str>) -> Result<(), ModelError> {
+        let found = self.calls.iter().rposition(|call| call.has_key(key) && !call.ended);
+        let Some(at) = found else { return Ok(()) };
+        if let Some(args) = args.filter(|args| !args.is_empty()) {
+            self.grow(args.len())?;
+            self.calls[at].args = args.to_owned();
+        }
+        self.end(at);
+        Ok(())
+    }
+
+    /// A call that comes whole.
+    pub(crate) fn whole_call(
+        &mut self,
+        id: Option<&str>,
+        name: &str,
+        args: &Value,
+    ) -> Result<(), ModelError> {
+        let text = match args {
+            Value::String(text) => text.clone(),
+            Value::Null => String::new(),
+            other => other.to_string(),
+        };
+        let key = format!("whole-{}", self.calls.len());
+        self.piece(Piece { key: Some(&key), id, name: Some(name), args: "" })?;
+        self.end_call(&key, Some(&text))
+    }
+
+    /// The provider says why it stopped; `said` is its own word for it.
+    pub(crate) fn complete(&mut self, reason: Reason, said: &str) {
+        self.reason = Some(reason);
+        self.about.insert("provider_finish_reason".to_owned(), said.into());
+    }
+
+    /// Ends what is open, then tells usage and reason. Without a reason the answer was not complete.
+    pub(crate) fn finish(&mut self) {
+        if std::mem::replace(&mut self.finished, true) {
+            return;
+        }
+        (0..self.calls.len()).for_each(|at| self.end(at));
+        if let Some(usage) = self.usage.to_object() {
+            self.items.push_back(ModelStreamItem::Usage(usage));
+        }
+        let reason = match (self.reason.unwrap_or(Reason::Stop), self.calls.is_empty()) {
+            (Reason::Stop, false) | (Reason::ToolCalls, false) => "tool_calls",
+            (Reason::Stop, true) | (Reason::ToolCalls, true) => "stop",
+            (Reason::Length, _) => "length",
+            (Reason::ContentFilter, _) => "content_filter",
+            (Reason::Error, _) => "error",
+        };
+        self.items.push_back(ModelStreamItem::Finish { reason: reason.to_owned() });
+    }
+
+    /// Puts a fact about the answer into its metadata, unless it is empty.
+    pub(crate) fn note(&mut self, name: &str, value: Option<&Value>) {
+        if let Some(Value::String(text)) = value
+            && !text.is_empty()
+        {
+            self.about.insert(name.to_owned(), text.as_str().into());
+        }
+    }
+
+    fn delta(
+        &mut self,
+        text: &str,
+        item: impl FnOnce(String) -> ModelStreamItem,
+    ) -> Result<(), ModelError> {
+        if !text.is_empty() {
+            self.grow(text.len())?;
+            self.items.push_back(item(text.to_owned()));
+        }
+        Ok(())
+    }
+
+    fn segment(&mut self, segment: Value) {
+        if let Value::Object(segment) = segment {
+            self.items.push_back(ModelStreamItem::Media { segment });
+        }
+    }
+
+    fn grow(&mut self, bytes: usize) -> Result<(), ModelError> {
+        self.bytes = self.bytes.saturating_add(bytes);
+        match self.bytes > ANSWER_BYTES_MAX {
+            true => Err(ModelError::TooLarge(ANSWER_BYTES_MAX)),
+            false => Ok(()),
+        }
+    }
+
+    /// Once the name is known the call is announced.
+    fn start(&mut self, at: usize) {
+        let call = &self.calls[at];
+        let Some(wire_name) = call.wire_name.as_deref().filter(|_| call.id.is_empty()) else {
+            return;
+        };
+        let name = self.names.from_wire(wire_name);
+        let id = match call.provider_id.clone().filter(|id| !self.taken.contains(id)) {
+            Some(id) => id,
+            None => self.make_id(),
+        };
+        self.taken.insert(id.clone());
+        self.calls[at].id = id.clone();
+        self.calls[at].name = name.clone();
+        self.items.push_back(ModelStreamItem::ToolCallStart { id, name });
+    }
+
+    fn make_id(&mut self) -> String {
+        loop {
+            self.made += 1;
+            let id = format!("call_{}{:02}", self.seed, self.made);
+            if !self.taken.contains(&id) {
+                return id;
+            }
+        }
+    }
+
+    fn send_args(&mut self, at: usize) {
+        let call = &mut self.calls[at];
+        if call.id.is_empty() || call.args.len() == call.sent_bytes {
+            return;
+        }
+        let args_text = call.args[call.sent_bytes..].to_owned();
+        call.sent_bytes = call.args.len();
+        self.items.push_back(ModelStreamItem::ToolCallDelta { id: call.id.clone(), args_text });
+    }
+
+    fn end(&mut self, at: usize) {
+        if std::mem::replace(&mut self.calls[at].ended, true) {
+            return;
+        }
+        let nameless = self.calls[at].wire_name.is_none();
+        if nameless {
+            self.calls[at].wire_name = Some(String::new());
+        }
+        self.start(at);
+        let call = &self.calls[at];
+        let parsed = match nameless {
+            true => Err("the call has no name".to_owned()),
+            false => args::parse(&call.args, self.needy.contains(&call.name)),
+        };
+        let (args, args_text, args_error) = match parsed {
+            Ok(args) => (args, None, None),
+            Err(error) => (Value::Null, Some(call.args.clone()), Some(error)),
+        };
+        let (id, name) = (call.id.clone(), call.name.clone());
+        let ended = ModelToolCall { id, name, args, args_text, args_error };
+        self.items.push_back(ModelStreamItem::ToolCallEnd(ended));
+    }
+}
