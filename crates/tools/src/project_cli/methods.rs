@@ -1,0 +1,55 @@
+//! A set of methods, as grants, credentials and the environment of a child write it.
+//!
+//! Invariant: a name or `module.*`; what cannot be read allows nothing.
+
+use super::records::Op;
+use super::table::specs;
+use std::collections::BTreeSet;
+
+/// Methods by `module.method` or `module.*`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct MethodSet {
+    patterns: BTreeSet<String>,
+}
+
+impl MethodSet {
+    pub fn new(patterns: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        Self { patterns: patterns.into_iter().map(Into::into).collect() }
+    }
+
+    /// Every built-in method.
+    pub fn all() -> Self {
+        Self::new(specs().iter().map(|spec| spec.name()))
+    }
+
+    /// As `GREENROOM_METHODS` has it: names with commas between them.
+    pub fn from_list(text: &str) -> Self {
+        Self::new(text.split(',').map(str::trim).filter(|name| !name.is_empty()))
+    }
+
+    pub fn contains(&self, name: &str) -> bool {
+        let Some((module, method)) = name.split_once('.') else { return false };
+        !module.is_empty()
+            && !method.is_empty()
+            && (self.patterns.contains(name) || self.patterns.contains(&format!("{module}.*")))
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.patterns.is_empty()
+    }
+
+    /// Whether one of these methods does this to records: the third check, made by the host.
+    pub fn permits(&self, op: &Op) -> bool {
+        let allows = |spec: &&super::MethodSpec| {
+            spec.records == op.module() && spec.ops.contains(&op.kind())
+        };
+        specs().iter().filter(allows).any(|spec| self.contains(&spec.name()))
+    }
+}
+
+impl std::fmt::Display for MethodSet {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let patterns: Vec<&str> = self.patterns.iter().map(String::as_str).collect();
+        f.write_str(&patterns.join(","))
+    }
+}

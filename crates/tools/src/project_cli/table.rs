@@ -1,0 +1,221 @@
+//! The methods that exist: each with its risk, what it may do to records, and its contract.
+//!
+//! Invariant: exactly the methods of seed 004 §7. The contract says in words what the strict input of the
+//! handler takes; a test compares the two.
+
+use super::OpKind::{self, Answer, Create, Delete, Get, List, Put, Share};
+use super::records::Module::{self, Calendar, Contacts, Memory};
+use crate::Risk;
+use greenroom_protocol::Object;
+use serde_json::Value;
+
+/// One method.
+#[derive(Debug, PartialEq, Eq)]
+pub struct MethodSpec {
+    pub module: &'static str,
+    pub method: &'static str,
+    pub risk: Risk,
+    pub about: &'static str,
+    pub action: Action,
+    /// The records it works on.
+    pub records: Module,
+    /// What a credential for this method may do to them.
+    pub ops: &'static [OpKind],
+    fields: &'static [(&'static str, &'static str)],
+}
+
+/// Who handles a method.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Action {
+    CalendarRead,
+    CalendarCreate,
+    CalendarUpdate,
+    CalendarDelete,
+    CalendarShare,
+    CalendarAcceptInvite,
+    CalendarRejectInvite,
+    ContactsRead,
+    MemoryRead,
+    MemoryUpdate,
+}
+
+impl MethodSpec {
+    /// `module.method`.
+    pub fn name(&self) -> String {
+        format!("{}.{}", self.module, self.method)
+    }
+
+    /// Each field of the input with what it takes, for people and models (seed 004 §8).
+    pub fn contract(&self) -> Value {
+        let field = |(name, takes): &(&str, &str)| ((*name).to_owned(), Value::from(*takes));
+        Value::Object(self.fields.iter().map(field).collect::<Object>())
+    }
+}
+
+/// Every method, in the order in which people read them.
+pub fn specs() -> &'static [MethodSpec] {
+    TABLE
+}
+
+pub fn find(module: &str, method: &str) -> Option<&'static MethodSpec> {
+    TABLE.iter().find(|spec| spec.module == module && spec.method == method)
+}
+
+const EVENT_ID: (&str, &str) = ("event_id", "string, id of the event");
+const IF_VERSION: (&str, &str) =
+    ("if_version", "integer, optional: only if the event still has this version");
+
+const TABLE: &[MethodSpec] = &[
+    MethodSpec {
+        module: "calendar",
+        method: "read",
+        risk: Risk::Read,
+        about: "Events of a day or of a range of time, or one event",
+        action: Action::CalendarRead,
+        records: Calendar,
+        ops: &[List, Get],
+        fields: &[
+            ("mode", "string enum(day|range|event)"),
+            ("date", "string date YYYY-MM-DD, required with mode=day, else absent"),
+            (
+                "timezone",
+                "string IANA time zone, e.g. Asia/Shanghai, required with mode=day, else absent",
+            ),
+            (
+                "start_at",
+                "string RFC 3339 time with zone, e.g. 2026-04-21T00:00:00+08:00, required with mode=range, else absent",
+            ),
+            (
+                "end_at",
+                "string RFC 3339 time with zone, after start_at, required with mode=range, else absent",
+            ),
+            ("event_id", "string, id of the event, required with mode=event, else absent"),
+        ],
+    },
+    MethodSpec {
+        module: "calendar",
+        method: "create",
+        risk: Risk::Write,
+        about: "Add an event",
+        action: Action::CalendarCreate,
+        records: Calendar,
+        ops: &[Create],
+        fields: &[
+            ("title", "string, 1 to 200 characters"),
+            ("start_at", "string RFC 3339 time with zone, e.g. 2026-04-21T10:00:00+08:00"),
+            ("end_at", "string RFC 3339 time with zone, after start_at"),
+            ("timezone", "string IANA time zone, optional: in which the event is shown"),
+            ("location", "string, optional, up to 500 characters"),
+            ("notes", "string, optional, up to 10000 characters"),
+        ],
+    },
+    MethodSpec {
+        module: "calendar",
+        method: "update",
+        risk: Risk::Write,
+        about: "Change some fields of an event",
+        action: Action::CalendarUpdate,
+        records: Calendar,
+        ops: &[Get, Put],
+        fields: &[
+            EVENT_ID,
+            ("title", "string, optional, 1 to 200 characters"),
+            ("start_at", "string RFC 3339 time with zone, optional"),
+            ("end_at", "string RFC 3339 time with zone, optional, after start_at"),
+            ("timezone", "string IANA time zone or null, optional"),
+            ("location", "string or null, optional"),
+            ("notes", "string or null, optional"),
+            IF_VERSION,
+        ],
+    },
+    MethodSpec {
+        module: "calendar",
+        method: "delete",
+        risk: Risk::Destructive,
+        about: "Remove an event",
+        action: Action::CalendarDelete,
+        records: Calendar,
+        ops: &[Get, Delete],
+        fields: &[EVENT_ID, IF_VERSION],
+    },
+    MethodSpec {
+        module: "calendar",
+        method: "share",
+        risk: Risk::External,
+        about: "Invite people to an event",
+        action: Action::CalendarShare,
+        records: Calendar,
+        ops: &[Get, Share],
+        fields: &[
+            EVENT_ID,
+            ("with", "array of 1 to 50 strings: actor ids of the people to invite"),
+        ],
+    },
+    MethodSpec {
+        module: "calendar",
+        method: "accept_invite",
+        risk: Risk::Write,
+        about: "Accept an invitation to an event",
+        action: Action::CalendarAcceptInvite,
+        records: Calendar,
+        ops: &[Get, Answer],
+        fields: &[EVENT_ID],
+    },
+    MethodSpec {
+        module: "calendar",
+        method: "reject_invite",
+        risk: Risk::Write,
+        about: "Reject an invitation to an event",
+        action: Action::CalendarRejectInvite,
+        records: Calendar,
+        ops: &[Get, Answer],
+        fields: &[EVENT_ID],
+    },
+    MethodSpec {
+        module: "contacts",
+        method: "read",
+        risk: Risk::Read,
+        about: "Contacts by id, by words, or all of them",
+        action: Action::ContactsRead,
+        records: Contacts,
+        ops: &[List, Get],
+        fields: &[
+            ("contact_id", "string, optional: this contact; not together with the others"),
+            ("query", "string, optional: contacts that hold all of these words"),
+            ("limit", "integer 1 to 100, optional, default 20"),
+            ("cursor", "string, optional: next_cursor of an earlier page"),
+        ],
+    },
+    MethodSpec {
+        module: "memory",
+        method: "read",
+        risk: Risk::Read,
+        about: "Facts that are remembered, by key, by words, or all of them",
+        action: Action::MemoryRead,
+        records: Memory,
+        ops: &[List, Get],
+        fields: &[
+            ("keys", "array of 1 to 50 strings, optional: these facts; not together with query"),
+            ("query", "string, optional: facts that hold all of these words"),
+        ],
+    },
+    MethodSpec {
+        module: "memory",
+        method: "update",
+        risk: Risk::Write,
+        about: "Remember facts, forget others",
+        action: Action::MemoryUpdate,
+        records: Memory,
+        ops: &[Put, Delete],
+        fields: &[
+            (
+                "set",
+                "object of key: value, optional: facts to remember; a value is JSON of up to 4096 bytes, not null",
+            ),
+            (
+                "delete",
+                "array of strings, optional: keys to forget; set and delete together name 1 to 50 keys",
+            ),
+        ],
+    },
+];

@@ -1,0 +1,219 @@
+//! Methods through the router, on records in memory; expectations are written from seed 004.
+
+mod calendar;
+mod contacts_and_memory;
+
+use super::in_memory::InMemory;
+use super::*;
+
+/// What a method answers, with every method allowed.
+async fn call(records: &InMemory, name: &str, input: Value) -> Value {
+    let (module, method) = name.split_once('.').unwrap();
+    route(module, method, &input, &MethodSet::all(), records).await.to_value()
+}
+
+async fn data(records: &InMemory, name: &str, input: Value) -> Value {
+    let mut answer = call(records, name, input).await;
+    assert_eq!(answer["ok"], true, "{answer}");
+    answer["data"].take()
+}
+
+async fn error(records: &InMemory, name: &str, input: Value) -> Value {
+    let mut answer = call(records, name, input).await;
+    assert_eq!(answer["ok"], false, "{answer}");
+    answer["error"].take()
+}
+
+#[test]
+fn the_table_holds_exactly_the_methods_of_the_seed() {
+    let names: Vec<String> = specs().iter().map(MethodSpec::name).collect();
+    assert_eq!(
+        names,
+        [
+            "calendar.read",
+            "calendar.create",
+            "calendar.update",
+            "calendar.delete",
+            "calendar.share",
+            "calendar.accept_invite",
+            "calendar.reject_invite",
+            "contacts.read",
+            "memory.read",
+            "memory.update",
+        ]
+    );
+}
+
+#[tokio::test]
+async fn a_contract_names_the_very_fields_that_its_method_takes() {
+    let records = InMemory::new("u1");
+    for spec in specs() {
+        let input = match spec.action {
+            Action::CalendarRead => continue,
+            _ => json!({"no_such_field": 1}),
+        };
+        let error = error(&records, &spec.name(), input).await;
+        assert_eq!(error["field"], "no_such_field");
+        let message = error["message"].as_str().unwrap();
+        let (_, expected) = message.split_once("expected").unwrap();
+        let mut taken: Vec<&str> = expected.split('`').skip(1).step_by(2).collect();
+        taken.sort_unstable();
+        let contract = spec.contract();
+        let mut told: Vec<&str> =
+            contract.as_object().unwrap().keys().map(String::as_str).collect();
+        told.sort_unstable();
+        assert_eq!(told, taken, "{}", spec.name());
+    }
+}
+
+#[tokio::test]
+async fn an_input_that_does_not_fit_is_answered_with_the_contract() {
+    let records = InMemory::new("u1");
+    let error = error(&records, "calendar.read", json!({"mode": "month"})).await;
+    assert_eq!(error["code"], "INVALID_ACTION_INPUT");
+    assert_eq!(
+        error["message"],
+        "calendar.read input does not match method schema: `mode` is not one of day, range, event"
+    );
+    assert_eq!(error["module"], "calendar");
+    assert_eq!(error["method"], "read");
+    assert_eq!(error["field"], "mode");
+    assert_eq!(error["input_schema"]["mode"], "string enum(day|range|event)");
+    assert_eq!(records.calls(), Vec::<&str>::new());
+}
+
+#[tokio::test]
+async fn a_method_outside_of_the_whitelist_is_refused() {
+    let records = InMemory::new("u1");
+    let allowed = MethodSet::from_list("calendar.read, memory.*");
+    let input = json!({"event_id": "evt_1"});
+    let refused = route("calendar", "delete", &input, &allowed, &records).await.to_value();
+    assert_eq!(
+        refused,
+        json!({"ok": false, "error": {
+            "code": "METHOD_NOT_ALLOWED",
+            "message": "`calendar.delete` may not be used here",
+            "module": "calendar",
+            "method": "delete",
+            "close_matches": [],
+            "allowed_methods": ["calendar.read", "memory.read", "memory.update"],
+        }})
+    );
+    assert_eq!(records.calls(), Vec::<&str>::new());
+    assert!(route("memory", "read", &json!({}), &allowed, &records).await.is_ok());
+    let none = MethodSet::from_list("");
+    assert!(!route("memory", "read", &json!({}), &none, &records).await.is_ok());
+}
+
+#[tokio::test]
+async fn an_unknown_method_lists_the_close_ones_that_may_be_used() {
+    let records = InMemory::new("u1");
+    let error = error(&records, "calender.raed", json!({})).await;
+    assert_eq!(error["code"], "METHOD_NOT_ALLOWED");
+    assert_eq!(
+        error["message"],
+        "there is no method `calender.raed`; did you mean `calendar.read`?"
+    );
+    assert_eq!(error["close_matches"][0], "calendar.read");
+    let secret = MethodSet::from_list("memory.read");
+    let refused = route("calendar", "raed", &json!({}), &secret, &records).await.to_value();
+    assert_eq!(refused["error"]["close_matches"], json!([]));
+    for (module, method) in
+        [("", ""), ("calendar", ""), ("calendar", "*"), ("*", "*"), ("calendar.read", "")]
+    {
+        let answer = route(module, method, &json!({}), &MethodSet::all(), &records).await;
+        assert_eq!(answer.to_value()["error"]["code"], "METHOD_NOT_ALLOWED");
+    }
+}
+
+#[test]
+fn the_tool_takes_three_layers_and_nothing_else() {
+    let args = json!({"module": "calendar", "method": "read", "input": {"mode": "day"}});
+    let call = Call::read(args.as_object().unwrap()).unwrap();
+    assert_eq!((call.module.as_str(), call.method.as_str()), ("calendar", "read"));
+    let wrong = [
+        (json!({"module": "calendar", "method": "read"}), "input"),
+        (json!({"module": "calendar", "method": "read", "input": "{}"}), "input"),
+        (json!({"module": 1, "method": "read", "input": {}}), "module"),
+        (json!({"module": "m", "method": "read", "input": {}, "token": "t"}), "token"),
+        (json!({"command": "calendar", "subcommand": "read", "args": {}}), "args"),
+    ];
+    for (args, field) in wrong {
+        let failure = Call::read(args.as_object().unwrap()).unwrap_err();
+        assert_eq!(failure.code, "INVALID_ARGUMENT");
+        assert_eq!(failure.details["field"], field);
+        assert_eq!(failure.details["input_schema"], tool().input_schema);
+    }
+}
+
+#[test]
+fn a_credential_for_one_method_does_to_records_what_the_method_does() {
+    let op = |op: Value| serde_json::from_value::<Op>(op).unwrap();
+    let list = op(json!({"op": "list", "module": "calendar", "from": 1, "to": 2, "limit": 10}));
+    let create = op(json!({"op": "put", "module": "calendar", "body": {}}));
+    let put =
+        op(json!({"op": "put", "module": "calendar", "id": "rec_1", "if_version": 1, "body": {}}));
+    let delete = op(json!({"op": "delete", "module": "calendar", "id": "rec_1"}));
+    let share = op(json!({"op": "share", "module": "calendar", "id": "rec_1", "with": ["u2"]}));
+    let answer =
+        op(json!({"op": "answer", "module": "calendar", "id": "rec_1", "status": "accepted"}));
+    let other = op(json!({"op": "list", "module": "memory", "limit": 10}));
+    let permitted = |methods: &str| {
+        let set = MethodSet::from_list(methods);
+        [&list, &create, &put, &delete, &share, &answer, &other].map(|op| set.permits(op))
+    };
+    assert_eq!(permitted("calendar.read"), [true, false, false, false, false, false, false]);
+    assert_eq!(permitted("calendar.create"), [false, true, false, false, false, false, false]);
+    assert_eq!(permitted("calendar.update"), [false, false, true, false, false, false, false]);
+    assert_eq!(permitted("calendar.delete"), [false, false, false, true, false, false, false]);
+    assert_eq!(permitted("calendar.share"), [false, false, false, false, true, false, false]);
+    assert_eq!(
+        permitted("calendar.accept_invite"),
+        [false, false, false, false, false, true, false]
+    );
+    assert_eq!(permitted("memory.*"), [false, false, false, false, false, false, true]);
+    assert_eq!(permitted(""), [false; 7]);
+    for unknown in [
+        json!({"op": "drop", "module": "calendar"}),
+        json!({"op": "get", "module": "calendar", "id": "x", "owner": "u2"}),
+    ] {
+        assert!(serde_json::from_value::<Op>(unknown).is_err());
+    }
+}
+
+#[test]
+fn what_a_child_writes_cannot_pretend_to_be_another_method() {
+    let read = |text: &str| CliResult::read("weather", "now", text.as_bytes()).unwrap().to_value();
+    assert_eq!(
+        read(r#"{"ok":true,"module":"calendar","method":"delete","data":{"t":21}}"#),
+        json!({"ok": true, "module": "weather", "method": "now", "data": {"t": 21}})
+    );
+    assert_eq!(
+        read(r#"{"t":21}"#),
+        json!({"ok": true, "module": "weather", "method": "now", "data": {"t": 21}})
+    );
+    assert_eq!(
+        read(r#"{"ok":false,"error":{"code":"NO_STATION","message":"none near","hint":"x"}}"#),
+        json!({"ok": false, "error": {"code": "NO_STATION", "message": "none near", "hint": "x", "module": "weather", "method": "now"}})
+    );
+    assert_eq!(
+        read(r#"{"ok":false,"error":"broken"}"#)["error"],
+        json!({"code": "METHOD_FAILED", "message": "broken", "module": "weather", "method": "now"})
+    );
+    assert!(CliResult::read("weather", "now", b"Traceback (most recent call last):").is_err());
+}
+
+#[test]
+fn the_result_keeps_module_method_and_data() {
+    let done = CliResult::Done {
+        module: "calendar".to_owned(),
+        method: "read".to_owned(),
+        data: json!({"id": "evt_123", "title": "Project sync"}),
+    };
+    let output = done.into_output();
+    assert_eq!(output.status, crate::Status::Success);
+    assert_eq!(
+        output.result,
+        json!({"module": "calendar", "method": "read", "data": {"id": "evt_123", "title": "Project sync"}})
+    );
+}
