@@ -1,0 +1,35 @@
+//! The reference runner: an agent that leans on the host for models, tools and history.
+//!
+//! Invariant: it uses the public SDK alone. Every tool call of the model gets exactly one result, whatever
+//! becomes of it, and nothing stands between the two.
+
+mod agent;
+mod config;
+mod history;
+mod manifest;
+mod tools;
+
+use greenroom_sdk::{Manifest, Plugin, RunCtx, RunFailure, Runner};
+use std::process::ExitCode;
+
+/// `greenroom/local-agent` with its one runner, `default`.
+pub fn plugin() -> Plugin {
+    Plugin::new("greenroom", "local-agent").version(env!("CARGO_PKG_VERSION")).runner(LocalAgent)
+}
+
+/// Serves the plugin until its host is done with it.
+pub fn main() -> ExitCode {
+    greenroom_sdk::serve(plugin())
+}
+
+struct LocalAgent;
+
+impl Runner for LocalAgent {
+    fn manifest(&self) -> Manifest {
+        manifest::manifest()
+    }
+
+    async fn run(&self, ctx: RunCtx) -> Result<(), RunFailure> {
+        agent::Agent::new(&ctx)?.run().await
+    }
+}
