@@ -8,4 +8,5 @@ pub(crate) mod asked;
 pub(crate) mod fold;
 pub(crate) mod index;
 pub(crate) mod snippet;
+mod stretches;
 pub(crate) mod terms;

@@ -3,12 +3,12 @@
 //! Invariant: an item that was committed before the search began is found, indexed or not; an item of
 //! another workspace, or one that a filter leaves out, never is.
 
-use super::conversations::by_ids;
+use super::conversations::{by_ids, get as conversation};
 use crate::StoreError;
 use crate::params;
 use crate::search::asked::Asked;
 use crate::search::fold::fold;
-use crate::search::index::{Count, Wanted, propose, text_of, upto};
+use crate::search::index::{Count, Wanted, place_in_time, propose, propose_each, text_of, upto};
 use crate::search::snippet::snippet;
 use crate::search::terms::{Entry, Terms, Text, entry_columns};
 use crate::sql::Tx;
@@ -17,6 +17,8 @@ use std::collections::HashSet;
 
 pub use crate::search::snippet::Highlight;
 
+/// Items up to which a conversation is read rather than asked for.
+const CONVERSATION_MAX: i64 = 512;
 /// Hits that one search returns at most.
 pub const TOP_K_MAX: usize = 200;
 /// Proposals that one search looks at: more only come together when a query's terms are everywhere and its
@@ -26,6 +28,8 @@ const PROPOSALS_MAX: usize = 200_000;
 const LONG_BYTES_MAX: i64 = 32 * 1024 * 1024;
 /// Items not indexed yet that are read at once.
 const TAIL_PAGE: i64 = 512;
+/// Among how many times the numbers that hold a few items with a part, those with all parts are looked for.
+const REACH_FACTOR: i64 = 4;
 /// Items with some of the query that are kept on the way.
 const NEAR_MAX: usize = 256;
 
@@ -62,8 +66,6 @@ pub struct Hit {
 pub fn search(tx: &mut dyn Tx, query: &SearchQuery) -> Result<Vec<Hit>, StoreError> {
     let top_k = query.top_k.min(TOP_K_MAX);
     let Some(asked) = Asked::new(&query.text).filter(|_| top_k > 0) else { return Ok(Vec::new()) };
-    // First the mark, then the rest: what is indexed meanwhile is seen twice rather than not at all.
-    let upto = upto(tx)?;
     let mut search = Search {
         query,
         asked: &asked,
@@ -72,11 +74,13 @@ pub fn search(tx: &mut dyn Tx, query: &SearchQuery) -> Result<Vec<Hit>, StoreErr
         near: Vec::new(),
         long_bytes: 0,
     };
-    search.scan_tail(tx, upto)?;
-    search.ask_index(tx, upto, top_k)?;
+    let weights = match search.read_short_conversation(tx)? {
+        Some(weights) => weights,
+        None => search.ask_index(tx, top_k)?,
+    };
     let mut found = std::mem::take(&mut search.found);
-    if found.len() < top_k && !asked.parts.is_empty() {
-        found.extend(search.find_parts(tx, upto, top_k - found.len())?);
+    if found.len() < top_k {
+        found.extend(search.rank_near(&weights, top_k - found.len()));
     }
     found.sort_by(|a, b| b.score.total_cmp(&a.score).then(b.id.cmp(&a.id)));
     found.truncate(top_k);
@@ -107,6 +111,60 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
+    /// Looks at all of a conversation if that is less work than asking for it, and says what each part of the
+    /// query is worth in there.
+    fn read_short_conversation(&mut self, tx: &mut dyn Tx) -> Result<Option<Vec<f64>>, StoreError> {
+        if self.conversation_items(tx)?.is_none_or(|items| items > CONVERSATION_MAX) {
+            return Ok(None);
+        }
+        let rows = tx.query(
+            concat!(
+                "SELECT ",
+                entry_columns!(),
+                " FROM transcript t WHERE t.workspace_id = ?1 AND t.conversation_id = ?2
+                  ORDER BY t.event_seq DESC, t.seq DESC"
+            ),
+            params![&self.query.workspace, &self.query.conversation],
+        )?;
+        let items = rows.len() as f64;
+        for row in rows {
+            self.look(tx, &Entry::read(row)?)?;
+        }
+        let weights = self.asked.parts.iter().map(|part| {
+            let near = self.near.iter().filter(|(_, folded)| part.is_in(folded)).count();
+            rarity((near + self.found.len()) as f64 / items)
+        });
+        Ok(Some(weights.collect()))
+    }
+
+    /// How many items the conversation asked for has had, if one is asked for.
+    fn conversation_items(&self, tx: &mut dyn Tx) -> Result<Option<i64>, StoreError> {
+        let Some(id) = &self.query.conversation else { return Ok(None) };
+        let found = conversation(tx, &self.query.workspace, id)?;
+        Ok(found.map(|conversation| conversation.transcript_seq))
+    }
+
+    /// Looks at what is not indexed yet and at what the index proposes, and says what each part of the query
+    /// is worth.
+    fn ask_index(&mut self, tx: &mut dyn Tx, top_k: usize) -> Result<Vec<f64>, StoreError> {
+        // First the mark, then the rest: what is indexed meanwhile is seen twice rather than not at all.
+        let upto = upto(tx)?;
+        self.scan_tail(tx, upto)?;
+        let wanted = self.filters(tx, upto)?;
+        let parts = self.ask_for_parts(tx, &wanted, upto)?;
+        let weights = parts.iter().map(|part| weight(part, upto)).collect();
+        self.ask_for_all(tx, wanted, &parts, upto, top_k)?;
+        if self.found.len() < top_k {
+            for entry in parts.into_iter().flatten() {
+                if self.admits(&entry) && self.seen.insert(entry.id) {
+                    let folded = self.folded(tx, &entry)?;
+                    self.near.extend(folded.map(|folded| (entry.id, folded)));
+                }
+            }
+        }
+        Ok(weights)
+    }
+
     /// Looks at everything that is not indexed yet.
     fn scan_tail(&mut self, tx: &mut dyn Tx, upto: i64) -> Result<(), StoreError> {
         let mut before = i64::MAX;
@@ -131,9 +189,37 @@ impl Search<'_> {
         }
     }
 
+    /// A few of the newest items for each part of the query.
+    fn ask_for_parts(
+        &self,
+        tx: &mut dyn Tx,
+        wanted: &Wanted,
+        upto: i64,
+    ) -> Result<Vec<Vec<Entry>>, StoreError> {
+        if self.asked.parts.is_empty() {
+            return Ok(Vec::new());
+        }
+        let terms = Terms { workspace: &self.query.workspace };
+        let parts: Vec<u32> = self.asked.parts.iter().map(|part| terms.word(part.text())).collect();
+        propose_each(tx, &self.query.workspace, wanted, &parts, upto + 1)
+    }
+
     /// Asks the index for items with all terms until enough of them match.
-    fn ask_index(&mut self, tx: &mut dyn Tx, upto: i64, top_k: usize) -> Result<(), StoreError> {
-        let mut wanted = self.filters();
+    fn ask_for_all(
+        &mut self,
+        tx: &mut dyn Tx,
+        mut wanted: Wanted,
+        parts: &[Vec<Entry>],
+        upto: i64,
+        top_k: usize,
+    ) -> Result<(), StoreError> {
+        // Whatever has all terms is among the items of each.
+        if let Some(rare) = parts.iter().find(|part| part.len() < Count::Few.limit()) {
+            return rare.iter().try_for_each(|entry| self.look(tx, entry));
+        }
+        let last = wanted.place.and_then(|place| place.end).unwrap_or(upto);
+        let oldest = parts.iter().filter_map(|part| part.last()).map(|entry| entry.id).min();
+        wanted.reach = oldest.map_or(0, |oldest| (last - oldest).max(0) * REACH_FACTOR);
         wanted.all.extend(self.asked.terms(Terms { workspace: &self.query.workspace }));
         // The first page is ranked even when less would do, later ones come while too few match.
         let mut count = Count::Page;
@@ -180,37 +266,19 @@ impl Search<'_> {
     }
 
     /// Items that hold some of the query, those with its rarest parts first.
-    fn find_parts(
-        &mut self,
-        tx: &mut dyn Tx,
-        upto: i64,
-        count_max: usize,
-    ) -> Result<Vec<Found>, StoreError> {
-        let mut weights = Vec::new();
-        for part in &self.asked.parts {
-            let mut wanted = self.filters();
-            wanted.all.push(Terms { workspace: &self.query.workspace }.word(part.text()));
-            let page = propose(tx, &self.query.workspace, &wanted, upto + 1, Count::Few)?;
-            weights.push(weight(&page, upto));
-            for entry in page {
-                if self.admits(&entry) && self.seen.insert(entry.id) {
-                    let folded = self.folded(tx, &entry)?;
-                    self.near.extend(folded.map(|folded| (entry.id, folded)));
-                }
-            }
-        }
+    fn rank_near(&self, weights: &[f64], count_max: usize) -> Vec<Found> {
         let scored = self.near.iter().filter_map(|(id, folded)| {
-            let score = self.asked.partial_score(folded, &weights)?;
+            let score = self.asked.partial_score(folded, weights)?;
             Some(Found { id: *id, score })
         });
         let mut found: Vec<Found> = scored.collect();
         found.sort_by(|a, b| b.score.total_cmp(&a.score).then(b.id.cmp(&a.id)));
         found.truncate(count_max);
-        Ok(found)
+        found
     }
 
     /// What the index can tell of the filters.
-    fn filters(&self) -> Wanted {
+    fn filters(&self, tx: &mut dyn Tx, upto: i64) -> Result<Wanted, StoreError> {
         let query = self.query;
         let terms = Terms { workspace: &query.workspace };
         let mut wanted = Wanted::default();
@@ -221,9 +289,11 @@ impl Search<'_> {
         wanted.any_of(query.roles.iter().map(|role| terms.role(role)).collect());
         // The newest come first anyway, so only an end makes a difference.
         if let Some(before_ms) = query.before_ms {
-            wanted.any_of(terms.span(query.after_ms.unwrap_or(0), before_ms));
+            let after_ms = query.after_ms.unwrap_or(0);
+            wanted.any_of(terms.span(after_ms, before_ms));
+            wanted.place = place_in_time(tx, upto, after_ms, before_ms)?;
         }
-        wanted
+        Ok(wanted)
     }
 
     fn admits(&self, entry: &Entry) -> bool {
@@ -248,14 +318,17 @@ impl Search<'_> {
     }
 }
 
-/// What a part is worth: the rarer, the more. How rare it is shows from how far back its newest items go.
+/// What a part is worth, by its newest items: how far back they go shows how rare it is.
 fn weight(newest: &[Entry], upto: i64) -> f64 {
-    let items = upto.max(1) as f64;
-    let share = match newest.last() {
+    rarity(match newest.last() {
         Some(last) if newest.len() == Count::Few.limit() => {
             newest.len() as f64 / (upto - last.id + 1).max(1) as f64
         }
-        _ => newest.len().max(1) as f64 / items,
-    };
+        _ => newest.len().max(1) as f64 / upto.max(1) as f64,
+    })
+}
+
+/// The rarer, the more.
+fn rarity(share: f64) -> f64 {
     (1.0 + 1.0 / share.clamp(1e-9, 1.0)).ln()
 }

@@ -2,12 +2,12 @@
 //!
 //! Invariant: an item up to the mark is in the index, or has nothing to be found by; the mark moves in the
 //! transaction that adds the entries before it, and the newest items come first. SQLite keeps terms in FTS5;
-//! PostgreSQL as an array with a GIN index, which knows no order, so there an item also carries the
-//! stretches of numbers it belongs to and the newest stretches are asked first.
+//! PostgreSQL as an array with a GIN index (`stretches.rs`).
 
 use super::fold::fold;
+use super::stretches;
 use super::terms::{BLOCK_SHIFTS, Entry, Terms, Text, block, entry_columns};
-use crate::sql::{Dialect, Row, Tx, Value};
+use crate::sql::{Dialect, Tx};
 use crate::{StoreError, params};
 use std::fmt::Write;
 
@@ -37,13 +37,27 @@ const ANY_CONDITIONS_MAX: usize = 3;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Wanted {
     pub(crate) all: Vec<u32>,
-    any: Vec<Vec<u32>>,
+    pub(super) any: Vec<Vec<u32>>,
+    /// So many numbers in a row hold few such items: less is not worth looking at.
+    pub(crate) reach: i64,
+    pub(crate) place: Option<Place>,
+}
+
+/// Where most items of a span of time stand.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Place {
+    /// Before this number, where that is not the end.
+    pub(crate) end: Option<i64>,
+    /// About so many are there.
+    pub(super) items: i64,
 }
 
 impl Wanted {
     /// Asks for one of these terms, unless there are so many that it would not help.
     pub(crate) fn any_of(&mut self, group: Vec<u32>) {
-        if (1..=ANY_MAX).contains(&group.len()) && self.any.len() < ANY_CONDITIONS_MAX {
+        if let [one] = group[..] {
+            self.all.push(one);
+        } else if (1..=ANY_MAX).contains(&group.len()) && self.any.len() < ANY_CONDITIONS_MAX {
             self.any.push(group);
         }
     }
@@ -219,9 +233,42 @@ pub(crate) fn propose(
             ),
             params![expression(wanted).as_str(), before, workspace, count.limit() as i64],
         )?,
-        Dialect::Postgres => propose_by_stretches(tx, workspace, wanted, before, count)?,
+        Dialect::Postgres => stretches::propose(tx, workspace, wanted, before, count)?,
     };
     rows.into_iter().map(Entry::read).collect()
+}
+
+/// For each term, a few of the newest indexed items before a number that have it and what is wanted.
+pub(crate) fn propose_each(
+    tx: &mut dyn Tx,
+    workspace: &str,
+    wanted: &Wanted,
+    terms: &[u32],
+    before: i64,
+) -> Result<Vec<Vec<Entry>>, StoreError> {
+    if tx.dialect() == Dialect::Postgres {
+        return stretches::propose_each(tx, workspace, wanted, terms, before);
+    }
+    let one = |term: &u32| {
+        let mut wanted = wanted.clone();
+        wanted.all.push(*term);
+        propose(tx, workspace, &wanted, before, Count::Few)
+    };
+    terms.iter().map(one).collect()
+}
+
+/// Where most items of a span of time stand, where knowing it helps.
+pub(crate) fn place_in_time(
+    tx: &mut dyn Tx,
+    upto: i64,
+    after_ms: i64,
+    before_ms: i64,
+) -> Result<Option<Place>, StoreError> {
+    match tx.dialect() {
+        // Its lists are in order, so that they can be entered anywhere.
+        Dialect::Sqlite => Ok(None),
+        Dialect::Postgres => stretches::place_in_time(tx, upto, after_ms, before_ms).map(Some),
+    }
 }
 
 /// What FTS5 is asked.
@@ -235,93 +282,8 @@ fn expression(wanted: &Wanted) -> String {
     all.join(" AND ")
 }
 
-/// One stretch of numbers after the other, each further back and longer; those that are not needed any more
-/// are not looked at, since a part of `UNION ALL` is carried out when its rows are asked for. `+ 0` and
-/// `OFFSET 0` keep the planner from walking through the items by number instead, and with the limit written
-/// out it sees that one plan fits all parameters.
-macro_rules! stretches {
-    ($limit:literal, $any:literal) => {
-        concat!(
-            "SELECT ", entry_columns!(), " FROM ((",
-            stretches!(@one "?3", "?10", $any), ") UNION ALL (",
-            stretches!(@one "?4", "?11", $any), ") UNION ALL (",
-            stretches!(@one "?5", "?12", $any), ") UNION ALL (",
-            stretches!(@one "?6", "?13", $any), ") UNION ALL (",
-            stretches!(@one "?7", "?14", $any), ") UNION ALL (",
-            stretches!(@one "?8", "?15", $any), ") UNION ALL (",
-            stretches!(@rest "?9", $any), ") LIMIT ", $limit,
-            ") found JOIN transcript t ON t.id = found.id
-             WHERE t.workspace_id = ?1 ORDER BY t.id DESC"
-        )
-    };
-    (@one $before:literal, $blocks:literal, $any:literal) => {
-        concat!(
-            "SELECT id FROM (SELECT id FROM search
-                 WHERE terms @> CAST(CAST(?2 AS TEXT) AS INTEGER[]) AND id + 0 < ", $before,
-            " AND terms && CAST(CAST(", $blocks, " AS TEXT) AS INTEGER[]) ", $any,
-            " OFFSET 0) part ORDER BY id DESC"
-        )
-    };
-    (@rest $before:literal, $any:literal) => {
-        concat!(
-            "SELECT id FROM (SELECT id FROM search
-                 WHERE terms @> CAST(CAST(?2 AS TEXT) AS INTEGER[]) AND id + 0 < ", $before, " ", $any,
-            " OFFSET 0) part ORDER BY id DESC"
-        )
-    };
-}
-
-/// The statement for so many conditions with alternatives.
-macro_rules! stretches_of {
-    ($limit:literal, $conditions:expr) => {
-        match $conditions {
-            0 => stretches!($limit, ""),
-            1 => stretches!($limit, "AND terms && CAST(CAST(?16 AS TEXT) AS INTEGER[])"),
-            2 => stretches!(
-                $limit,
-                "AND terms && CAST(CAST(?16 AS TEXT) AS INTEGER[])
-                 AND terms && CAST(CAST(?17 AS TEXT) AS INTEGER[])"
-            ),
-            _ => stretches!(
-                $limit,
-                "AND terms && CAST(CAST(?16 AS TEXT) AS INTEGER[])
-                 AND terms && CAST(CAST(?17 AS TEXT) AS INTEGER[])
-                 AND terms && CAST(CAST(?18 AS TEXT) AS INTEGER[])"
-            ),
-        }
-    };
-}
-
-fn propose_by_stretches(
-    tx: &mut dyn Tx,
-    workspace: &str,
-    wanted: &Wanted,
-    before: i64,
-    count: Count,
-) -> Result<Vec<Row>, StoreError> {
-    // Of each level the block of the last number and the one before it.
-    let last = before - 1;
-    let (mut blocks, mut begins) = (Vec::new(), Vec::new());
-    for (level, shift) in BLOCK_SHIFTS.into_iter().enumerate() {
-        let begin = ((last >> shift) - 1) << shift;
-        blocks.push(array(&[block(level, begin), block(level, last)]));
-        begins.push(begin);
-    }
-    let any: Vec<String> = wanted.any.iter().map(|group| array(group)).collect();
-    let all = array(&wanted.all);
-    let mut params = params![workspace, &all, before].to_vec();
-    params.extend(begins.into_iter().map(Value::from));
-    params.extend(blocks.iter().chain(&any).map(Value::from));
-    let sql = match count {
-        Count::Few => stretches_of!("16", any.len()),
-        Count::Page => stretches_of!("128", any.len()),
-        Count::Many => stretches_of!("1024", any.len()),
-    };
-    tx.query(sql, &params)
-}
-
 /// Terms as PostgreSQL writes an array, in its signed numbers.
-fn array(terms: &[u32]) -> String {
+pub(super) fn array(terms: &[u32]) -> String {
     let mut text = String::with_capacity(terms.len() * 11 + 2);
     text.push('{');
     for (n, term) in terms.iter().enumerate() {
