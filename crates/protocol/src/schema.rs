@@ -9,8 +9,8 @@ use crate::payload::{
 };
 use crate::records::{RecordLink, RecordOp, RecordView};
 use crate::wire::{
-    CancelParams, InitializeParams, InitializeResult, RequestCancelParams, RpcError,
-    StreamItemParams,
+    CallToolParams, CallToolResult, CancelParams, InitializeParams, InitializeResult,
+    ListToolsResult, PluginTool, RequestCancelParams, RpcError, StreamItemParams,
 };
 use crate::{
     AgentAPIError, AgentRunContext, AgentRunRequest, AgentRunResult, AgentRunnerManifest,
@@ -34,14 +34,18 @@ pub fn all() -> Vec<(&'static str, Schema)> {
         AgentRunResult,
         AgentRunnerManifest,
         ArtifactCreated,
+        CallToolParams,
+        CallToolResult,
         CancelParams,
         EventAnswer,
         InitializeParams,
         InitializeResult,
         ListAgentRunnersResponse,
+        ListToolsResult,
         MessageCompleted,
         MessageDelta,
         NewEvent,
+        PluginTool,
         RecordLink,
         RecordOp,
         RecordView,

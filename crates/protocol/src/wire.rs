@@ -10,6 +10,13 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 
+mod tools;
+
+pub use tools::{
+    CallToolParams, CallToolResult, InvalidTool, ListToolsResult, PluginTool, TOOL_BYTES_MAX,
+    TOOL_NAME_BYTES_MAX, TOOL_TIMEOUT_S_MAX, TOOLS_MAX, ToolRisk, is_tool_name,
+};
+
 /// The JSON-RPC code of every refusal that carries an `AgentAPIError`.
 pub const API_ERROR: i64 = -32000;
 pub const PARSE_ERROR: i64 = -32700;
@@ -24,6 +31,8 @@ pub mod method {
     pub const RUN_AGENT: &str = "run_agent";
     pub const RUN_CANCEL: &str = "run.cancel";
     pub const RUN_RESULT: &str = "run.result";
+    pub const LIST_TOOLS: &str = "list_tools";
+    pub const CALL_TOOL: &str = "call_tool";
     pub const SHUTDOWN: &str = "shutdown";
     pub const REQUEST_CANCEL: &str = "request.cancel";
     pub const STREAM_ITEM: &str = "stream.item";
@@ -125,7 +134,8 @@ pub struct CancelParams {
     pub reason: Option<String>,
 }
 
-/// The parameters of `request.cancel`: the runner gives up one of its calls.
+/// The parameters of `request.cancel`: the runner gives up one of its calls, or the host a `call_tool`. A
+/// call that was given up needs no answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RequestCancelParams {
     pub request_id: RequestId,

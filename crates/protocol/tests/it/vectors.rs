@@ -97,6 +97,10 @@ fn reread(name: &str, value: &Value) -> Result<Value, String> {
         "AgentRunContext" => reread_as::<greenroom_protocol::AgentRunContext>(&text),
         "AgentRunRequest" => reread_as::<greenroom_protocol::AgentRunRequest>(&text),
         "AgentRunResult" => reread_as::<greenroom_protocol::AgentRunResult>(&text),
+        "CallToolParams" => reread_as::<greenroom_protocol::wire::CallToolParams>(&text),
+        "CallToolResult" => greenroom_protocol::wire::CallToolResult::parse(&text)
+            .map_err(|error| error.to_string())
+            .map(|result| write(&result)),
         "CancelParams" => reread_as::<greenroom_protocol::wire::CancelParams>(&text),
         "EventAnswer" => reread_as::<greenroom_protocol::EventAnswer>(&text),
         "InitializeParams" => reread_as::<greenroom_protocol::wire::InitializeParams>(&text),
@@ -104,6 +108,13 @@ fn reread(name: &str, value: &Value) -> Result<Value, String> {
         "ListAgentRunnersResponse" => {
             reread_as::<greenroom_protocol::ListAgentRunnersResponse>(&text)
         }
+        "ListToolsResult" => reread_as::<greenroom_protocol::wire::ListToolsResult>(&text),
+        "PluginTool" => greenroom_protocol::wire::PluginTool::parse(&text)
+            .map_err(|error| error.to_string())
+            .map(|tool| write(&tool)),
+        "RecordLink" => reread_as::<greenroom_protocol::records::RecordLink>(&text),
+        "RecordOp" => reread_as::<greenroom_protocol::records::RecordOp>(&text),
+        "RecordView" => reread_as::<greenroom_protocol::records::RecordView>(&text),
         "RequestCancelParams" => reread_as::<greenroom_protocol::wire::RequestCancelParams>(&text),
         "RpcError" => reread_as::<greenroom_protocol::wire::RpcError>(&text),
         "RunView" => reread_as::<greenroom_protocol::RunView>(&text),
