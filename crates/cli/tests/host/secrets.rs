@@ -2,13 +2,18 @@
 //!
 //! Invariant: what must not be found is written down by the runner itself, with encoders of its own.
 
+mod control;
+
 use crate::PROGRAM;
 use crate::stage::{PATIENCE, event, outcome, runners};
 use greenroom_protocol::RunStatus::{Completed, Failed};
 use greenroom_protocol::result::kind;
+use greenroom_store::sql::Tx;
+use greenroom_store::{Location, Options, Store, StoreError, Sync};
 use greenroom_testkit::api::Failure;
 use greenroom_testkit::host::TestHost;
 use greenroom_testkit::http::Request;
+use greenroom_testkit::postgres::Database;
 use greenroom_testkit::wait::wait_for;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -17,19 +22,23 @@ use std::path::Path;
 /// With everything that has a form of its own in JSON, in addresses and in base64.
 const SECRET: &str = "s3cr3t/+\"key\"-ünïque~42?>";
 
-fn config() -> String {
+/// How the runner comes to know it: as a secret.
+const AS_A_SECRET: &str = r#"{ file = "secret" }"#;
+
+fn config(store: &str, the_secret: &str) -> String {
     let leaky = runners().join("leaky.py");
     format!(
         r#"
 [store]
 sync = "normal"
+{store}
 [limits]
 cancel_grace_s = 1
 stderr_lines_per_s = 100000
 [runners.leaky]
 command = ["python3", "{}"]
 dir = "leaky"
-env = {{ THE_SECRET = {{ file = "secret" }}, PYTHONIOENCODING = "utf-8" }}
+env = {{ THE_SECRET = {the_secret}, PYTHONIOENCODING = "utf-8" }}
 [agents.leaky]
 runner = "plugin:test/leaky/main"
 events = []
@@ -44,7 +53,11 @@ token = {{ file = "token" }}
 }
 
 async fn start() -> TestHost {
-    let mut host = TestHost::prepare(PROGRAM, &config());
+    start_with(&config("", AS_A_SECRET)).await
+}
+
+async fn start_with(config: &str) -> TestHost {
+    let mut host = TestHost::prepare(PROGRAM, config);
     std::fs::create_dir(host.folder().join("leaky")).unwrap();
     std::fs::write(host.folder().join("secret"), format!("{SECRET}\n")).unwrap();
     std::fs::write(host.folder().join("token"), "the-token-of-a-reader").unwrap();
@@ -162,16 +175,20 @@ fn assert_was_done(told: &[(String, Value)]) {
         let done = |call: &&Value| call["method"] == method && call["code"] == "ok";
         assert!(calls.iter().any(|call| done(&call)), "{method}");
     }
-    assert!(calls.iter().any(|call| call["method"] == "[redacted]"), "a method that is a secret");
     let events = items("/v1/events");
     for kind in ["artifact.created", "action.requested", "tool.call.completed", "run.failed"] {
         assert!(events.iter().any(|event| event["event_type"] == kind), "{kind}");
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_secret_and_a_run_token_are_found_nowhere() {
-    let mut host = start().await;
+/// What became of a runner that told everything everywhere.
+struct Told {
+    streams: Vec<String>,
+    /// Everything that the API tells, by its address.
+    pages: Vec<(String, Value)>,
+}
+
+async fn tell_everything(host: &TestHost) -> Told {
     let api = host.api();
     let mut runs = Vec::new();
     let mut streams = Vec::new();
@@ -199,14 +216,19 @@ async fn a_secret_and_a_run_token_are_found_nowhere() {
         host.log().contains("last words").then_some(())
     })
     .await;
+    let pages = everything(host, &runs).await;
+    assert_was_done(&pages);
+    Told { streams, pages }
+}
 
-    let forbidden = forbidden(&host);
-    for stream in &streams {
-        assert_clean("a stream", stream.as_bytes(), &forbidden);
+/// Nothing that the host has said tells a secret; what it keeps is looked at elsewhere.
+fn assert_clean_words(host: &TestHost, told: &Told, forbidden: &[String]) {
+    for stream in &told.streams {
+        assert_clean("a stream", stream.as_bytes(), forbidden);
         let texts = folded(stream);
         assert!(texts.len() > 100, "{}", texts.len());
         for (id, text) in &texts {
-            assert_clean(&format!("message {id}"), text.as_bytes(), &forbidden);
+            assert_clean(&format!("message {id}"), text.as_bytes(), forbidden);
             if id.contains("-whole-") || id.contains("-cut-") || id.contains("-characters-") {
                 assert!(text.starts_with("before ") && text.ends_with(" after. "), "{id}: {text}");
                 assert!(text.contains("[redacted]"), "{id}: {text}");
@@ -214,17 +236,69 @@ async fn a_secret_and_a_run_token_are_found_nowhere() {
         }
         assert_eq!(texts["secret-beside"], " the other one  the other one ");
     }
-    let told = everything(&host, &runs).await;
-    for (target, page) in &told {
-        assert_clean(target, page.to_string().as_bytes(), &forbidden);
-        assert_clean_value(target, page, &forbidden);
+    for (target, page) in &told.pages {
+        assert_clean(target, page.to_string().as_bytes(), forbidden);
+        assert_clean_value(target, page, forbidden);
     }
-    assert_was_done(&told);
+    let calls = told.pages.iter().filter(|(target, _)| target.starts_with("/v1/audit"));
+    let mut calls = calls.flat_map(|(_, page)| page["items"].as_array().unwrap());
+    assert!(calls.any(|call| call["method"] == "[redacted]"), "a method that is a secret");
     let log = host.log();
-    assert_clean("the log", log.as_bytes(), &forbidden);
+    assert_clean("the log", log.as_bytes(), forbidden);
     assert!(log.contains("stderr says [redacted]"), "{log:.2000}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_secret_and_a_run_token_are_found_nowhere() {
+    let mut host = start().await;
+    let told = tell_everything(&host).await;
+    let forbidden = forbidden(&host);
+    assert_clean_words(&host, &told, &forbidden);
     host.kill();
     assert!(assert_clean_files(&host.data(), &forbidden) > 3);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_secret_and_a_run_token_are_found_nowhere_in_postgresql() {
+    let database = tokio::task::spawn_blocking(Database::fresh).await.unwrap();
+    let url = format!("url = \"{}\"", database.url);
+    let mut host = start_with(&config(&url, AS_A_SECRET)).await;
+    let told = tell_everything(&host).await;
+    let forbidden = forbidden(&host);
+    assert_clean_words(&host, &told, &forbidden);
+    assert!(host.stop().await.success(), "{}", host.log());
+    assert!(assert_clean_files(&host.data(), &forbidden) > 1);
+    let location = Location::Postgres(database.url.clone());
+    let store = Store::open(&Options { location, sync: Sync::Normal }).unwrap();
+    let kept = store.read(|tx| everything_kept(tx)).await.unwrap();
+    store.close();
+    assert!(kept.len() > 1000, "{}", kept.len());
+    for (place, bytes) in &kept {
+        assert_clean(place, bytes, &forbidden);
+    }
+}
+
+/// Every value of every column, with the name of its place.
+fn everything_kept(tx: &mut dyn Tx) -> Result<Vec<(String, Vec<u8>)>, StoreError> {
+    let columns = tx.query(
+        "SELECT CAST(table_name AS TEXT), CAST(column_name AS TEXT), CAST(data_type AS TEXT)
+         FROM information_schema.columns WHERE table_schema = current_schema()",
+        &[],
+    )?;
+    let mut kept = Vec::new();
+    for mut column in columns {
+        let (table, name, kind) = (column.text()?, column.text()?, column.text()?);
+        let place = format!("{table}.{name}");
+        let is_blob = kind == "bytea";
+        let value = if is_blob { name.clone() } else { format!("CAST({name} AS TEXT)") };
+        // Drivers keep statements.
+        let sql = format!("SELECT {value} FROM {table} WHERE {name} IS NOT NULL").leak();
+        for mut row in tx.query(sql, &[])? {
+            let bytes = if is_blob { row.blob()? } else { row.text()?.into_bytes() };
+            kept.push((place.clone(), bytes));
+        }
+    }
+    Ok(kept)
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -287,7 +361,7 @@ async fn a_secret_that_comes_with_a_reload_is_one_from_then_on() {
     };
     assert!(said(&format!("one {fresh}")).await.contains(fresh));
     std::fs::write(host.folder().join("token"), fresh).unwrap();
-    host.configure(&format!("{}\n# changed", config()));
+    host.configure(&format!("{}\n# changed", config("", AS_A_SECRET)));
     let request = || Request::get("/v1/runs").header("authorization", format!("Bearer {fresh}"));
     let file = std::fs::read_to_string(host.data().join("host.json")).unwrap();
     let file: Value = serde_json::from_str(&file).unwrap();
