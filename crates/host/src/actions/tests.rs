@@ -53,7 +53,7 @@ fn the_same_question_is_never_asked_with_the_same_nonce() {
     let ask = || planned.question(ApprovalKind::Call, &identity(), 9);
     let (one, other) = (ask(), ask());
     assert!(one.nonce != other.nonce && one.approval_id != other.approval_id);
-    assert_eq!(one.delivery, planned.delivery);
+    assert_eq!(one.delivery, Some(planned.delivery.clone()));
 }
 
 #[test]

@@ -199,7 +199,7 @@ fn ask(fence: RunFence, name: &str) -> Command {
         action: "message.send".to_owned(),
         target: "{}".to_owned(),
         payload: "{}".to_owned(),
-        delivery,
+        delivery: Some(delivery),
         expires_at: 9,
     };
     Command::RequestAction(Box::new(RequestAction {
