@@ -5,6 +5,8 @@
 
 mod assembly;
 mod client;
+pub mod count;
+mod embed;
 mod error;
 mod fold;
 mod limits;
@@ -12,8 +14,10 @@ mod model;
 mod names;
 mod options;
 pub mod presets;
+pub mod price;
 mod refusal;
 mod request;
+mod rerank;
 pub mod scripted;
 pub mod serve;
 mod settings;

@@ -3,6 +3,7 @@
 //! Invariant: the same request gets the same answer, with the same ids. The two exceptions are asked for in the
 //! rules themselves: `times`, and the template `{{today}}`.
 
+pub(crate) mod day;
 mod facts;
 mod file;
 mod pieces;
@@ -16,7 +17,7 @@ mod vectors;
 
 pub use file::ScriptError;
 pub use plan::{Beat, Fault};
-pub use vectors::{embed, rerank, tokens};
+pub use vectors::{embed, request_tokens, rerank, tokens};
 
 use crate::{ModelError, ModelRequest};
 use futures_util::stream::{self, Stream};

@@ -91,11 +91,15 @@ fn tool_name<'a>(message: &'a ModelMessage, messages: &'a [ModelMessage]) -> &'a
     message.name.as_deref().or(call).unwrap_or_default()
 }
 
+/// In our form, or as OpenAI writes it.
 fn wanted(request: &ModelRequest) -> Option<Value> {
     let format = request.options.get("response_format")?;
     match format.get("type")?.as_str()? {
-        "json_schema" => Some(format.get("schema").cloned().unwrap_or(Value::Bool(true))),
-        "json" => Some(Value::Bool(true)),
+        "json_schema" => {
+            let schema = format.get("json_schema").unwrap_or(format).get("schema");
+            Some(schema.cloned().unwrap_or(Value::Bool(true)))
+        }
+        "json" | "json_object" => Some(Value::Bool(true)),
         _ => None,
     }
 }

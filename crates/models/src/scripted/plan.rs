@@ -221,7 +221,7 @@ impl Player<'_> {
 
 /// The provider's opaque part of a reasoning segment.
 fn signed(signature: &str) -> ModelStreamItem {
-    let segment = json!({"type": "reasoning", "text": "", "data": signature});
+    let segment = json!({"type": "reasoning", "data": signature});
     let Value::Object(segment) = segment else { unreachable!("written as an object") };
     ModelStreamItem::Media { segment }
 }

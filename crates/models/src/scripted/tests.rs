@@ -84,7 +84,7 @@ fn an_answer_is_its_steps_then_usage_then_one_finish() {
     let expected = vec![
         item(ModelStreamItem::ReasoningDelta { text: "hm".into() }),
         item(ModelStreamItem::Media {
-            segment: object(json!({"type": "reasoning", "text": "", "data": "sig"})),
+            segment: object(json!({"type": "reasoning", "data": "sig"})),
         }),
         item(ModelStreamItem::TextDelta { text: "one ".into() }),
         Beat::Wait(Duration::from_millis(7)),

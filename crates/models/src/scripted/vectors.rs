@@ -17,7 +17,7 @@ pub fn tokens(text: &str) -> u64 {
 }
 
 /// The same for a whole request; four more for every message, as its frame.
-pub(super) fn request_tokens(request: &ModelRequest) -> u64 {
+pub fn request_tokens(request: &ModelRequest) -> u64 {
     let messages = request.messages.iter().map(|message| {
         let calls = message
             .tool_calls

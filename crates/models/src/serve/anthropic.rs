@@ -1,0 +1,285 @@
+//! Anthropic's messages, as a server.
+//!
+//! Invariant: blocks open and close one after another; `message_stop` is the last event of a good answer.
+
+use super::answer::{Answer, Counts, Media, Part, media};
+use super::json::{self, args, event, list, needed_list, put, text};
+use super::{Asked, Encoder, Stamp, Streaming};
+use crate::{ModelRequest, ToolSpec};
+use greenroom_protocol::api::models::{ModelMessage, ModelStreamItem, ModelToolCall};
+use greenroom_protocol::content::MediaElement;
+use greenroom_protocol::{ContentElement, MessageContent, Object, Role};
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+
+pub(super) fn decode(body: &Value) -> Result<Asked, String> {
+    let mut messages: Vec<ModelMessage> = system(body.get("system")).into_iter().collect();
+    for message in needed_list(body, "messages")? {
+        decode_message(message, &mut messages)?;
+    }
+    let tools = list(body, "tools").iter().filter_map(|tool| {
+        Some(ToolSpec {
+            name: text(tool, "name")?.to_owned(),
+            description: text(tool, "description").map(str::to_owned),
+            parameters: tool.get("input_schema").cloned().unwrap_or(json!({})),
+        })
+    });
+    let mut options = json::options(body, &["model", "messages", "tools", "stream", "system"]);
+    let format = body.pointer("/output_config/format").or(body.get("output_format"));
+    if let Some(format) = format {
+        options.insert("response_format".to_owned(), format.clone());
+    }
+    Ok(Asked {
+        request: ModelRequest { messages, tools: tools.collect(), options },
+        model: text(body, "model").unwrap_or("scripted").to_owned(),
+        streaming: match body.get("stream") == Some(&Value::Bool(true)) {
+            true => Streaming::Events,
+            false => Streaming::No,
+        },
+        usage_wanted: true,
+        namespaced: BTreeMap::new(),
+        freeform: BTreeSet::new(),
+    })
+}
+
+fn system(system: Option<&Value>) -> Option<ModelMessage> {
+    let said = match system? {
+        Value::String(text) => text.clone(),
+        Value::Array(blocks) => {
+            blocks.iter().filter_map(|block| text(block, "text")).collect::<Vec<_>>().join("\n")
+        }
+        _ => return None,
+    };
+    Some(ModelMessage::text(Role::System, said))
+}
+
+/// One message of theirs is several of ours when it holds results of tools.
+fn decode_message(message: &Value, messages: &mut Vec<ModelMessage>) -> Result<(), String> {
+    let role = match text(message, "role") {
+        Some("user") => Role::User,
+        Some("assistant") => Role::Assistant,
+        Some("system") => Role::System,
+        other => return Err(format!("`role` is {other:?}")),
+    };
+    let blocks = match message.get("content") {
+        Some(Value::String(said)) => {
+            messages.push(ModelMessage::text(role, said.clone()));
+            return Ok(());
+        }
+        Some(Value::Array(blocks)) => blocks,
+        _ => return Err("`content` is neither a text nor a list".to_owned()),
+    };
+    let mut parts = Vec::new();
+    let mut calls = Vec::new();
+    for block in blocks {
+        match text(block, "type") {
+            Some("tool_use") => calls.push(ModelToolCall {
+                id: text(block, "id").unwrap_or_default().to_owned(),
+                name: text(block, "name").unwrap_or_default().to_owned(),
+                args: block.get("input").cloned().unwrap_or(json!({})),
+                args_text: None,
+                args_error: None,
+            }),
+            Some("tool_result") => messages.push(tool_result(block)),
+            _ => parts.extend(element(block)),
+        }
+    }
+    if !parts.is_empty() || !calls.is_empty() {
+        let mut message = ModelMessage::text(role, "");
+        message.content = Some(MessageContent::Parts(parts));
+        message.tool_calls = calls;
+        messages.push(message);
+    }
+    Ok(())
+}
+
+fn tool_result(block: &Value) -> ModelMessage {
+    let mut message = ModelMessage::text(Role::Tool, "");
+    message.tool_call_id = text(block, "tool_use_id").map(str::to_owned);
+    message.content = Some(match block.get("content") {
+        Some(Value::String(text)) => MessageContent::Text(text.clone()),
+        Some(Value::Array(parts)) => {
+            MessageContent::Parts(parts.iter().filter_map(element).collect())
+        }
+        _ => MessageContent::Text(String::new()),
+    });
+    message
+}
+
+fn element(block: &Value) -> Option<ContentElement> {
+    let kind = text(block, "type")?;
+    if kind == "text" {
+        return Some(ContentElement::Text { text: text(block, "text")?.to_owned() });
+    }
+    let source = block.get("source")?;
+    let media = match text(source, "type")? {
+        "base64" => json::inline_media(text(source, "media_type")?, text(source, "data")?),
+        _ => {
+            MediaElement { url: text(source, "url").map(str::to_owned), ..MediaElement::default() }
+        }
+    };
+    Some(match kind {
+        "image" => ContentElement::Image(media),
+        _ => ContentElement::File(media),
+    })
+}
+
+pub(super) fn body(asked: &Asked, stamp: &Stamp, answer: &Answer) -> Value {
+    let blocks = answer.parts.iter().filter_map(|part| match part {
+        Part::Text(text) => Some(json!({"type": "text", "text": text})),
+        Part::Reasoning { text, signature } => Some(json!({
+            "type": "thinking", "thinking": text, "signature": signature.as_deref().unwrap_or_default(),
+        })),
+        Part::Call { id, name, args: text } => {
+            Some(json!({"type": "tool_use", "id": id, "name": name, "input": args(text)}))
+        }
+        // Anthropic's models send no media.
+        Part::Media { .. } => None,
+    });
+    let mut body = message(asked, stamp);
+    put(&mut body, "content", Some(blocks.collect::<Vec<_>>()));
+    put(&mut body, "stop_reason", Some(stop_reason(&answer.reason)));
+    put(&mut body, "usage", answer.usage.as_ref().map(|usage| counts(Some(usage), None)));
+    body
+}
+
+pub(super) fn error_body(status: u16, message: &str) -> Value {
+    let kind = match status {
+        401 => "authentication_error",
+        403 => "permission_error",
+        404 => "not_found_error",
+        413 => "request_too_large",
+        429 => "rate_limit_error",
+        529 => "overloaded_error",
+        500.. => "api_error",
+        _ => "invalid_request_error",
+    };
+    json!({"type": "error", "error": {"type": kind, "message": message}})
+}
+
+fn message(asked: &Asked, stamp: &Stamp) -> Value {
+    json!({
+        "id": format!("msg_{}", stamp.id), "type": "message", "role": "assistant", "model": asked.model,
+        "content": [], "stop_reason": null, "stop_sequence": null,
+    })
+}
+
+/// `output` stands for the count at the beginning of a stream, when little is known of it.
+fn counts(usage: Option<&Object>, output: Option<u64>) -> Value {
+    let known = usage.map(Counts::of).unwrap_or_default();
+    let apart = known.cached.unwrap_or(0) + known.cache_write.unwrap_or(0);
+    let mut counts = json!({});
+    put(&mut counts, "input_tokens", known.input.map(|input| input.saturating_sub(apart)));
+    put(&mut counts, "output_tokens", output.or(known.output));
+    put(&mut counts, "cache_read_input_tokens", known.cached);
+    put(&mut counts, "cache_creation_input_tokens", known.cache_write);
+    counts
+}
+
+fn stop_reason(reason: &str) -> &str {
+    match reason {
+        "stop" => "end_turn",
+        "tool_calls" => "tool_use",
+        "length" => "max_tokens",
+        "content_filter" => "refusal",
+        other => other,
+    }
+}
+
+pub(super) struct Stream {
+    asked: Asked,
+    stamp: Stamp,
+    usage: Option<Object>,
+    open: Option<Open>,
+    index: usize,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Open {
+    Text,
+    Thinking,
+    Call,
+}
+
+impl Stream {
+    /// The usage is known before the answer begins, as it is at Anthropic.
+    pub(super) fn new(asked: Asked, stamp: Stamp, usage: Option<Object>) -> Self {
+        Self { asked, stamp, usage, open: None, index: 0 }
+    }
+
+    fn open(&mut self, kind: Open, block: Value, out: &mut String) {
+        if self.open == Some(kind) && kind != Open::Call {
+            return;
+        }
+        self.close(out);
+        self.open = Some(kind);
+        let start =
+            json!({"type": "content_block_start", "index": self.index, "content_block": block});
+        event(out, "content_block_start", &start);
+    }
+
+    fn delta(&self, delta: Value, out: &mut String) {
+        let delta = json!({"type": "content_block_delta", "index": self.index, "delta": delta});
+        event(out, "content_block_delta", &delta);
+    }
+
+    fn close(&mut self, out: &mut String) {
+        if self.open.take().is_some() {
+            let stop = json!({"type": "content_block_stop", "index": self.index});
+            event(out, "content_block_stop", &stop);
+            self.index += 1;
+        }
+    }
+}
+
+impl Encoder for Stream {
+    fn begin(&mut self, out: &mut String) {
+        let mut message = message(&self.asked, &self.stamp);
+        let usage = self.usage.as_ref().map(|usage| counts(Some(usage), Some(1)));
+        put(&mut message, "usage", usage);
+        event(out, "message_start", &json!({"type": "message_start", "message": message}));
+        event(out, "ping", &json!({"type": "ping"}));
+    }
+
+    fn item(&mut self, item: &ModelStreamItem, out: &mut String) {
+        let thinking = || json!({"type": "thinking", "thinking": "", "signature": ""});
+        match item {
+            ModelStreamItem::TextDelta { text } => {
+                self.open(Open::Text, json!({"type": "text", "text": ""}), out);
+                self.delta(json!({"type": "text_delta", "text": text}), out);
+            }
+            ModelStreamItem::ReasoningDelta { text } => {
+                self.open(Open::Thinking, thinking(), out);
+                self.delta(json!({"type": "thinking_delta", "thinking": text}), out);
+            }
+            ModelStreamItem::ToolCallStart { id, name } => {
+                let block = json!({"type": "tool_use", "id": id, "name": name, "input": {}});
+                self.open(Open::Call, block, out);
+            }
+            ModelStreamItem::ToolCallDelta { args_text, .. } => {
+                self.delta(json!({"type": "input_json_delta", "partial_json": args_text}), out);
+            }
+            ModelStreamItem::ToolCallEnd(_) => self.close(out),
+            ModelStreamItem::Media { segment } => {
+                if let Media::Signature(signature) = media(segment) {
+                    self.open(Open::Thinking, thinking(), out);
+                    self.delta(json!({"type": "signature_delta", "signature": signature}), out);
+                    self.close(out);
+                }
+            }
+            ModelStreamItem::Usage(_) => {}
+            ModelStreamItem::Finish { reason } => {
+                self.close(out);
+                let delta = json!({"stop_reason": stop_reason(reason), "stop_sequence": null});
+                let mut last = json!({"type": "message_delta", "delta": delta});
+                put(&mut last, "usage", self.usage.as_ref().map(|usage| counts(Some(usage), None)));
+                event(out, "message_delta", &last);
+                event(out, "message_stop", &json!({"type": "message_stop"}));
+            }
+        }
+    }
+
+    fn error(&mut self, status: u16, message: &str, out: &mut String) {
+        event(out, "error", &error_body(status, message));
+    }
+}
