@@ -60,6 +60,8 @@ pub enum Command {
     Audit(commands::audit::Args),
     #[command(subcommand)]
     Runner(Runner),
+    #[command(subcommand)]
+    Dev(Dev),
     Bench(commands::bench::Args),
     Doctor(commands::doctor::Args),
     Completions(commands::completions::Args),
@@ -136,6 +138,12 @@ pub enum Runner {
     List(commands::runner_list::Args),
     New(commands::runner_new::Args),
     Test(commands::runner_test::Args),
+}
+
+/// Tools for those who write runners, and for tests
+#[derive(Debug, Subcommand)]
+pub enum Dev {
+    ModelServer(commands::dev_model_server::Args),
 }
 
 #[cfg(test)]

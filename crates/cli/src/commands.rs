@@ -10,6 +10,7 @@ pub mod audit;
 pub mod bench;
 pub mod check;
 pub mod completions;
+pub mod dev_model_server;
 pub mod doctor;
 pub mod events_list;
 pub mod events_show;

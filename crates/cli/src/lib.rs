@@ -17,7 +17,7 @@ mod secrets;
 pub mod times;
 mod wiring;
 
-use cli::{Approvals, ApprovalsCommand, Artifacts, Command, Events, Runner, Runs};
+use cli::{Approvals, ApprovalsCommand, Artifacts, Command, Dev, Events, Runner, Runs};
 use failure::{Failure, Outcome};
 
 /// Carries out a command that talks to a host, or to none.
@@ -44,6 +44,7 @@ pub async fn run(command: Command) -> Outcome {
         Command::Runner(Runner::Test(args)) => commands::runner_test::run(args).await,
         Command::Serve(args) => commands::serve::run(args).await,
         Command::Check(args) => commands::check::run(&args),
+        Command::Dev(Dev::ModelServer(args)) => commands::dev_model_server::run(args).await,
         Command::Bench(args) => commands::bench::run(args).await,
         Command::Doctor(args) => commands::doctor::run(&args).await,
         Command::Supervise(_) | Command::RunnerProcess(_) => {
