@@ -9,6 +9,7 @@ mod artifacts;
 mod checks;
 mod grant;
 mod limits;
+mod model;
 mod problem;
 mod reader;
 mod retention;
@@ -19,6 +20,7 @@ mod surface;
 #[cfg(test)]
 mod tests;
 mod token;
+mod tool;
 mod value;
 mod warnings;
 
@@ -33,8 +35,10 @@ pub use secret::Secret;
 pub use server::{Server, Store, StoreUrl, Sync};
 pub use surface::Webhook;
 pub use token::{Role, Token};
+pub use tool::{McpReach, McpServer, ToolSource};
 pub use warnings::{Warning, missing};
 
+use greenroom_models::ModelSettings;
 use reader::{Context, Reader};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -50,7 +54,9 @@ pub const SECRET_BYTES_MAX: usize = 64 << 10;
 /// Agents that exist without being configured; the user's own of the same name take their place.
 pub const BUILT_IN_AGENTS: [&str; 2] = ["assistant", "echo"];
 /// Sections of the contract that a later version reads.
-const LATER_SECTIONS: [&str; 4] = ["models", "tools", "knowledge", "schedules"];
+const LATER_SECTIONS: [&str; 2] = ["knowledge", "schedules"];
+/// The model that exists where none is configured: of the first provider whose key is there.
+pub const DEFAULT_MODEL: &str = "default";
 
 /// All that a file can say. `Config::default()` is what runs without one.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -60,6 +66,10 @@ pub struct Config {
     pub artifacts: Artifacts,
     pub limits: Limits,
     pub retention: Retention,
+    pub models: BTreeMap<String, ModelSettings>,
+    pub tools: BTreeMap<String, ToolSource>,
+    /// What the models of all agents may cost a day, in millionths of a dollar.
+    pub budget_day: Option<i64>,
     pub runners: BTreeMap<String, Runner>,
     pub agents: BTreeMap<String, Agent>,
     pub surfaces: BTreeMap<String, Webhook>,
@@ -119,6 +129,10 @@ pub fn parse(path: &Path, text: &str, around: &Surroundings<'_>) -> Result<Loade
     let root = root.get_ref();
     let mut agents = reader::names(root, "agents");
     agents.extend(BUILT_IN_AGENTS.map(str::to_owned));
+    let mut models = reader::names(root, "models");
+    if models.is_empty() {
+        models.push(DEFAULT_MODEL.to_owned());
+    }
     let cx = Context {
         dir: around.dir,
         file: around.dir.join(path.file_name().unwrap_or_default()),
@@ -126,8 +140,9 @@ pub fn parse(path: &Path, text: &str, around: &Surroundings<'_>) -> Result<Loade
         agents,
         surfaces: reader::names(root, "surfaces"),
         tokens: reader::names(root, "tokens"),
-        models: reader::names(root, "models"),
+        models,
         tools: reader::names(root, "tools"),
+        runners: reader::names(root, "runners"),
         knowledge: reader::names(root, "knowledge"),
         problems: RefCell::default(),
         hidden: RefCell::default(),
@@ -160,6 +175,9 @@ impl Config {
             limits: table("limits").map(Limits::read).unwrap_or_default(),
             approvals: table("approvals").map(Approvals::read).unwrap_or_default(),
             retention: table("retention").map(Retention::read).unwrap_or_default(),
+            budget_day: table("budget").and_then(budget),
+            models: root.named("models", model::read),
+            tools: root.named("tools", ToolSource::read),
             runners: root.named("runners", Runner::read),
             agents: root.named("agents", Agent::read),
             surfaces: root.named("surfaces", Webhook::read),
@@ -167,8 +185,24 @@ impl Config {
             secrets: Vec::new(),
         };
         root.finish();
+        let mut config = config;
+        for (name, model) in &mut config.models {
+            model.name = name.clone();
+        }
         config
     }
+}
+
+/// `[budget]`: what all agents may cost together.
+fn budget(mut reader: Reader<'_>) -> Option<i64> {
+    let day = reader.get("day_usd").and_then(|value| value.amount());
+    reader.finish();
+    day.map(micro)
+}
+
+/// Dollars in millionths.
+pub(crate) fn micro(dollars: f64) -> i64 {
+    (dollars * 1_000_000.0).round() as i64
 }
 
 impl Loaded {

@@ -14,6 +14,12 @@ pub const DATA: &str = "GREENROOM_DATA";
 pub const LOG: &str = "GREENROOM_LOG";
 /// Where tests let the host die; read only by builds with the feature `faults`.
 pub const FAULT: &str = "GREENROOM_FAULT";
+/// The model that is used where none is configured, as `provider/model`.
+pub const MODEL: &str = "GREENROOM_MODEL";
+/// What a method that the host starts may use for its one call; never the user's.
+pub const CREDENTIAL: &str = "GREENROOM_CREDENTIAL";
+/// The methods that such a call may use, with commas between them.
+pub const METHODS: &str = "GREENROOM_METHODS";
 /// When set and not empty, nothing is coloured.
 pub const NO_COLOR: &str = "NO_COLOR";
 
@@ -24,6 +30,7 @@ pub const ALL: &[(&str, &str)] = &[
     (CONFIG, "configuration file of `serve`, `check` and `doctor`"),
     (DATA, "data folder"),
     (LOG, "what is logged, e.g. `info` or `greenroom_host=debug`"),
+    (MODEL, "model to use where none is configured, as `provider/model`"),
     (NO_COLOR, "when set, nothing is coloured"),
 ];
 

@@ -1,11 +1,15 @@
 //! From the configuration to what the host, the runtime and the server are told.
 
+mod resources;
+
+pub(crate) use resources::{models, resources};
+
 use crate::config::{self, Answerer, Artifacts, Config, Launch, Loaded, StoreUrl};
 use crate::failure::{Exit, Failure};
 use greenroom_host::binding;
 use greenroom_host::settings::{Agent, Approvals, Limits, Retention, Settings, Webhook};
 use greenroom_objects::{BucketPlace, Place};
-use greenroom_protocol::{Object, RunnerId};
+use greenroom_protocol::RunnerId;
 use greenroom_runtime::RunnerSpec;
 use greenroom_server::{Access, Role, ServerOptions, Token, hash_token};
 use greenroom_store::{Location, Options, Sync};
@@ -15,6 +19,10 @@ use std::time::{Duration, SystemTime};
 /// The runner process that the program carries itself.
 const ECHO_RUNNER: &str = "greenroom-echo";
 const ECHO_ID: &str = "plugin:greenroom/echo/default";
+const AGENT_RUNNER: &str = "greenroom-local-agent";
+const AGENT_ID: &str = "plugin:greenroom/local-agent/default";
+/// What the built-in agent may use of the project CLI.
+const ASSISTANT_MODULES: [&str; 3] = ["calendar.*", "contacts.*", "memory.*"];
 
 /// The configuration file, or the defaults when there is none.
 pub(crate) fn load(named: Option<&Path>) -> Result<(Config, Option<Loaded>), Failure> {
@@ -22,6 +30,7 @@ pub(crate) fn load(named: Option<&Path>) -> Result<(Config, Option<Loaded>), Fai
         Some(path) => {
             let loaded = config::load(&path)?;
             check_ties(&loaded)?;
+            resources::check(&loaded)?;
             Ok((loaded.config.clone(), Some(loaded)))
         }
         None => Ok((Config::default(), None)),
@@ -50,6 +59,7 @@ pub(crate) fn settings(config: &Config) -> Settings {
             .map(|(name, hook)| (name.clone(), webhook(hook)))
             .collect(),
         retention: retention(&config.retention),
+        budget_day: config.budget_day,
         approvals: Approvals { expires: Duration::from_secs(config.approvals.expires_s) },
         limits: Limits {
             result_bytes: size(limits.result_bytes),
@@ -73,6 +83,7 @@ pub(crate) fn settings(config: &Config) -> Settings {
             storage_workspace_bytes: limits.storage_workspace_bytes,
             steering_length: i64::try_from(limits.steering_length).unwrap_or(i64::MAX),
             approvals_pending: i64::try_from(limits.approvals_pending).unwrap_or(i64::MAX),
+            tool_result_bytes: size(limits.tool_result_bytes),
         },
     }
 }
@@ -94,7 +105,7 @@ pub(crate) fn agents(config: &Config) -> Vec<Agent> {
     let built_in = config::BUILT_IN_AGENTS
         .iter()
         .filter(|name| !config.agents.contains_key(**name))
-        .filter_map(|name| built_in(name, &config.limits));
+        .filter_map(|name| built_in(name, config));
     own.chain(built_in).collect()
 }
 
@@ -112,18 +123,22 @@ fn bound(name: &str, agent: &config::Agent, limits: &config::Limits) -> Agent {
         delivery: agent.delivery.clone(),
         config: agent.config.clone(),
         grant: agent.grant.clone(),
+        budget: agent.budget,
     }
 }
 
 /// `assistant` takes messages until the user has an agent that does; `echo` only when it is named.
-fn built_in(name: &str, limits: &config::Limits) -> Option<Agent> {
-    let mut agent = config::Agent::new(RunnerId::parse(ECHO_ID).ok()?);
-    if name == "assistant" {
-        agent.config = Object::from_iter([("style".to_owned(), "assistant".into())]);
+fn built_in(name: &str, config: &Config) -> Option<Agent> {
+    let is_assistant = name == "assistant";
+    let runner = if is_assistant { AGENT_ID } else { ECHO_ID };
+    let mut agent = config::Agent::new(RunnerId::parse(runner).ok()?);
+    if is_assistant {
+        agent.grant.models = models(config).into_iter().map(|model| model.name).collect();
+        agent.grant.modules = ASSISTANT_MODULES.map(str::to_owned).to_vec();
     } else {
         agent.events.clear();
     }
-    let mut agent = bound(name, &agent, limits);
+    let mut agent = bound(name, &agent, &config.limits);
     agent.built_in = true;
     Some(agent)
 }
@@ -156,13 +171,14 @@ pub(crate) fn runners(config: &Config, program: &str, data: &Path) -> Vec<Runner
         spec
     };
     let mut specs: Vec<RunnerSpec> = config.runners.iter().map(spec).collect();
-    specs.push(RunnerSpec {
-        name: ECHO_RUNNER.to_owned(),
-        command: [program, "runner-process", "echo"].map(str::to_owned).to_vec(),
-        dir: data.join("runners").join("echo"),
-        plugin: Some("greenroom/echo".to_owned()),
+    let own = [(ECHO_RUNNER, "echo"), (AGENT_RUNNER, "local-agent")];
+    specs.extend(own.map(|(name, runner)| RunnerSpec {
+        name: name.to_owned(),
+        command: [program, "runner-process", runner].map(str::to_owned).to_vec(),
+        dir: data.join("runners").join(runner),
+        plugin: Some(format!("greenroom/{runner}")),
         ..RunnerSpec::default()
-    });
+    }));
     specs
 }
 
@@ -197,6 +213,9 @@ pub(crate) fn secrets(config: &Config, admin_token: &str) -> Vec<String> {
         _ => None,
     };
     let exposed = config.secrets.iter().chain(store).map(|secret| secret.expose().to_owned());
+    // A key that was found in the environment is one as well.
+    let found = models(config).into_iter().filter_map(|model| model.api_key);
+    let exposed = exposed.chain(found.map(|key| key.expose().to_owned()));
     exposed.chain([admin_token.to_owned()]).collect()
 }
 

@@ -6,12 +6,13 @@
 use crate::cursor::Cursors;
 use crate::grant::Grant;
 use crate::ids::DEFAULT_WORKSPACE;
+use crate::resources::tool_block;
 use greenroom_protocol::payload::StateScope;
 use greenroom_protocol::{
     ActorContext, AgentEventContext, AgentResources, AgentRunContext, AgentRunState,
     AgentRuntimeContext, AgentTrigger, ContextAccess, ConversationContext, DeliveryContext,
     InlineContextPolicy, InlineMode, NewEvent, Object, PROTOCOL_VERSION, RawEventRef,
-    TriggerSource,
+    StaticContextRef, TriggerSource,
 };
 use greenroom_store::reads::conversations::Position;
 use greenroom_store::types::RunRow;
@@ -193,6 +194,14 @@ impl ContextParts<'_> {
         }
     }
 
+    /// Parts of a prompt that do not change between runs, by their content.
+    fn static_refs(&self) -> BTreeMap<String, StaticContextRef> {
+        match self.resources.tools.is_empty() {
+            true => BTreeMap::new(),
+            false => BTreeMap::from([("tools".to_owned(), tool_block(&self.resources))]),
+        }
+    }
+
     fn runtime(&self) -> AgentRuntimeContext {
         let remaining_ms = u64::try_from(self.remaining.as_millis()).unwrap_or(u64::MAX);
         let now_s = self.now_ms as f64 / 1000.0;
@@ -210,7 +219,7 @@ impl ContextParts<'_> {
             deadline_at: Some(now_s + self.remaining.as_secs_f64()),
             locale: None,
             timezone: None,
-            static_refs: BTreeMap::new(),
+            static_refs: self.static_refs(),
             metadata,
             extra: Object::new(),
         }

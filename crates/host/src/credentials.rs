@@ -15,15 +15,15 @@ pub(crate) const LIFETIME: Duration = Duration::from_secs(600);
 
 /// What a credential stands for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Credential {
-    pub workspace_id: String,
+pub(crate) struct Credential {
+    pub(crate) workspace_id: String,
     /// Whose records may be reached.
-    pub actor: String,
-    pub run_id: String,
-    pub attempt: i64,
-    pub tool_call_id: String,
+    pub(crate) actor: String,
+    pub(crate) run_id: String,
+    pub(crate) attempt: i64,
+    pub(crate) tool_call_id: String,
     /// `module.method`, each.
-    pub methods: BTreeSet<String>,
+    pub(crate) methods: BTreeSet<String>,
 }
 
 #[derive(Debug, Default)]

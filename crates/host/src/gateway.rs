@@ -199,7 +199,8 @@ impl Shared {
     ) -> NewRun {
         let descriptor = self.runtime.descriptor(&agent.runner);
         let grant = descriptor.map(|descriptor| {
-            let grant = Arc::new(Grant::build(agent, &descriptor.manifest, &self.registry.names()));
+            let grant =
+                Arc::new(Grant::build(agent, &descriptor.manifest, &self.resources.load().names()));
             let doc = grant.to_doc();
             self.keep_grant(&doc.hash, &grant);
             (doc, grant.steering)

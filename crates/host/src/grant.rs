@@ -4,8 +4,8 @@
 //! runs of a binding share one stored document. The third layer, the event's scope, is applied where ids are
 //! used: state owners, cursors and conversations are made from the run's own event.
 
-use crate::registry::ResourceNames;
-use crate::settings::{Agent, Approval, Reach};
+use crate::resources::ResourceNames;
+use crate::settings::{Agent, Approval, GrantPolicy, Reach};
 use greenroom_protocol::manifest::{
     ArtifactPermission, EventPermission, HistoryPermission, KnowledgePermission, ModelPermission,
     StorageArea, ToolPermission,
@@ -15,6 +15,7 @@ use greenroom_protocol::{
     AgentRunnerManifest, ContextAPICapabilities, Object, RunnerId, StorageResource,
 };
 use greenroom_store::types::GrantDoc;
+use greenroom_tools::{Risk, project_cli, skills};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
@@ -34,6 +35,11 @@ pub struct Grant {
     pub models: Offer<ModelPermission>,
     pub tools: Offer<ToolPermission>,
     pub knowledge: Offer<KnowledgePermission>,
+    /// Methods of the project CLI, `module.method` each.
+    pub methods: BTreeSet<String>,
+    pub skills: BTreeSet<String>,
+    /// What becomes of a call by its risk.
+    pub risks: BTreeMap<Risk, Approval>,
     /// Whether the run takes messages that arrive while it runs.
     pub steering: bool,
 }
@@ -78,8 +84,11 @@ impl Grant {
             storage: storage.intersection(&policy.storage).copied().collect(),
             actions,
             models: offer(&asked.models, &policy.models, &known.models),
-            tools: offer(&asked.tools, &policy.tools, &known.tools),
+            tools: with_own(offer(&asked.tools, &policy.tools, &known.tools), policy),
             knowledge: offer(&asked.knowledge_bases, &policy.knowledge, &known.knowledge),
+            methods: named(&policy.modules, &known.methods),
+            skills: named(&policy.skills, &known.skills),
+            risks: policy.risks.clone(),
             steering: manifest.capabilities.steering && agent.queue.as_str() == "steer",
         }
     }
@@ -111,16 +120,29 @@ fn pull<T: Ord + Copy>(asked: &[T], reach: Reach) -> Pull<T> {
     Pull { reach, operations: operations.iter().copied().collect() }
 }
 
-/// Of the resources that exist, those that the binding names; `prefix.*` names all that begin so.
-fn offer<T: Ord + Copy>(asked: &[T], named: &[String], known: &[String]) -> Offer<T> {
+fn offer<T: Ord + Copy>(asked: &[T], patterns: &[String], known: &[String]) -> Offer<T> {
+    Offer { names: named(patterns, known), operations: asked.iter().copied().collect() }
+}
+
+/// Of what exists, that which the binding names; `prefix.*` names all that begin so.
+fn named(patterns: &[String], known: &[String]) -> BTreeSet<String> {
     let is_named = |name: &&String| {
-        named.iter().any(|pattern| match pattern.strip_suffix('*') {
+        patterns.iter().any(|pattern| match pattern.strip_suffix('*') {
             Some(prefix) if prefix.is_empty() || prefix.ends_with('.') => name.starts_with(prefix),
             _ => *name == pattern,
         })
     };
-    Offer {
-        names: known.iter().filter(is_named).cloned().collect(),
-        operations: asked.iter().copied().collect(),
+    known.iter().filter(is_named).cloned().collect()
+}
+
+/// Whoever may use modules or skills has the tools to do so, and nobody else has.
+fn with_own(mut offer: Offer<ToolPermission>, policy: &GrantPolicy) -> Offer<ToolPermission> {
+    let own = [(project_cli::TOOL_NAME, &policy.modules), (skills::TOOL_NAME, &policy.skills)];
+    for (name, granted) in own {
+        match granted.is_empty() {
+            true => drop(offer.names.remove(name)),
+            false => drop(offer.names.insert(name.to_owned())),
+        }
     }
+    offer
 }

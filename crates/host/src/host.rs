@@ -16,7 +16,7 @@ use crate::proxy::ProxyGate;
 use crate::proxy::audit::Auditor;
 use crate::proxy::meter::PluginBuckets;
 use crate::redaction::Redactor;
-use crate::registry::Registry;
+use crate::resources::{ResourceSettings, Resources};
 use crate::run::RunTask;
 use crate::settings::Settings;
 use crate::tasks::Tasks;
@@ -48,6 +48,10 @@ pub enum HostError {
     Store(#[from] StoreError),
     #[error("agents `{0}` and `{1}` take the same events")]
     Tie(String, String),
+    #[error("the models cannot be used")]
+    Models(#[from] greenroom_models::ModelError),
+    #[error("the tools cannot be used")]
+    Tools(#[from] greenroom_tools::ToolsError),
 }
 
 pub struct HostOptions {
@@ -59,8 +63,8 @@ pub struct HostOptions {
     pub runtime: greenroom_runtime::Settings,
     /// Knows the secrets that are live. Whoever starts the host tells it, and shares it with the log.
     pub redactor: Redactor,
-    /// Models, tools and knowledge bases.
-    pub registry: Arc<dyn Registry>,
+    /// Models and tools.
+    pub resources: ResourceSettings,
 }
 
 /// What all parts of the host see.
@@ -81,7 +85,7 @@ pub(crate) struct Shared {
     pub(crate) auditor: Arc<Auditor>,
     pub(crate) plugin_buckets: PluginBuckets,
     pub(crate) redactor: Redactor,
-    pub(crate) registry: Arc<dyn Registry>,
+    pub(crate) resources: ArcSwap<Resources>,
     pub(crate) credentials: Arc<Credentials>,
     pub(crate) budgets: Arc<Budgets>,
     grants: Mutex<HashMap<String, Arc<Grant>>>,
@@ -99,6 +103,7 @@ impl Host {
         let budgets = Budgets::load(&options.store, now_ms()).await?;
         let gate = Arc::new(ProxyGate::default());
         let runtime = Runtime::new(options.runtime, gate.clone());
+        let resources = Resources::build(options.resources, &runtime, None)?;
         let shared = Arc::new(Shared {
             cursors: Cursors::new(options.store.cursor_key()),
             store: options.store,
@@ -116,7 +121,7 @@ impl Host {
             auditor: Arc::new(Auditor::new(options.redactor.clone())),
             plugin_buckets: PluginBuckets::default(),
             redactor: options.redactor,
-            registry: options.registry,
+            resources: ArcSwap::from_pointee(resources),
             credentials: Arc::default(),
             budgets: Arc::new(budgets),
             grants: Mutex::default(),
@@ -144,10 +149,14 @@ impl Host {
         &self,
         settings: Settings,
         runners: Vec<RunnerSpec>,
+        resources: ResourceSettings,
     ) -> Result<(), HostError> {
         check(&settings)?;
+        let before = self.shared.resources.load_full();
+        let resources = Resources::build(resources, &self.shared.runtime, Some(&before))?;
         self.shared.runtime.apply(runners).await;
         self.shared.settings.store(Arc::new(settings));
+        self.shared.resources.store(Arc::new(resources));
         self.shared.wake_delivery.notify_one();
         Ok(())
     }
@@ -214,6 +223,11 @@ impl Host {
     /// The run and the attempt that a run token was given to, while that attempt is under way.
     pub fn run_by_token(&self, token: &str) -> Option<(String, i64)> {
         self.shared.live.run_of_token(token)
+    }
+
+    /// What models and tools there are now.
+    pub fn resources(&self) -> Arc<Resources> {
+        self.shared.resources.load_full()
     }
 
     pub fn redactor(&self) -> &Redactor {

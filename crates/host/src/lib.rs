@@ -26,7 +26,7 @@ mod query;
 mod records;
 mod recovery;
 pub mod redaction;
-pub mod registry;
+pub mod resources;
 mod retention;
 mod run;
 pub mod settings;

@@ -10,11 +10,12 @@ use crate::grant::Grant;
 use crate::proxy::audit::Subject;
 use crate::proxy::meter::Bucket;
 use crate::redaction::RUN_TOKEN;
+use crate::resources::Resources;
 use deadline::Deadline;
 use greenroom_protocol::error::run_code;
 use greenroom_store::types::RunRow;
 use sha2::{Digest, Sha256};
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
@@ -44,6 +45,22 @@ pub(crate) struct LiveRun {
     /// The place of the last message that the run has pulled, 0 before.
     pulled_seq: AtomicI64,
     spent: AtomicI64,
+    /// Calls of tools that the host has recorded itself.
+    pub(crate) tool_calls: Arc<RecordedCalls>,
+}
+
+/// Which calls of a run the host has recorded: what the runner says of them adds no second item.
+#[derive(Debug, Default)]
+pub(crate) struct RecordedCalls(Mutex<HashSet<String>>);
+
+impl RecordedCalls {
+    pub(crate) fn note(&self, tool_call_id: &str) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(tool_call_id.to_owned());
+    }
+
+    pub(crate) fn knows(&self, tool_call_id: &str) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).contains(tool_call_id)
+    }
 }
 
 /// Why a run has to end before it does.
@@ -60,6 +77,8 @@ type TokenHash = [u8; 32];
 #[derive(Debug)]
 pub(crate) struct Rights {
     pub(crate) grant: Arc<Grant>,
+    /// What the grant chooses from, as it was when the run began.
+    pub(crate) resources: Arc<Resources>,
     pub(crate) identity: Identity,
     pub(crate) attempt: i64,
     /// Whom audit records are about.
@@ -216,6 +235,7 @@ impl Live {
             overdue: AtomicBool::new(false),
             pulled_seq: AtomicI64::new(0),
             spent: AtomicI64::new(0),
+            tool_calls: Arc::default(),
         });
         if run.cancel_requested {
             live.cancel("cancelled");

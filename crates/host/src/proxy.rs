@@ -12,17 +12,18 @@ mod call;
 mod events;
 mod history;
 pub(crate) mod meter;
+mod models;
 mod resources;
 mod state;
 mod steering;
 mod storage;
 pub(crate) mod table;
+mod tools;
 
 use crate::host::Shared;
 use crate::live::{LiveRun, Rights};
 use crate::metrics::Metrics;
 use audit::{Beginning, Trail};
-pub(crate) use call::not_found;
 use call::{Answer, Call, refuse, stale};
 use greenroom_protocol::api::Method;
 use greenroom_protocol::{AgentAPIError, ErrorCode};
@@ -124,12 +125,11 @@ async fn check_and_carry_out(
     let cost = row.map_or(1, |row| row.cost);
     // By its name in the configuration: what a process declares is not checked before its handshake is over.
     let bucket = shared.plugin_buckets.of(&call.runner);
-    bucket.take(cost, limits.calls_per_s_plugin).map_err(|wait| over_rate("plugin", wait))?;
-    let Some((live, rights)) = run else {
-        // Each leaves a record: a flood of them is soon a matter of rate.
-        let _ = bucket.take(NO_RUN_COST, limits.calls_per_s_plugin);
-        return Err(no_run(shared, call));
-    };
+    // Without a run a call leaves a commit of its own: a flood of them is soon a matter of rate.
+    let dearer = if run.is_none() { NO_RUN_COST } else { 0 };
+    let taken = bucket.take(cost + dearer, limits.calls_per_s_plugin);
+    taken.map_err(|wait| over_rate("plugin", wait))?;
+    let Some((live, rights)) = run else { return Err(no_run(shared, call)) };
     live.bucket.take(cost, limits.calls_per_s_run).map_err(|wait| over_rate("run", wait))?;
     let granted = method.zip(row).filter(|(_, row)| row.needs.granted(&rights.grant));
     trail.about(None, row.map(|row| row.reaches.as_str().into()));
@@ -211,9 +211,9 @@ async fn carry_out(call: &mut Call<'_>) -> Answer {
         | Method::ModelsStream
         | Method::ModelsRerank
         | Method::ModelsEmbed
-        | Method::ModelsCountTokens => resources::model(call).await,
+        | Method::ModelsCountTokens => models::serve(call).await,
         Method::ToolsGetDetail | Method::ToolsSearch | Method::ToolsCall => {
-            resources::tool(call).await
+            tools::serve(call).await
         }
         Method::KnowledgeList | Method::KnowledgeRetrieve => resources::knowledge(call).await,
     }

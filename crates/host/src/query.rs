@@ -16,6 +16,7 @@ use greenroom_store::reads::runs::RunFilter;
 use greenroom_store::reads::search::{Hit, SearchQuery};
 use greenroom_store::types::{ApprovalRow, DeliveryRow, EventRow, ItemRow, RunRow};
 use greenroom_store::{StoreError, reads};
+use greenroom_tools::ui;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -323,8 +324,17 @@ pub(crate) fn item_view(row: ItemRow) -> Value {
     });
     if row.role == "tool" {
         item["content"] = item["text"].clone();
+        show(&mut item["metadata"]);
     }
     item
+}
+
+/// Hints about how a result is shown stay inside; readers get what is made of them (seed 004 §9).
+fn show(metadata: &mut Value) {
+    let hints = metadata["tool_agent_output"].as_object_mut().and_then(|o| o.remove("ui_hints"));
+    if let Some(schema) = hints.and_then(|hints| ui::compile(&hints, &ui::Options::default())) {
+        metadata["ui_schema"] = schema;
+    }
 }
 
 /// An item that was found, with where it matches.

@@ -48,6 +48,7 @@ fn decide(run: &RunRow) -> Decision {
 /// Closes or restarts what was running; returns the runs that have to be carried out now.
 pub(crate) async fn recover(shared: &Arc<Shared>) -> Result<Vec<RunRow>, StoreError> {
     record_calls(shared).await?;
+    settle_tool_calls(shared).await?;
     let open = shared.store.read(|tx| reads::runs::open(tx)).await?;
     shared.metrics.opened(open.len());
     let running: Vec<RunRow> =
@@ -73,6 +74,22 @@ async fn record_calls(shared: &Shared) -> Result<(), StoreError> {
         shared.store.record_interrupted(command).await?;
     }
     Ok(())
+}
+
+/// Calls of tools that had begun have their one output: that nobody knows how they ended.
+async fn settle_tool_calls(shared: &Shared) -> Result<(), StoreError> {
+    let epoch = shared.store.epoch();
+    loop {
+        let open =
+            shared.store.read(move |tx| reads::tools::interrupted(tx, epoch, RECORDED_TOGETHER));
+        let open = open.await?;
+        if open.is_empty() {
+            return Ok(());
+        }
+        for call in open {
+            shared.settle_interrupted(call).await?;
+        }
+    }
 }
 
 async fn settle(shared: Arc<Shared>, run: RunRow) -> Result<Option<RunRow>, StoreError> {

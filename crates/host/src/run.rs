@@ -21,6 +21,7 @@ use crate::ids::now_ms;
 use crate::ledger::{Ledger, StateRights, Terms};
 use crate::live::{LiveRun, Rights};
 use crate::proxy::audit::Subject;
+use crate::resources::{Resources, granted_resources};
 use greenroom_protocol::error::run_code;
 use greenroom_protocol::{AgentRunRequest, RunError, RunStatus, RunnerId};
 use greenroom_runtime::{RunEvent, RunHandle, Unavailable};
@@ -124,7 +125,8 @@ impl RunTask {
             pending_max: settings.limits.approvals_pending,
         };
         let redactor = self.shared.redactor.clone();
-        let terms = Terms { state, actions, result_bytes_max, redactor };
+        let tool_calls = Arc::clone(&self.live.tool_calls);
+        let terms = Terms { state, actions, result_bytes_max, redactor, tool_calls };
         let numbers = (self.run.last_seq, self.run.reserved_seq);
         Ledger::new(Arc::new(identity), terms, numbers)
     }
@@ -162,8 +164,9 @@ impl RunTask {
         runner_id: &RunnerId,
         grant: &Arc<Grant>,
     ) -> Result<Result<RunHandle, Unavailable>, Stop> {
+        let resources = self.shared.resources.load_full();
         let context = loop {
-            match self.context(grant).await {
+            match self.context(grant, &resources).await {
                 Ok(context) => break context,
                 Err(error) => self.wait_for_store(&error).await?,
             }
@@ -183,7 +186,8 @@ impl RunTask {
             attempt: Some(attempt),
             agent: self.run.agent.clone(),
         });
-        self.live.granted(Rights { grant: Arc::clone(grant), identity, attempt, subject });
+        let grant = Arc::clone(grant);
+        self.live.granted(Rights { grant, resources, identity, attempt, subject });
         let handle = self.shared.runtime.start_run(request).await;
         fault::point("after_run_agent");
         Ok(handle)
@@ -208,7 +212,7 @@ impl RunTask {
         let agent = agent.ok_or_else(|| {
             unavailable(format!("agent `{}` is no longer configured", self.run.agent), false)
         })?;
-        let grant = Arc::new(Grant::build(agent, manifest, &self.shared.registry.names()));
+        let grant = Arc::new(Grant::build(agent, manifest, &self.shared.resources.load().names()));
         let doc = grant.to_doc();
         self.run.grant_hash = Some(doc.hash.clone());
         let command = FreezeGrant {
@@ -231,6 +235,7 @@ impl RunTask {
     async fn context(
         &self,
         grant: &Grant,
+        resources: &Resources,
     ) -> Result<greenroom_protocol::AgentRunContext, StoreError> {
         let identity = Identity::new(&self.run, &self.envelope);
         let state = self.shared.state_snapshot(&identity, grant).await?;
@@ -243,7 +248,7 @@ impl RunTask {
             delivery,
             cursors: &self.shared.cursors,
             run_token: self.shared.live.issue_token(&self.run.run_id, self.run.attempt),
-            resources: self.shared.resources(grant),
+            resources: granted_resources(grant, resources),
             remaining: self.live.deadline.left(),
             now_ms: now_ms(),
         };

@@ -2,10 +2,12 @@
 //!
 //! Invariant: a `Settings` is used whole or not at all; a run keeps what it was started with.
 
+use crate::budget::{Budget, Micro};
 use greenroom_protocol::manifest::StorageArea;
 use greenroom_protocol::payload::StateScope;
 use greenroom_protocol::{Object, RunnerId};
 use greenroom_store::types::{OnInterrupt, Queue};
+use greenroom_tools::Risk;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,6 +20,8 @@ pub struct Settings {
     pub limits: Limits,
     pub retention: Retention,
     pub approvals: Approvals,
+    /// What the models of all agents may cost together, from midnight to midnight UTC.
+    pub budget_day: Option<Micro>,
 }
 
 /// `[approvals]`: how long a question stands. Who may answer is for the server to know.
@@ -52,6 +56,7 @@ pub struct Agent {
     /// Becomes `ctx.config`.
     pub config: Object,
     pub grant: GrantPolicy,
+    pub budget: Budget,
 }
 
 /// Where an agent listens; an absent part means anywhere.
@@ -96,6 +101,7 @@ pub struct GrantPolicy {
     pub files: Vec<String>,
     pub skills: Vec<String>,
     pub modules: Vec<String>,
+    pub risks: BTreeMap<Risk, Approval>,
 }
 
 impl Default for GrantPolicy {
@@ -113,6 +119,14 @@ impl Default for GrantPolicy {
             files: Vec::new(),
             skills: Vec::new(),
             modules: Vec::new(),
+            // What cannot be brought back is asked about.
+            risks: Risk::ALL
+                .into_iter()
+                .map(|risk| match risk {
+                    Risk::Destructive => (risk, Approval::Ask),
+                    Risk::Read | Risk::Write | Risk::External => (risk, Approval::Always),
+                })
+                .collect(),
         }
     }
 }
@@ -197,6 +211,8 @@ pub struct Limits {
     pub steering_length: i64,
     /// Approvals of one run that nobody has answered.
     pub approvals_pending: i64,
+    /// Larger results of tools become artifacts.
+    pub tool_result_bytes: usize,
 }
 
 impl Default for Limits {
@@ -223,6 +239,7 @@ impl Default for Limits {
             storage_workspace_bytes: 2 << 30,
             steering_length: 100,
             approvals_pending: 1000,
+            tool_result_bytes: 256 << 10,
         }
     }
 }

@@ -2,10 +2,23 @@
 //!
 //! Invariant: nothing here decides who may call; every call gets exactly one output, whatever happens to it.
 
+mod child;
+pub mod manifest;
+mod mcp;
 mod output;
+pub mod post;
 pub mod project_cli;
 pub mod schema;
+pub mod search;
+pub mod skills;
 mod tool;
+mod toolbox;
+pub mod ui;
 
+pub use child::{MethodCall, run_method};
+pub use mcp::{
+    McpCall, McpHealth, McpLimits, McpServer, McpSettings, McpStatus, McpTransport, Progress,
+};
 pub use output::{Attachment, Status, ToolAgentOutput, ToolFailure, ToolOutput};
 pub use tool::{Risk, Source, Tool};
+pub use toolbox::{CliProgram, Entry, Invocation, ToolSettings, Toolbox, ToolsError, check};

@@ -13,6 +13,7 @@ pub struct Args {
 pub fn run(args: &Args) -> ExitCode {
     match args.name.as_str() {
         "echo" => greenroom_echo::main(),
+        "local-agent" => greenroom_local_agent::main(),
         name => {
             crate::output::note(&format!("error: there is no built-in runner `{name}`"));
             ExitCode::from(2)

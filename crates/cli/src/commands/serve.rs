@@ -7,7 +7,6 @@ use crate::failure::{Exit, Failure, Outcome};
 use crate::secrets::Secrets;
 use crate::{env, output, restart, wiring};
 use greenroom_host::artifacts::owner_of_bytes;
-use greenroom_host::registry::NoResources;
 use greenroom_host::{Host, HostOptions, Redactor};
 use greenroom_objects::Objects;
 use greenroom_runtime::RunnerSpec;
@@ -16,7 +15,6 @@ use greenroom_store::Store;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -162,7 +160,9 @@ impl Running {
             let message = format!("{left} runner processes of an earlier host are still there");
             return Err(Failure::new(message).hint("end them, then start again"));
         }
-        std::fs::create_dir_all(data.join("runners").join("echo"))?;
+        for own in ["echo", "local-agent", "tool"] {
+            std::fs::create_dir_all(data.join("runners").join(own))?;
+        }
         let options = wiring::store(&config, &data);
         let store = tokio::task::spawn_blocking(move || Store::open(&options)).await;
         let store = store.map_err(anyhow::Error::new)?.map_err(|error| {
@@ -181,7 +181,7 @@ impl Running {
             settings: wiring::settings(&config),
             runners: runners.clone(),
             runtime: wiring::runtime(&config, &program, &data),
-            registry: Arc::new(NoResources),
+            resources: wiring::resources(&config, &program, &data, listener.local_addr()?),
             redactor,
         });
         let host = host.await.map_err(anyhow::Error::new)?;
@@ -287,7 +287,8 @@ impl Running {
         self.secrets.add(wiring::secrets(&config, &self.admin_token));
         let data = self.folder.path();
         let runners = wiring::runners(&config, &self.program, data);
-        match self.host.reload(wiring::settings(&config), runners.clone()).await {
+        let resources = wiring::resources(&config, &self.program, data, self.address);
+        match self.host.reload(wiring::settings(&config), runners.clone(), resources).await {
             Ok(()) => {
                 self.runners = runners;
                 self.server.set_access(wiring::access(&config, &self.admin_token));
@@ -315,7 +316,9 @@ impl Running {
         for runner in runners.iter().filter(|runner| !self.runners.contains(runner)) {
             tracing::info!(runner = runner.name, "its files changed, it is started anew");
         }
-        match self.host.reload(wiring::settings(&self.config), runners.clone()).await {
+        let data = self.folder.path();
+        let resources = wiring::resources(&self.config, &self.program, data, self.address);
+        match self.host.reload(wiring::settings(&self.config), runners.clone(), resources).await {
             Ok(()) => self.runners = runners,
             Err(error) => output::note(&format!("error: {error}")),
         }

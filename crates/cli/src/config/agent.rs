@@ -4,6 +4,7 @@
 
 use super::grant;
 use super::reader::{Reader, Value, clean};
+use greenroom_host::Budget;
 use greenroom_host::settings::{GrantPolicy, Scope};
 use greenroom_protocol::{Object, RunnerId};
 use greenroom_store::types::{OnInterrupt, Queue};
@@ -34,6 +35,7 @@ pub struct Agent {
     /// Becomes `ctx.config`.
     pub config: Object,
     pub grant: GrantPolicy,
+    pub budget: Budget,
 }
 
 impl Agent {
@@ -50,6 +52,7 @@ impl Agent {
             delivery: None,
             config: Object::new(),
             grant: GrantPolicy::default(),
+            budget: Budget::default(),
         }
     }
 
@@ -66,6 +69,7 @@ impl Agent {
         let delivery = reader.get("delivery").and_then(|v| v.reference("surface", surfaces));
         let config = reader.get("config").and_then(|value| value.object());
         let grant = reader.get("grant").and_then(|v| v.table()).map(grant::read);
+        let budget = reader.get("budget").and_then(|v| v.table()).map(budget);
         reader.finish();
         let absent = Self::new(runner?);
         Some(Self {
@@ -78,9 +82,20 @@ impl Agent {
             delivery,
             config: config.unwrap_or_default(),
             grant: grant.unwrap_or_default(),
+            budget: budget.unwrap_or_default(),
             runner: absent.runner,
         })
     }
+}
+
+fn budget(mut reader: Reader<'_>) -> Budget {
+    let mut dollars = |key| reader.get(key).and_then(|value: Value<'_>| value.amount());
+    let budget = Budget {
+        run: dollars("run_usd").map(super::micro),
+        day: dollars("day_usd").map(super::micro),
+    };
+    reader.finish();
+    budget
 }
 
 fn scope(mut reader: Reader<'_>) -> Scope {

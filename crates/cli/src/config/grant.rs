@@ -7,6 +7,8 @@ use greenroom_host::actions::KNOWN;
 use greenroom_host::settings::{Approval, GrantPolicy, Reach};
 use greenroom_protocol::manifest::StorageArea;
 use greenroom_protocol::payload::StateScope;
+use greenroom_tools::Risk;
+use greenroom_tools::project_cli::{self, MethodSpec};
 use std::collections::{BTreeMap, BTreeSet};
 
 const REACHES: [(&str, Reach); 3] =
@@ -34,7 +36,8 @@ pub(super) fn read(mut reader: Reader<'_>) -> GrantPolicy {
         actions: actions(&mut reader),
         files: texts(&mut reader, "files"),
         skills: texts(&mut reader, "skills"),
-        modules: texts(&mut reader, "modules"),
+        modules: modules(&mut reader),
+        risks: risks(&mut reader, absent.risks),
     };
     reader.finish();
     grant
@@ -58,20 +61,69 @@ fn references(
 
 /// Tools by name, or by `prefix.*` for all that begin so.
 fn tools(reader: &mut Reader<'_>) -> Vec<String> {
-    let known = reader.cx.tools.clone();
+    // Which tools a source has is known once it runs: here its name is checked.
+    let cx = reader.cx;
+    let sources: Vec<String> = cx.tools.iter().chain(&cx.runners).cloned().collect();
     let one = |item: &Value<'_>| {
         let text = item.filled_text()?;
-        let covers = |prefix: &str| {
-            known
-                .iter()
-                .any(|name| name == prefix.trim_end_matches('.') || name.starts_with(prefix))
-        };
-        match text.strip_suffix('*').filter(|prefix| prefix.ends_with('.')) {
-            Some(prefix) if covers(prefix) => Some(text.to_owned()),
-            _ => item.reference("tool", &known),
+        match text.split_once('.') {
+            Some((source, tool)) if !tool.is_empty() => {
+                let known = sources.iter().any(|name| name == source);
+                if known { Some(text.to_owned()) } else { unknown_source(item, text, &sources) }
+            }
+            _ => unknown_source(item, text, &sources),
         }
     };
     reader.get("tools").and_then(|value| value.list(one)).unwrap_or_default()
+}
+
+fn unknown_source(item: &Value<'_>, text: &str, sources: &[String]) -> Option<String> {
+    let source = text.split('.').next().unwrap_or_default();
+    let hint = match nearest(source, sources.iter().map(String::as_str)) {
+        Some(near) => format!("did you mean `{near}.*`?"),
+        None if sources.is_empty() => format!("add `[tools.{}]`", clean(source)),
+        None => "write `SOURCE.tool` or `SOURCE.*`, with the name of a `[tools.SOURCE]`".to_owned(),
+    };
+    item.fail(format!("there is no tool `{}`", clean(text)), hint)
+}
+
+/// Methods of the project CLI, by name or `module.*`.
+fn modules(reader: &mut Reader<'_>) -> Vec<String> {
+    let built_in: Vec<String> = project_cli::specs().iter().map(MethodSpec::name).collect();
+    let own = reader.cx.tools.clone();
+    let one = |item: &Value<'_>| {
+        let text = item.filled_text()?;
+        let (module, method) = text.split_once('.').unwrap_or((text, ""));
+        let known = match method {
+            "*" => built_in.iter().any(|name| name.starts_with(&format!("{module}."))),
+            _ => built_in.iter().any(|name| name == text),
+        };
+        // Modules of one's own are checked with their manifests.
+        if known || (!own.is_empty() && !method.is_empty()) {
+            return Some(text.to_owned());
+        }
+        let hint = match nearest(text, built_in.iter().map(String::as_str)) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => "`greenroom tool` lists the methods that there are".to_owned(),
+        };
+        item.fail(format!("there is no method `{}`", clean(text)), hint)
+    };
+    reader.get("modules").and_then(|value| value.list(one)).unwrap_or_default()
+}
+
+/// What becomes of calls by their risk; what is not said stays at its default.
+fn risks(reader: &mut Reader<'_>, absent: BTreeMap<Risk, Approval>) -> BTreeMap<Risk, Approval> {
+    let mut risks = absent;
+    let Some(mut table) = reader.get("risk").and_then(|value| value.table()) else {
+        return risks;
+    };
+    for risk in Risk::ALL {
+        if let Some(approval) = table.get(risk.as_str()).and_then(|v| v.choice(&APPROVALS)) {
+            risks.insert(risk, approval);
+        }
+    }
+    table.finish();
+    risks
 }
 
 fn reach(reader: &mut Reader<'_>, key: &'static str) -> Option<Reach> {

@@ -85,6 +85,8 @@ limits! {
     call_bytes = 8 * MIB, KIB, 64 * MIB;
     /// Largest answer to one call.
     response_bytes = 6 * MIB, KIB, 64 * MIB;
+    /// Largest result of a tool that is handed on as it is; a larger one becomes an artifact.
+    tool_result_bytes = 256 * KIB, KIB, 4 * MIB;
     /// Calls that one run may make per second; a look-up counts as one, a search as a hundred.
     calls_per_s_run = 50_000, 1, 100_000_000;
     /// The same for all runs of one plugin together.

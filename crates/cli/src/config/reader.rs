@@ -21,6 +21,7 @@ pub(super) struct Context<'a> {
     pub tokens: Vec<String>,
     pub models: Vec<String>,
     pub tools: Vec<String>,
+    pub runners: Vec<String>,
     pub knowledge: Vec<String>,
     pub problems: RefCell<Vec<Problem>>,
     /// Byte ranges that may hold a secret.

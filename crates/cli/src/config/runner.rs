@@ -52,7 +52,8 @@ pub enum Sandbox {
 }
 
 /// Keys that say how a process is started, without meaning for a runner that connects.
-const PROCESS_KEYS: [&str; 6] = ["dir", "env", "sandbox", "paths", "processes", "memory_mb"];
+pub(super) const PROCESS_KEYS: [&str; 6] =
+    ["dir", "env", "sandbox", "paths", "processes", "memory_mb"];
 
 impl Runner {
     pub(super) fn read(mut reader: Reader<'_>) -> Option<Self> {
@@ -120,7 +121,7 @@ fn plugin(value: &Value<'_>) -> Option<String> {
 }
 
 impl Process {
-    fn read(reader: &mut Reader<'_>, command: &Value<'_>) -> Option<Self> {
+    pub(super) fn read(reader: &mut Reader<'_>, command: &Value<'_>) -> Option<Self> {
         let own = reader.get("dir");
         let words = [("on", Sandbox::On), ("off", Sandbox::Off)];
         let env = reader.get("env").map_or(Some(BTreeMap::new()), |value| environment(&value));

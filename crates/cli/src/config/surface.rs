@@ -53,7 +53,8 @@ fn action(value: &Value<'_>) -> Option<String> {
     value.choice(&words).map(str::to_owned)
 }
 
-fn web_address(value: &Value<'_>) -> Option<String> {
+/// An address that is called over HTTP.
+pub(super) fn web_address(value: &Value<'_>) -> Option<String> {
     let text = value.filled_text()?;
     let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
     let host = rest.map(|rest| rest.split(['/', '?', '#']).next().unwrap_or_default());
@@ -62,7 +63,7 @@ fn web_address(value: &Value<'_>) -> Option<String> {
             value.cx.hide(value.span.clone());
             value.fail(
                 format!("`{}` holds a user or password", value.path),
-                "leave it out; requests are signed with `secret`",
+                "leave it out: an address is no place for a secret",
             )
         }
         Some(host) if !host.is_empty() && !text.contains(char::is_whitespace) => {

@@ -97,6 +97,22 @@ impl<'a> Value<'a> {
         }
     }
 
+    /// An amount of money, as a number of dollars.
+    pub(super) fn amount(&self) -> Option<f64> {
+        let number = match self.value {
+            DeValue::Integer(number) => number.as_str().parse::<f64>().ok(),
+            DeValue::Float(number) => number.as_str().parse::<f64>().ok(),
+            _ => None,
+        };
+        match number.filter(|number| (0.0..=1_000_000_000.0).contains(number)) {
+            Some(number) => Some(number),
+            None => self.fail(
+                format!("`{}` must be an amount in dollars", self.path),
+                "write a number such as `2.5`",
+            ),
+        }
+    }
+
     pub(super) fn object(&self) -> Option<Object> {
         let entries = self.table()?.entries();
         let pair = |(key, _, value): (&str, _, Value<'_>)| Some((key.to_owned(), value.json()?));

@@ -10,6 +10,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use greenroom_objects::Staged;
+use greenroom_protocol::api::artifacts::check_artifact_name;
 use greenroom_protocol::content::MediaElement;
 use greenroom_protocol::payload::{ArtifactCreated, Message, MessageCompleted, ToolCallCompleted};
 use greenroom_protocol::result::kind;
@@ -107,13 +108,8 @@ impl Shared {
         owner: Owner,
     ) -> Result<Spilled, ArtifactError> {
         self.redactor.value(&mut call.result);
-        let (text, mime_type) = match &call.result {
-            Value::String(text) => (text.clone(), TEXT),
-            other => (other.to_string(), JSON),
-        };
-        let preview = preview(&text).to_owned();
-        let kept = self.keep_text(text, mime_type, owner).await?;
-        call.result = json!({"artifact": reference(&kept), "preview": preview, "truncated": true});
+        let (instead, kept) = self.keep_large(&call.result, owner).await?;
+        call.result = instead;
         if call.error.to_string().len() > BESIDE_BYTES_MAX {
             call.error = self::preview(&call.error.to_string()).into();
         }
@@ -151,6 +147,40 @@ impl Shared {
             metadata: Some(metadata),
         };
         Ok(Spilled { data: raw(&MessageCompleted { message }), kept })
+    }
+
+    /// Bytes that a tool gave beside its result.
+    pub(crate) async fn keep_attachment(
+        &self,
+        bytes: Vec<u8>,
+        name: Option<String>,
+        mime_type: String,
+        owner: Owner,
+    ) -> Result<Kept, ArtifactError> {
+        let bytes = self.redactor.exact().bytes(&bytes).into_owned();
+        let staged = staged(bytes);
+        // A server may call bytes what they are not, and name them by a path.
+        let agreed = greenroom_objects::mime::agree(Some(&mime_type), staged.head()).is_ok();
+        let mime_type = agreed.then_some(mime_type);
+        let name = name.filter(|name| check_artifact_name(name).is_ok());
+        let draft = Draft { name, mime_type, owner, ..Draft::default() };
+        self.artifacts.keep(staged, draft, &self.redactor).await
+    }
+
+    /// A result that is too large to travel: what stands for it, and the bytes.
+    pub(crate) async fn keep_large(
+        &self,
+        result: &Value,
+        owner: Owner,
+    ) -> Result<(Value, Kept), ArtifactError> {
+        let (text, mime_type) = match result {
+            Value::String(text) => (text.clone(), TEXT),
+            other => (other.to_string(), JSON),
+        };
+        let preview = preview(&text).to_owned();
+        let kept = self.keep_text(text, mime_type, owner).await?;
+        let instead = json!({"artifact": reference(&kept), "preview": preview, "truncated": true});
+        Ok((instead, kept))
     }
 
     async fn keep_text(
@@ -215,7 +245,8 @@ fn check_claims(created: &ArtifactCreated, bytes: &[u8]) -> Result<(), ArtifactE
     }
 }
 
-fn reference(kept: &Kept) -> ArtifactRef {
+/// What stands for kept bytes.
+pub(crate) fn reference(kept: &Kept) -> ArtifactRef {
     ArtifactRef {
         artifact_id: kept.row.artifact_id.clone(),
         name: kept.row.name.clone(),

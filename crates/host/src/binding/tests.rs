@@ -22,6 +22,7 @@ fn agent(name: &str, events: &[&str]) -> Agent {
         delivery: None,
         config: Object::new(),
         grant: GrantPolicy::default(),
+        budget: crate::Budget::default(),
     }
 }
 

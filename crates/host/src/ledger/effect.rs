@@ -57,6 +57,8 @@ impl Changes {
                 }
             }
             Payload::ToolCallStarted(_) => self.effects = true,
+            // A call that the host carried out has its item, its record and its outcome already.
+            Payload::ToolCallCompleted(call) if terms.tool_calls.knows(&call.tool_call_id) => {}
             Payload::ToolCallCompleted(call) => self.tool_call(&call, identity),
             Payload::ActionRequested(asked) => {
                 self.action(asked, record, identity, &terms.actions);

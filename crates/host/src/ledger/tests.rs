@@ -26,7 +26,8 @@ fn ledger() -> Ledger {
     let redactor = Redactor::new();
     redactor.set_secrets(&["s3cret-value".to_owned()]);
     let actions = ActionRights::default();
-    let terms = Terms { state, actions, result_bytes_max: 1000, redactor };
+    let tool_calls = Default::default();
+    let terms = Terms { state, actions, result_bytes_max: 1000, redactor, tool_calls };
     Ledger::new(identity(), terms, (0, 8))
 }
 

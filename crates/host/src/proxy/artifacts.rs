@@ -5,8 +5,9 @@
 
 use super::call::{Answer, Call, answer, failed, not_found, refuse, stale};
 use crate::artifacts::{
-    ArtifactError, Artifacts, Draft, Owner, expiry, is_within, view, view_of_new,
+    ArtifactError, Artifacts, Draft, Kept, Owner, expiry, is_within, view, view_of_new,
 };
+use crate::host::Shared;
 use crate::ids::now_ms;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -20,7 +21,7 @@ use greenroom_protocol::api::artifacts::{
 use greenroom_protocol::{AgentAPIError, ErrorCode};
 use greenroom_store::StoreError;
 use greenroom_store::commands::{ArtifactWritten, CreateArtifact, RunFence};
-use greenroom_store::types::ArtifactRow;
+use greenroom_store::types::{ArtifactRow, AuditRecord};
 use serde_json::value::to_raw_value;
 use std::sync::Arc;
 
@@ -84,43 +85,78 @@ pub(super) async fn create(call: &mut Call<'_>) -> Answer {
     if bytes.len() as u64 > bytes_max {
         return Err(failure(ArtifactError::TooLarge { bytes_max }));
     }
-    let identity = &call.rights.identity;
     let now_ms = now_ms();
     let draft = Draft {
         name: params.name,
         mime_type: params.mime_type,
         metadata: params.metadata,
         expires_at: expiry(now_ms, params.expires_in_s),
-        owner: Owner {
-            conversation_id: identity.conversation_id.clone(),
-            run_id: Some(identity.run_id.clone()),
-            agent: Some(identity.agent.clone()),
-        },
+        owner: owner(call),
     };
-    let fence = call.fence();
-    let view = keep_and_commit(call, bytes, draft, fence, now_ms).await.map_err(failure)?;
+    let kept = keep(call.shared, bytes, draft).await.map_err(failure)?;
+    call.about(Some(&kept.row.artifact_id), None);
+    let (fence, audit) = (call.fence(), call.audit());
+    let view = commit(call.shared, kept, fence, audit, now_ms).await.map_err(failure)?;
     answer(&view)
 }
 
-/// In a task of its own: a run that ends meanwhile must not let go of the bytes before their row is decided.
-async fn keep_and_commit(
+/// An artifact that the run may read, with its bytes; not more than so many.
+pub(super) async fn read_whole(
     call: &mut Call<'_>,
+    artifact_id: &str,
+    bytes_max: u64,
+) -> Result<(ArtifactRow, Bytes), AgentAPIError> {
+    let row = load(call, artifact_id).await?;
+    let (id, size) = bytes_of(&row)?;
+    if size > bytes_max {
+        return Err(failure(ArtifactError::TooLarge { bytes_max }));
+    }
+    let bytes = call.shared.artifacts.objects.read(id, 0..size).await;
+    Ok((row, bytes.map_err(|error| failure(ArtifactError::Objects(error)))?))
+}
+
+/// Keeps bytes that a call of the run brought in; they belong to the run and its conversation.
+pub(super) async fn keep_for_run(
+    call: &Call<'_>,
     bytes: Vec<u8>,
-    draft: Draft,
+    mime_type: Option<String>,
+) -> Result<String, AgentAPIError> {
+    let draft = Draft { mime_type, owner: owner(call), ..Draft::default() };
+    let kept = keep(call.shared, bytes, draft).await.map_err(failure)?;
+    let view = commit(call.shared, kept, call.fence(), None, now_ms()).await.map_err(failure)?;
+    Ok(view.artifact_id)
+}
+
+fn owner(call: &Call<'_>) -> Owner {
+    let identity = &call.rights.identity;
+    Owner {
+        conversation_id: identity.conversation_id.clone(),
+        run_id: Some(identity.run_id.clone()),
+        agent: Some(identity.agent.clone()),
+    }
+}
+
+/// In a task of its own, as is `commit`: a run that ends meanwhile must not let go of the bytes before their
+/// row is decided.
+async fn keep(shared: &Arc<Shared>, bytes: Vec<u8>, draft: Draft) -> Result<Kept, ArtifactError> {
+    let keeper = Arc::clone(shared);
+    let work = async move {
+        let bytes = keeper.redactor.exact().bytes(&bytes).into_owned();
+        let staged = Staged::from_bytes(Bytes::from(bytes));
+        keeper.artifacts.keep(staged, draft, &keeper.redactor).await
+    };
+    let kept = shared.tasks.spawn("artifact", work).await;
+    kept.unwrap_or_else(|error| Err(StoreError::Refused(error.to_string()).into()))
+}
+
+async fn commit(
+    shared: &Arc<Shared>,
+    kept: Kept,
     run: RunFence,
+    audit: Option<AuditRecord>,
     now_ms: i64,
 ) -> Result<ArtifactView, ArtifactError> {
-    let shared = Arc::clone(call.shared);
-    let work = async move {
-        let bytes = shared.redactor.exact().bytes(&bytes).into_owned();
-        let staged = Staged::from_bytes(Bytes::from(bytes));
-        shared.artifacts.keep(staged, draft, &shared.redactor).await
-    };
-    let kept = call.shared.tasks.spawn("artifact", work).await;
-    let kept = kept.unwrap_or_else(|error| Err(StoreError::Refused(error.to_string()).into()))?;
-    call.about(Some(&kept.row.artifact_id), None);
-    let audit = call.audit();
-    let shared = Arc::clone(call.shared);
+    let keeper = Arc::clone(shared);
     let work = async move {
         let command = CreateArtifact {
             workspace_id: run.workspace_id.clone(),
@@ -129,14 +165,14 @@ async fn keep_and_commit(
             audit,
             now_ms,
         };
-        match shared.store.create_artifact(command).await? {
+        match keeper.store.create_artifact(command).await? {
             ArtifactWritten::Created => {
                 Ok(view_of_new(kept.row.clone(), &run.workspace_id, now_ms))
             }
             ArtifactWritten::Stale => Err(ArtifactError::Stale),
         }
     };
-    let done = call.shared.tasks.spawn("artifact", work).await;
+    let done = shared.tasks.spawn("artifact", work).await;
     done.unwrap_or_else(|error| Err(StoreError::Refused(error.to_string()).into()))
 }
 

@@ -4,11 +4,11 @@
 //! is told; its transcript item is written with its end, once. The same call of a run is never begun twice.
 
 use super::artifacts::insert_artifact;
-use super::audit::{insert_outcome, open as open_audit};
+use super::audit::open as open_audit;
 use super::fence::RunFence;
 use super::results::insert_host_event;
 use super::transcript::{Place, count_items, insert_item};
-use crate::audit::{AuditRecord, OK, OpenCall};
+use crate::audit::OpenCall;
 use crate::sql::Tx;
 use crate::types::{HostEvent, NewArtifact, NewItem};
 use crate::{StoreError, params};
@@ -114,8 +114,6 @@ pub struct EndToolCall {
     pub log: HostEvent,
     /// Artifacts that the output refers to.
     pub artifacts: Vec<NewArtifact>,
-    /// The record of a call that was not kept open.
-    pub audit: Option<AuditRecord>,
     pub now_ms: i64,
 }
 
@@ -144,7 +142,6 @@ impl EndToolCall {
         }
         let about = (conversation.as_deref(), Some(run_id.as_str()));
         insert_host_event(tx, workspace_id, &self.log, about, self.now_ms)?;
-        insert_outcome(tx, (workspace_id, run_id), self.audit.as_ref(), OK)?;
         Ok(true)
     }
 

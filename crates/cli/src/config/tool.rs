@@ -1,0 +1,127 @@
+//! `[tools.NAME]`: where tools come from: MCP servers, modules of your own, folders of skills.
+//!
+//! Invariant: an MCP server has a command or a URL, never both; what it is started with is told by name.
+
+use super::Secret;
+use super::reader::{Reader, Value};
+use super::runner::Process;
+use greenroom_tools::Risk;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum ToolSource {
+    Mcp(McpServer),
+    /// A manifest of methods (`docs/guides/tools.md`).
+    Module {
+        manifest: PathBuf,
+    },
+    /// A folder with one folder per skill.
+    Skills {
+        dir: PathBuf,
+    },
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct McpServer {
+    pub reach: McpReach,
+    /// The tools that are taken from it; all without.
+    pub allow: Option<Vec<String>>,
+    /// What its tools do at worst, over what the server says: by tool, `*` for all.
+    pub risk: BTreeMap<String, Risk>,
+    pub timeout: Duration,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum McpReach {
+    /// The host starts it and speaks over its standard input and output.
+    Command { process: Process, network: bool },
+    /// It is there already, behind streamable HTTP.
+    Url { url: String, headers: BTreeMap<String, Secret>, allow_private: bool },
+}
+
+#[derive(Clone, Copy)]
+enum Kind {
+    Mcp,
+    Module,
+    Skills,
+}
+
+const KINDS: [(&str, Kind); 3] =
+    [("mcp", Kind::Mcp), ("module", Kind::Module), ("skills", Kind::Skills)];
+
+impl ToolSource {
+    pub(super) fn read(mut reader: Reader<'_>) -> Option<Self> {
+        let kind = reader.get("kind").map_or(Some(Kind::Mcp), |value| value.choice(&KINDS));
+        let source = match kind? {
+            Kind::Mcp => mcp(&mut reader).map(ToolSource::Mcp),
+            Kind::Module => {
+                let manifest = reader.require("manifest").and_then(|value| value.path());
+                manifest.map(|manifest| ToolSource::Module { manifest })
+            }
+            Kind::Skills => {
+                let dir = reader.require("dir").and_then(|value| value.path());
+                dir.map(|dir| ToolSource::Skills { dir })
+            }
+        };
+        reader.finish();
+        source
+    }
+}
+
+fn mcp(reader: &mut Reader<'_>) -> Option<McpServer> {
+    let allow = reader.get("allow").and_then(|value| value.texts());
+    let risk = reader.get("risk").and_then(|value| risks(&value)).unwrap_or_default();
+    let timeout_s = reader.get("timeout_s").and_then(|value| value.integer(1..=86_400));
+    let (command, url) = (reader.get("command"), reader.get("url"));
+    let reach = match (command, url) {
+        (Some(command), None) => {
+            let network = reader.get("network").and_then(|value| value.boolean()).unwrap_or(true);
+            let process = Process::read(reader, &command)?;
+            McpReach::Command { process, network }
+        }
+        (None, Some(url)) => McpReach::Url {
+            headers: reader.get("headers").and_then(|value| headers(&value)).unwrap_or_default(),
+            allow_private: reader
+                .get("allow_private")
+                .and_then(|value| value.boolean())
+                .unwrap_or(false),
+            url: super::surface::web_address(&url)?,
+        },
+        _ => {
+            reader.knows(&["network", "headers", "allow_private"]);
+            reader.knows(&super::runner::PROCESS_KEYS);
+            return reader.fail(
+                format!("`{}` needs either `command` or `url`", reader.path),
+                "add `command` to have the server started, or `url` to reach one over HTTP",
+            );
+        }
+    };
+    let timeout = Duration::from_secs(timeout_s.unwrap_or(60));
+    Some(McpServer { reach, allow, risk, timeout })
+}
+
+fn risks(value: &Value<'_>) -> Option<BTreeMap<String, Risk>> {
+    let words = Risk::ALL.map(|risk| (risk.as_str(), risk));
+    if !value.is_table() {
+        return Some(BTreeMap::from([("*".to_owned(), value.choice(&words)?)]));
+    }
+    let entries = value.table()?.entries();
+    let pairs = entries
+        .into_iter()
+        .filter_map(|(name, _, value)| Some((name.to_owned(), value.choice(&words)?)));
+    Some(pairs.collect())
+}
+
+fn headers(value: &Value<'_>) -> Option<BTreeMap<String, Secret>> {
+    let mut headers = BTreeMap::new();
+    for (name, _, value) in value.table()?.entries() {
+        let text = match value.is_table() {
+            true => value.secret(),
+            false => value.filled_text().and_then(Secret::new),
+        };
+        headers.extend(text.map(|text| (name.to_owned(), text)));
+    }
+    Some(headers)
+}

@@ -1,0 +1,244 @@
+//! Models and tools: from the configuration, or what can be had without one.
+//!
+//! Invariant: without a key there is the scripted model, which says what it is; nothing is called by itself.
+
+use super::size;
+use crate::config::{self, Config, Loaded, McpReach, ToolSource};
+use crate::env;
+use crate::failure::{Exit, Failure};
+use greenroom_host::resources::ResourceSettings;
+use greenroom_models::{Model, ModelSettings, ProviderKind, Secret, presets};
+use greenroom_runtime::{ChildSpec, Network};
+use greenroom_tools::manifest::Modules;
+use greenroom_tools::skills::Skills;
+use greenroom_tools::{CliProgram, McpSettings, McpTransport, ToolSettings, ToolsError};
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::Path;
+
+/// Names of sources that the host's own tools have.
+const RESERVED: [&str; 2] = ["skill", "project_cli"];
+
+/// Which model of a provider is taken where nobody says.
+const USUAL_MODELS: [(&str, &str); 10] = [
+    ("openai", "gpt-5-mini"),
+    ("anthropic", "claude-sonnet-4-5"),
+    ("gemini", "gemini-2.5-flash"),
+    ("deepseek", "deepseek-chat"),
+    ("openrouter", "openrouter/auto"),
+    ("moonshot", "kimi-k2-0905-preview"),
+    ("qwen", "qwen-plus"),
+    ("mistral", "mistral-large-latest"),
+    ("groq", "llama-3.3-70b-versatile"),
+    ("xai", "grok-4"),
+];
+
+/// What the host is told of models and tools.
+pub(crate) fn resources(
+    config: &Config,
+    program: &str,
+    data: &Path,
+    address: SocketAddr,
+) -> ResourceSettings {
+    let cli = CliProgram {
+        command: [program, "tool"].map(str::to_owned).to_vec(),
+        dir: data.join("runners").join("tool"),
+        url: format!("http://{}", reachable(address)),
+        port: address.port(),
+    };
+    ResourceSettings { models: models(config), tools: ToolSettings { cli, ..tools(&config.tools) } }
+}
+
+/// The models of the configuration, or the one that can be had without.
+pub(crate) fn models(config: &Config) -> Vec<ModelSettings> {
+    match config.models.is_empty() {
+        true => vec![default_model(&env::get)],
+        false => config.models.values().cloned().collect(),
+    }
+}
+
+/// The model of the first provider whose key is in the environment, else the scripted one.
+fn default_model(env: &dyn Fn(&str) -> Option<String>) -> ModelSettings {
+    let wanted = env(env::MODEL);
+    let wanted = wanted.as_deref().and_then(|text| text.split_once('/'));
+    let known = |provider: &str, model: &str| {
+        let preset = presets::find(provider)?;
+        let key = match preset.key_env {
+            Some(name) => Some(env(name).filter(|key| !key.trim().is_empty())?),
+            None => None,
+        };
+        let settings = ModelSettings::new(config::DEFAULT_MODEL, preset.kind, model);
+        Some(ModelSettings {
+            provider_name: preset.name.to_owned(),
+            api_key: key.map(|key| Secret::new(key.trim())),
+            allow_private: preset.local,
+            ..settings
+        })
+    };
+    let found = wanted.and_then(|(provider, model)| known(provider, model));
+    let found = found.or_else(|| USUAL_MODELS.iter().find_map(|(name, model)| known(name, model)));
+    found.unwrap_or_else(|| ModelSettings {
+        provider_name: "scripted".to_owned(),
+        ..ModelSettings::new(config::DEFAULT_MODEL, ProviderKind::Scripted, "scripted")
+    })
+}
+
+/// What can be told of models and tools before the host runs: scripts, manifests and skills are read, and what
+/// grants name of them is there.
+pub(super) fn check(loaded: &Loaded) -> Result<(), Failure> {
+    let config = &loaded.config;
+    for (name, model) in &config.models {
+        Model::new(model.clone()).map_err(|error| {
+            usage(loaded.invalid_at(&["models", name], error.to_string(), None))
+        })?;
+    }
+    let (modules, skills) = check_tools(loaded)?;
+    let methods: Vec<String> = modules.all().map(|(name, ..)| name).collect();
+    for (name, agent) in &config.agents {
+        let method = missing(&agent.grant.modules, &methods).map(|name| ("method", name));
+        let skill = missing(&agent.grant.skills, &skills.names()).map(|name| ("skill", name));
+        if let Some((what, missing)) = method.or(skill) {
+            let message = format!("there is no {what} `{missing}`");
+            let key = if what == "skill" { "skills" } else { "modules" };
+            let known = if what == "skill" { skills.names() } else { methods };
+            let hint = format!("there are {}", quoted(&known));
+            let key = ["agents", name, "grant", key];
+            return Err(usage(loaded.invalid_at(&key, message, Some(hint))));
+        }
+    }
+    Ok(())
+}
+
+/// Each source by itself, so that a mistake points at it; then all of them together.
+fn check_tools(loaded: &Loaded) -> Result<(Modules, Skills), Failure> {
+    let told = |name: &str, error: &ToolsError| {
+        let mut message = error.to_string();
+        let mut source = std::error::Error::source(error);
+        while let Some(cause) = source {
+            message = cause.to_string();
+            source = cause.source();
+        }
+        usage(loaded.invalid_at(&["tools", name], message, None))
+    };
+    let config = &loaded.config;
+    for (name, source) in &config.tools {
+        let alone = BTreeMap::from([(name.clone(), source.clone())]);
+        greenroom_tools::check(&tools(&alone)).map_err(|error| told(name, &error))?;
+        let is_server = matches!(source, ToolSource::Mcp(_));
+        if is_server && (config.runners.contains_key(name) || RESERVED.contains(&name.as_str())) {
+            let message = format!(
+                "`tools.{name}` and `runners.{name}` would both name their tools `{name}.…`"
+            );
+            let message = match RESERVED.contains(&name.as_str()) {
+                true => format!("`{name}` is the name of tools of the host itself"),
+                false => message,
+            };
+            let hint = "give it another name".to_owned();
+            return Err(usage(loaded.invalid_at(&["tools", name], message, Some(hint))));
+        }
+    }
+    let last = config.tools.keys().next_back().map_or("", String::as_str);
+    greenroom_tools::check(&tools(&config.tools)).map_err(|error| told(last, &error))
+}
+
+/// What a grant names that is not there; `module.*` names at least one.
+fn missing<'a>(granted: &'a [String], known: &[String]) -> Option<&'a String> {
+    granted.iter().find(|name| match name.strip_suffix('*') {
+        Some(prefix) => !known.iter().any(|known| known.starts_with(prefix)),
+        None => !known.contains(name),
+    })
+}
+
+fn quoted(names: &[String]) -> String {
+    let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+}
+
+fn usage(invalid: config::Invalid) -> Failure {
+    Failure::from(anyhow::Error::new(invalid)).exit(Exit::Usage)
+}
+
+/// Where tools come from, without what only a running host knows.
+fn tools(sources: &BTreeMap<String, ToolSource>) -> ToolSettings {
+    let mut tools = ToolSettings::default();
+    for (name, source) in sources {
+        match source {
+            ToolSource::Module { manifest } => tools.modules.push(manifest.clone()),
+            ToolSource::Skills { dir } => tools.skills.push(dir.clone()),
+            ToolSource::Mcp(server) => {
+                let transport = transport(name, &server.reach);
+                tools.mcp.push(McpSettings {
+                    allow: server.allow.clone(),
+                    risk: server.risk.clone(),
+                    timeout: server.timeout,
+                    ..McpSettings::new(name, transport)
+                });
+            }
+        }
+    }
+    tools
+}
+
+fn transport(name: &str, reach: &McpReach) -> McpTransport {
+    match reach {
+        McpReach::Url { url, headers, allow_private } => McpTransport::Http {
+            url: url.clone(),
+            headers: exposed(headers),
+            allow_private: *allow_private,
+        },
+        McpReach::Command { process, network } => McpTransport::Stdio(ChildSpec {
+            name: name.to_owned(),
+            command: std::iter::once(&process.program).chain(&process.args).cloned().collect(),
+            dir: process.dir.clone(),
+            owns_dir: process.owns_dir,
+            env: exposed(&process.env),
+            sandbox: process.sandbox == config::Sandbox::On,
+            paths: process.paths.clone(),
+            hidden: vec![process.configuration.clone()],
+            processes: u32::try_from(size(process.processes)).unwrap_or(u32::MAX),
+            memory_mb: process.memory_mb,
+            network: if *network { Network::On } else { Network::Off },
+        }),
+    }
+}
+
+fn exposed(values: &BTreeMap<String, config::Secret>) -> BTreeMap<String, String> {
+    values.iter().map(|(key, value)| (key.clone(), value.expose().to_owned())).collect()
+}
+
+/// An address that a process on this machine can call.
+fn reachable(address: SocketAddr) -> SocketAddr {
+    let ip = match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
+        IpAddr::V6(ip) if ip.is_unspecified() => IpAddr::V6(Ipv6Addr::LOCALHOST),
+        ip => ip,
+    };
+    SocketAddr::new(ip, address.port())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_key_that_is_there_decides_and_none_means_the_scripted_model() {
+        let none = default_model(&|_| None);
+        assert_eq!((none.name.as_str(), none.provider), ("default", ProviderKind::Scripted));
+        let key = |name: &str| (name == "ANTHROPIC_API_KEY").then(|| "k".to_owned());
+        assert_eq!(default_model(&key).provider, ProviderKind::Anthropic);
+        let both = |name: &str| match name {
+            "ANTHROPIC_API_KEY" | "OPENAI_API_KEY" => Some("k".to_owned()),
+            "GREENROOM_MODEL" => Some("anthropic/claude-opus-4-5".to_owned()),
+            _ => None,
+        };
+        assert_eq!(default_model(&both).model, "claude-opus-4-5");
+        let empty = |name: &str| (name == "OPENAI_API_KEY").then(String::new);
+        assert_eq!(default_model(&empty).provider, ProviderKind::Scripted);
+    }
+
+    #[test]
+    fn a_host_that_listens_everywhere_is_called_on_this_machine() {
+        let everywhere: SocketAddr = "0.0.0.0:8700".parse().unwrap();
+        assert_eq!(reachable(everywhere).to_string(), "127.0.0.1:8700");
+    }
+}

@@ -1,0 +1,146 @@
+//! `models.*`: granted models, asked within the run's time and budget.
+//!
+//! Invariant: what a call took is committed before its answer is told, also when its caller goes away in the
+//! middle; a call that would pass a budget is not made, and ends its run.
+
+mod input;
+mod spending;
+
+use super::call::{Answer, Call, answer, not_found, refuse};
+use super::resources::granted;
+use greenroom_models::{Fold, Model, ModelError, ModelRequest};
+use greenroom_protocol::api::Method;
+use greenroom_protocol::api::models::{
+    CountTokensParams, EmbedResult, ModelEmbedParams, ModelInvokeParams, ModelRerankParams,
+    ModelStreamItem, ModelStreamParams, ProviderResponse, RerankResult, TokenCount,
+};
+use greenroom_protocol::{AgentAPIError, ErrorCode};
+use serde_json::value::to_raw_value;
+use spending::Spending;
+use std::sync::Arc;
+use tokio::time::Instant;
+
+/// Whether the caller gets the answer as it comes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Whole,
+    Streamed,
+}
+
+pub(super) async fn serve(call: &mut Call<'_>) -> Answer {
+    match call.method {
+        Method::ModelsInvoke => {
+            let params: ModelInvokeParams = call.params()?;
+            generate(call, params, Way::Whole).await
+        }
+        Method::ModelsStream => {
+            let ModelStreamParams(params) = call.params()?;
+            generate(call, params, Way::Streamed).await
+        }
+        Method::ModelsRerank => rerank(call).await,
+        Method::ModelsEmbed => embed(call).await,
+        _ => count_tokens(call).await,
+    }
+}
+
+async fn generate(call: &mut Call<'_>, params: ModelInvokeParams, way: Way) -> Answer {
+    let model = model(call, &params.model_id)?;
+    let request = input::request(call, params).await?;
+    // Without the media, whose bytes are no text.
+    let bytes = call.params.get().len();
+    let mut spending = Spending::begin(call, &model, bytes)?;
+    let answered = converse(call, &model, request, way, &mut spending).await;
+    match answered {
+        Ok(response) => {
+            spending.done(&response).await?;
+            answer(&response)
+        }
+        Err(error) => {
+            spending.failed(&error).await;
+            Err(error)
+        }
+    }
+}
+
+/// The answer, item by item where the caller wants it so.
+async fn converse(
+    call: &mut Call<'_>,
+    model: &Model,
+    request: ModelRequest,
+    way: Way,
+    spending: &mut Spending,
+) -> Result<ProviderResponse, AgentAPIError> {
+    let stream = model.stream(request, deadline(call)).await;
+    let mut stream = stream.map_err(|error| error.to_api())?;
+    let mut fold = Fold::new();
+    while let Some(item) = stream.next().await {
+        let mut item = item.map_err(|error| error.to_api())?;
+        spending.saw(&item);
+        if let ModelStreamItem::Media { segment } = &mut item {
+            input::keep_media(call, segment).await?;
+        }
+        if way == Way::Streamed {
+            // Nothing is read from the provider before the runner has room for it.
+            call.sink.room().await;
+            let raw = to_raw_value(&item)
+                .map_err(|error| refuse(ErrorCode::RuntimeError, error.to_string()))?;
+            let sent = call.sink.send(&raw).await;
+            sent.map_err(|error| refuse(ErrorCode::RuntimeError, error.to_string()))?;
+        }
+        fold.push(&item);
+    }
+    Ok(fold.finish(stream.metadata()))
+}
+
+async fn rerank(call: &mut Call<'_>) -> Answer {
+    let params: ModelRerankParams = call.params()?;
+    let model = model(call, &params.model_id)?;
+    let bytes = params.query.len() + params.documents.iter().map(String::len).sum::<usize>();
+    let spending = Spending::begin(call, &model, bytes)?;
+    let results = model.rerank(&params, deadline(call)).await;
+    let (results, usage) = taken(results, &spending).await?;
+    spending.counted(usage).await?;
+    answer(&RerankResult { results })
+}
+
+async fn embed(call: &mut Call<'_>) -> Answer {
+    let params: ModelEmbedParams = call.params()?;
+    let model = model(call, &params.model_id)?;
+    let bytes = params.inputs.iter().map(String::len).sum::<usize>();
+    let spending = Spending::begin(call, &model, bytes)?;
+    let vectors = model.embed(&params, deadline(call)).await;
+    let (vectors, usage) = taken(vectors, &spending).await?;
+    spending.counted(usage).await?;
+    answer(&EmbedResult { vectors })
+}
+
+async fn taken<T>(
+    answered: Result<T, ModelError>,
+    spending: &Spending,
+) -> Result<T, AgentAPIError> {
+    match answered {
+        Ok(answered) => Ok(answered),
+        Err(error) => {
+            let error = error.to_api();
+            spending.failed(&error).await;
+            Err(error)
+        }
+    }
+}
+
+async fn count_tokens(call: &mut Call<'_>) -> Answer {
+    let params: CountTokensParams = call.params()?;
+    let model = model(call, &params.model_id)?;
+    let tokens = model.count_tokens(&params, deadline(call)).await;
+    answer(&TokenCount { tokens: tokens.map_err(|error| error.to_api())? })
+}
+
+/// A granted model, as it was configured when the run began.
+fn model(call: &mut Call<'_>, model_id: &str) -> Result<Arc<Model>, AgentAPIError> {
+    granted(call, "model", model_id, |call| &call.rights.grant.models.names)?;
+    call.rights.resources.models.get(model_id).ok_or_else(|| not_found("model"))
+}
+
+fn deadline(call: &Call<'_>) -> Instant {
+    Instant::now() + call.live.deadline.left()
+}

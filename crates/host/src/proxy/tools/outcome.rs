@@ -1,0 +1,198 @@
+//! What came of a call: made canonical, its bytes kept, stored, then told (seed 004 §6 to §9).
+//!
+//! Invariant: `result` is the truth, `content` its complete JSON text; what people see is made from it when it
+//! is read, and is never shown to the model.
+
+use super::carry_out::{Work, item_id};
+use crate::artifacts::{ArtifactError, Kept, Owner};
+use crate::host::Shared;
+use crate::ids::now_ms;
+use crate::proxy::call::{failed, stale};
+use greenroom_protocol::api::tools::ToolCallResult;
+use greenroom_protocol::{AgentAPIError, Object};
+use greenroom_store::commands::EndToolCall;
+use greenroom_store::reads::tools::OpenToolCall;
+use greenroom_store::types::{HostEvent, NewItem};
+use greenroom_tools::{Attachment, Status, ToolAgentOutput, ToolFailure, ToolOutput, post};
+use serde_json::{Value, json};
+
+/// Stores the outcome, then gives it.
+pub(super) async fn settle(
+    work: Work,
+    output: ToolOutput,
+) -> Result<ToolCallResult, AgentAPIError> {
+    let mut kept = Vec::new();
+    let output = match keep_bytes(&work, output, &mut kept).await {
+        Ok(output) => output,
+        Err(error) => {
+            tracing::error!(
+                error = &error as &dyn std::error::Error,
+                "the bytes of a tool are lost"
+            );
+            let message = "the tool was called, but what it gave could not be kept";
+            ToolOutput::failure(ToolFailure::new("RUNTIME_ERROR", message))
+        }
+    };
+    let output = canonical(&work, output);
+    work.live.tool_calls.note(&work.tool_call_id);
+    let command = EndToolCall {
+        fence: work.fence.clone(),
+        tool_call_id: work.tool_call_id.clone(),
+        tool: work.entry.tool.name.clone(),
+        risk: work.risk.as_str(),
+        args: Value::Object(work.args.clone()).to_string(),
+        output: serde_json::to_string(&output).unwrap_or_default(),
+        item: item(
+            &output,
+            &work.identity.event_id,
+            &work.identity.run_id,
+            work.identity.thread_id.clone(),
+        ),
+        log: work.log("completed", json!({"status": output.status, "error": output.error})),
+        artifacts: kept.iter().map(|kept| kept.row.clone()).collect(),
+        now_ms: now_ms(),
+    };
+    let ended = work.shared.store.end_tool_call(command).await;
+    work.shared.wake_indexing.notify_one();
+    match ended.map_err(|error| failed(&error))? {
+        true => Ok(answer(&output)),
+        false => Err(stale()),
+    }
+}
+
+/// Secrets taken out, post-processed once.
+fn canonical(work: &Work, mut output: ToolOutput) -> ToolAgentOutput {
+    let redactor = &work.shared.redactor;
+    redactor.value(&mut output.result);
+    if let Some(error) = &mut output.error {
+        error.message = redactor.text(&error.message).into_owned();
+        error.details.values_mut().for_each(|detail| redactor.value(detail));
+    }
+    post::finish(&work.entry.tool.name, &work.tool_call_id, &work.args, output)
+}
+
+/// Attachments, and results that are too large, become artifacts of the run.
+async fn keep_bytes(
+    work: &Work,
+    mut output: ToolOutput,
+    kept: &mut Vec<Kept>,
+) -> Result<ToolOutput, ArtifactError> {
+    let owner = Owner {
+        conversation_id: work.identity.conversation_id.clone(),
+        run_id: Some(work.identity.run_id.clone()),
+        agent: Some(work.identity.agent.clone()),
+    };
+    let mut references = Vec::new();
+    for Attachment { name, mime_type, bytes } in std::mem::take(&mut output.attachments) {
+        let artifact = work.shared.keep_attachment(bytes, name, mime_type, owner.clone()).await?;
+        references.push(crate::artifacts::reference(&artifact));
+        kept.push(artifact);
+    }
+    put_references(&mut output.result, &references);
+    let text = output.result.to_string();
+    if text.len() > work.result_bytes_max {
+        let mut result = output.result;
+        work.shared.redactor.value(&mut result);
+        let (instead, artifact) = work.shared.keep_large(&result, owner).await?;
+        kept.push(artifact);
+        output.result = instead;
+    }
+    Ok(output)
+}
+
+/// `{"attachment": N}` becomes `{"artifact": {…}}`.
+fn put_references(value: &mut Value, references: &[greenroom_protocol::ArtifactRef]) {
+    match value {
+        Value::Object(fields) => {
+            let place = fields.get("attachment").and_then(Value::as_u64);
+            let reference = place.and_then(|place| references.get(usize::try_from(place).ok()?));
+            if let Some(reference) = reference {
+                fields.remove("attachment");
+                fields.insert("artifact".to_owned(), json!(reference));
+            }
+            fields.values_mut().for_each(|field| put_references(field, references));
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| put_references(item, references)),
+        _ => {}
+    }
+}
+
+/// As the runner gets it: no hints about how it is shown.
+pub(super) fn answer(output: &ToolAgentOutput) -> ToolCallResult {
+    let metadata = Object::from_iter([
+        ("tool_call_id".to_owned(), output.tool_call_id.as_str().into()),
+        ("status".to_owned(), json!(output.status)),
+    ]);
+    ToolCallResult {
+        result: output.result.clone(),
+        content: Some(post::content(output)),
+        error: output.error.as_ref().map(|error| json!(error)),
+        metadata: Some(metadata),
+    }
+}
+
+fn item(
+    output: &ToolAgentOutput,
+    event_id: &str,
+    run_id: &str,
+    thread_id: Option<String>,
+) -> NewItem {
+    let metadata = json!({"tool_call_id": output.tool_call_id, "tool_name": output.tool_name,
+        "error": output.error, "tool_agent_output": output});
+    NewItem {
+        item_id: item_id(),
+        thread_id,
+        role: "tool",
+        event_id: Some(event_id.to_owned()),
+        run_id: Some(run_id.to_owned()),
+        actor_id: None,
+        text: Some(post::content(output).replace('\0', "\u{fffd}")),
+        body: json!({"segments": [], "artifacts": [], "metadata": metadata}).to_string(),
+    }
+}
+
+impl Shared {
+    /// A call that an earlier host began: nobody knows how it ended, and that is what is said.
+    pub(crate) async fn settle_interrupted(
+        &self,
+        open: OpenToolCall,
+    ) -> Result<bool, greenroom_store::StoreError> {
+        let message =
+            "the host was interrupted while the tool ran: whether it took effect is not known";
+        let output = ToolAgentOutput {
+            tool_name: open.tool.clone(),
+            tool_call_id: open.tool_call_id.clone(),
+            tool_call_args: serde_json::from_str(&open.args).unwrap_or_default(),
+            status: Status::Failure,
+            result: Value::Null,
+            error: Some(ToolFailure::new("INTERRUPTED", message)),
+            ui_hints: None,
+        };
+        let log = HostEvent {
+            event_id: format!("{}.tool.{}.completed", open.run_id, open.tool_call_id),
+            event_type: "tool.call.completed".to_owned(),
+            body: json!({"run_id": open.run_id, "tool_call_id": open.tool_call_id,
+                "tool_name": open.tool, "risk": open.risk, "status": output.status,
+                "error": output.error})
+            .to_string(),
+        };
+        let command = EndToolCall {
+            fence: greenroom_store::commands::RunFence {
+                workspace_id: open.workspace_id,
+                run_id: open.run_id.clone(),
+                attempt: open.attempt,
+                epoch: open.epoch,
+            },
+            tool_call_id: open.tool_call_id,
+            tool: open.tool,
+            risk: "write",
+            args: open.args,
+            output: serde_json::to_string(&output).unwrap_or_default(),
+            item: item(&output, &open.event_id, &open.run_id, None),
+            log,
+            artifacts: Vec::new(),
+            now_ms: now_ms(),
+        };
+        self.store.end_tool_call(command).await
+    }
+}

@@ -1,0 +1,163 @@
+//! Models, tools, skills and knowledge bases: what exists beside the host's own facts, as configured.
+//!
+//! Invariant: a run keeps the resources that it began with, whatever is configured meanwhile. Nothing here
+//! decides who may use them.
+
+use crate::grant::Grant;
+use crate::host::HostError;
+use greenroom_models::{Kind, Model, ModelSettings, Models};
+use greenroom_protocol::content::StaticContextRef;
+use greenroom_protocol::manifest::ModelPermission;
+use greenroom_protocol::{AgentResources, ModelResource, Object, ToolResource};
+use greenroom_runtime::Runtime;
+use greenroom_tools::{Entry, ToolSettings, Toolbox};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use std::sync::Arc;
+
+/// Everything that grants choose from.
+#[derive(Debug)]
+pub struct Resources {
+    pub models: Models,
+    pub tools: Arc<Toolbox>,
+}
+
+/// What is configured of them.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ResourceSettings {
+    pub models: Vec<ModelSettings>,
+    pub tools: ToolSettings,
+}
+
+/// The names of everything that exists.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ResourceNames {
+    pub models: Vec<String>,
+    pub tools: Vec<String>,
+    /// `module.method`, each.
+    pub methods: Vec<String>,
+    pub skills: Vec<String>,
+    pub knowledge: Vec<String>,
+}
+
+impl Resources {
+    /// What is configured, put to work; servers that are unchanged stay as they are.
+    pub(crate) fn build(
+        settings: ResourceSettings,
+        runtime: &Runtime,
+        before: Option<&Resources>,
+    ) -> Result<Self, HostError> {
+        let before = before.map(|before| &*before.tools);
+        Ok(Self {
+            models: Models::new(settings.models)?,
+            tools: Arc::new(Toolbox::start(settings.tools, runtime.clone(), before)?),
+        })
+    }
+
+    pub fn names(&self) -> ResourceNames {
+        ResourceNames {
+            models: self.models.names().map(str::to_owned).collect(),
+            tools: self.tools.names(),
+            methods: self.tools.methods(),
+            skills: self.tools.skills(),
+            knowledge: Vec::new(),
+        }
+    }
+}
+
+/// The resources of a run, as its runner sees them.
+pub(crate) fn granted_resources(grant: &Grant, resources: &Resources) -> AgentResources {
+    let models = grant.models.names.iter().filter_map(|name| resources.models.get(name));
+    let models = models.map(|model| model_resource(&model, grant));
+    let tools = grant.tools.names.iter().filter_map(|name| resources.tools.entry(name));
+    let tools = tools.map(|entry| tool_resource(&entry, grant));
+    let actions = grant
+        .actions
+        .iter()
+        .map(|(action, approval)| (action.clone(), json!({"approval": approval})));
+    let mut extra = Object::new();
+    if !grant.skills.is_empty() {
+        // Index cards alone; what a skill says is read when it is needed.
+        extra.insert("skills".to_owned(), json!(resources.tools.cards(&grant.skills)));
+    }
+    AgentResources {
+        // A model that the run may not use in any way is none of its resources.
+        models: models.filter(|model| !model.operations.is_empty()).collect(),
+        tools: tools.filter(|tool| !tool.operations.is_empty()).collect(),
+        storage: grant.storage_resource(),
+        platform_capabilities: actions.collect(),
+        extra,
+        ..AgentResources::default()
+    }
+}
+
+fn model_resource(model: &Model, grant: &Grant) -> ModelResource {
+    let settings = model.settings();
+    let (kind, able): (&str, &[ModelPermission]) = match settings.kind {
+        Kind::Chat => ("chat", &[ModelPermission::Invoke, ModelPermission::Stream]),
+        Kind::Embedding => ("embedding", &[ModelPermission::Embed]),
+        Kind::Rerank => ("rerank", &[ModelPermission::Rerank]),
+    };
+    let granted = &grant.models.operations;
+    let known = [
+        ("model", Some(Value::from(settings.model.as_str()))),
+        ("context_window", settings.context_window.map(Value::from)),
+        ("max_output_tokens", settings.max_output_tokens.map(Value::from)),
+    ];
+    let known = known.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?)));
+    ModelResource {
+        model_id: settings.name.clone(),
+        model_type: Some(kind.to_owned()),
+        provider: Some(settings.provider_name.clone()),
+        operations: able.iter().copied().filter(|one| granted.contains(one)).collect(),
+        metadata: known.collect(),
+        extra: Object::new(),
+    }
+}
+
+/// A tool as the run may use it.
+pub(crate) fn tool_resource(entry: &Entry, grant: &Grant) -> ToolResource {
+    let tool = &entry.tool;
+    let parameters = match &tool.input_schema {
+        Value::Object(schema) => schema.clone(),
+        _ => Object::new(),
+    };
+    let mut metadata = Object::from_iter([
+        ("risk".to_owned(), tool.risk.as_str().into()),
+        ("timeout_s".to_owned(), tool.timeout.as_secs().into()),
+    ]);
+    if let Some(schema) = &tool.output_schema {
+        metadata.insert("output_schema".to_owned(), schema.clone());
+    }
+    let description = match entry.is_project_cli() {
+        true => {
+            let methods: Vec<&str> = grant.methods.iter().map(String::as_str).collect();
+            format!("{} Methods: {}.", tool.description, methods.join(", "))
+        }
+        false => tool.description.clone(),
+    };
+    ToolResource {
+        tool_name: tool.name.clone(),
+        description: Some(description),
+        parameters,
+        source: Some(tool.source.to_string()),
+        operations: grant.tools.operations.iter().copied().collect(),
+        metadata,
+        extra: Object::new(),
+    }
+}
+
+/// The static tool block by its content, so that an unchanged one keeps a provider's prompt cache.
+pub(crate) fn tool_block(resources: &AgentResources) -> StaticContextRef {
+    let block: Vec<Value> = resources
+        .tools
+        .iter()
+        .map(|tool| json!([tool.tool_name, tool.description, tool.parameters]))
+        .collect();
+    let hash = Sha256::digest(Value::Array(block).to_string().as_bytes());
+    StaticContextRef {
+        kind: "tools".to_owned(),
+        hash: format!("sha256:{}", crate::ids::hex(&hash)),
+        ..StaticContextRef::default()
+    }
+}

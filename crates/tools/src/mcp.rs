@@ -1,0 +1,206 @@
+//! MCP servers as sources of tools: kept connected in the background, called on demand.
+//!
+//! Invariant: whatever a server does ends at its own connection; its tools carry its name, so that it cannot
+//! pass for another; every call gets exactly one output before its deadline.
+
+mod call;
+mod client;
+mod http;
+mod keep;
+mod listing;
+mod output;
+mod pace;
+mod settings;
+mod stdio;
+
+pub use client::Progress;
+pub use settings::{McpLimits, McpSettings, McpTransport};
+
+use crate::{Risk, Source, Tool, ToolOutput};
+use client::Sinks;
+use greenroom_protocol::Object;
+use greenroom_runtime::Children;
+use rmcp::{Peer, RoleClient};
+use std::sync::Arc;
+use tokio::sync::watch;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+/// One configured server. Dropping the last reference ends its connection.
+pub struct McpServer {
+    shared: Arc<Shared>,
+    stop: CancellationToken,
+}
+
+/// What one call may use.
+pub struct McpCall {
+    pub deadline: Instant,
+    pub cancel: CancellationToken,
+    /// Told of progress in its order; it never extends the deadline.
+    pub progress: Option<Arc<dyn Fn(Progress) + Send + Sync>>,
+}
+
+/// How a server is, for operators.
+#[derive(Debug, Clone, PartialEq)]
+pub struct McpHealth {
+    pub status: McpStatus,
+    /// What it calls itself, e.g. `everything 2.0.0`.
+    pub server: Option<String>,
+    pub protocol_version: Option<String>,
+    /// The process of a server on stdio, and what confines it.
+    pub pid: Option<u32>,
+    pub isolation: Option<String>,
+    pub tools: usize,
+    /// Tools that were refused, and what the sandbox could not do.
+    pub warnings: Vec<String>,
+    /// Why the last connection or the last attempt at one ended.
+    pub last_error: Option<String>,
+    pub restarts: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum McpStatus {
+    Starting,
+    Ready,
+    BackingOff,
+    Stopped,
+}
+
+pub(crate) struct Shared {
+    settings: McpSettings,
+    children: Children,
+    tasks: TaskTracker,
+    state: watch::Sender<State>,
+}
+
+/// What is known of a server now.
+#[derive(Clone)]
+struct State {
+    status: McpStatus,
+    /// Kept while it is away: its names stay what they are.
+    tools: Arc<Vec<Tool>>,
+    /// Counts the lists that differed from the one before.
+    list: u64,
+    connection: Option<Arc<Connection>>,
+    server: Option<String>,
+    protocol_version: Option<String>,
+    pid: Option<u32>,
+    isolation: Option<String>,
+    start_warnings: Vec<String>,
+    list_warnings: Vec<String>,
+    last_error: Option<String>,
+    restarts: u64,
+}
+
+/// A connection that answers.
+struct Connection {
+    peer: Peer<RoleClient>,
+    sinks: Arc<Sinks>,
+}
+
+impl McpServer {
+    /// Starts to keep a connection to the server.
+    pub fn start(settings: McpSettings, children: Children) -> Arc<Self> {
+        let state = State {
+            status: McpStatus::Starting,
+            tools: Arc::default(),
+            list: 0,
+            connection: None,
+            server: None,
+            protocol_version: None,
+            pid: None,
+            isolation: None,
+            start_warnings: Vec::new(),
+            list_warnings: Vec::new(),
+            last_error: None,
+            restarts: 0,
+        };
+        let stop = CancellationToken::new();
+        let shared = Arc::new(Shared {
+            settings,
+            children,
+            tasks: TaskTracker::new(),
+            state: watch::Sender::new(state),
+        });
+        shared.tasks.spawn(keep::keep(shared.clone(), stop.clone()));
+        Arc::new(Self { shared, stop })
+    }
+
+    pub fn name(&self) -> &str {
+        &self.shared.settings.name
+    }
+
+    /// Its tools as far as they are known, by name.
+    pub fn tools(&self) -> Vec<Tool> {
+        self.shared.state.borrow().tools.to_vec()
+    }
+
+    /// The number of its list of tools: it changes with the list.
+    pub fn list_number(&self) -> u64 {
+        self.shared.state.borrow().list
+    }
+
+    /// Waits until it answers or has failed to; says whether it answers.
+    pub async fn ready(&self, deadline: Instant) -> bool {
+        let mut state = self.shared.state.subscribe();
+        let settled = state.wait_for(|state| state.status != McpStatus::Starting);
+        let settled = tokio::time::timeout_at(deadline, settled).await;
+        settled.is_ok_and(|state| state.is_ok_and(|state| state.status == McpStatus::Ready))
+    }
+
+    /// Waits for the next change of its list of tools, seen from the number of the list that was known.
+    pub async fn changed(&self, known: u64) -> u64 {
+        let mut state = self.shared.state.subscribe();
+        let changed = state.wait_for(|state| state.list != known).await;
+        changed.map_or(known, |state| state.list)
+    }
+
+    pub fn health(&self) -> McpHealth {
+        let state = self.shared.state.borrow();
+        McpHealth {
+            status: state.status,
+            server: state.server.clone(),
+            protocol_version: state.protocol_version.clone(),
+            pid: state.pid,
+            isolation: state.isolation.clone(),
+            tools: state.tools.len(),
+            warnings: [&state.start_warnings[..], &state.list_warnings].concat(),
+            last_error: state.last_error.clone(),
+            restarts: state.restarts,
+        }
+    }
+
+    /// Calls a tool by its full name, e.g. `files.read_file`.
+    pub async fn call(&self, tool: &str, args: Object, call: McpCall) -> ToolOutput {
+        call::call(&self.shared, tool, args, call).await
+    }
+
+    /// Ends the connection and, on stdio, the server; returns when nothing of it is left.
+    pub async fn stop(&self) {
+        self.stop.cancel();
+        self.shared.tasks.close();
+        self.shared.tasks.wait().await;
+    }
+}
+
+impl Drop for McpServer {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
+}
+
+impl McpSettings {
+    /// The name under which others know a tool of this server.
+    fn full_name(&self, tool: &str) -> String {
+        format!("{}.{tool}", self.name)
+    }
+
+    fn source(&self) -> Source {
+        Source::Mcp(self.name.clone())
+    }
+
+    fn risk_of(&self, tool: &str) -> Option<Risk> {
+        self.risk.get(tool).or_else(|| self.risk.get("*")).copied()
+    }
+}

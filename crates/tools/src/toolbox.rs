@@ -1,0 +1,343 @@
+//! Every tool that is configured, from all sources, under one roof.
+//!
+//! Invariant: a name belongs to one source; two that claim it are a mistake that names both. A tool whose
+//! schema cannot be checked against is not offered.
+
+use crate::child::{MethodCall, run_method};
+use crate::manifest::{Manifest, ManifestError, ModuleMethod, Modules, Target};
+use crate::mcp::{McpCall, McpServer, McpSettings};
+use crate::project_cli::{self, MethodSet};
+use crate::schema::Schema;
+use crate::skills::{self, Card, SkillError, Skills};
+use crate::{Risk, Source, Tool, ToolFailure, ToolOutput};
+use greenroom_protocol::Object;
+use greenroom_runtime::{ChildSpec, Network, Runtime};
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+/// What is configured of tools.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ToolSettings {
+    pub mcp: Vec<McpSettings>,
+    /// Manifests of modules of the user's own.
+    pub modules: Vec<PathBuf>,
+    /// Folders of skills.
+    pub skills: Vec<PathBuf>,
+    pub cli: CliProgram,
+}
+
+/// How a built-in method is run.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CliProgram {
+    /// The program and its arguments in front of module and method.
+    pub command: Vec<String>,
+    /// A folder of its own, which it only reads.
+    pub dir: PathBuf,
+    /// Where it reaches the host, and on which port.
+    pub url: String,
+    pub port: u16,
+}
+
+/// Why what is configured cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ToolsError {
+    #[error("a module cannot be used")]
+    Modules(#[from] ManifestError),
+    #[error("the skills cannot be used")]
+    Skills(#[from] SkillError),
+    #[error("`tools.{server}`: {reason}")]
+    Server { server: String, reason: String },
+}
+
+/// A tool with what is needed to check calls of it.
+#[derive(Debug)]
+pub struct Entry {
+    pub tool: Tool,
+    schema: Schema,
+}
+
+impl Entry {
+    fn new(tool: Tool) -> Option<Self> {
+        match Schema::compile(&tool.input_schema) {
+            Ok(schema) => Some(Self { tool, schema }),
+            Err(error) => {
+                tracing::warn!(tool = tool.name, %error, "the tool is not offered");
+                None
+            }
+        }
+    }
+
+    pub fn is_project_cli(&self) -> bool {
+        self.tool.source == Source::ProjectCli
+    }
+}
+
+/// One call that may be made.
+pub struct Invocation<'a> {
+    pub entry: &'a Entry,
+    pub args: &'a Object,
+    pub tool_call_id: &'a str,
+    pub run_id: &'a str,
+    /// What the run may use of the project CLI, and of skills.
+    pub methods: &'a BTreeSet<String>,
+    pub skills: &'a BTreeSet<String>,
+    /// With which a method of the project CLI reaches the host.
+    pub credential: Option<&'a str>,
+    pub deadline: Instant,
+    pub cancel: CancellationToken,
+}
+
+/// All tools.
+pub struct Toolbox {
+    settings: ToolSettings,
+    servers: Vec<Arc<McpServer>>,
+    skills: Skills,
+    modules: Modules,
+    runtime: Runtime,
+    /// What was last put together, and from which lists.
+    known: Mutex<Arc<Catalogue>>,
+}
+
+#[derive(Debug, Default)]
+struct Catalogue {
+    /// Numbers of the lists of all sources that change.
+    lists: Vec<u64>,
+    entries: BTreeMap<String, Arc<Entry>>,
+}
+
+impl Toolbox {
+    /// Puts the sources to work; servers that `before` had with the same settings go on.
+    pub fn start(
+        settings: ToolSettings,
+        runtime: Runtime,
+        before: Option<&Toolbox>,
+    ) -> Result<Self, ToolsError> {
+        let (modules, skills) = check(&settings)?;
+        let mut servers = Vec::new();
+        for server in &settings.mcp {
+            let same = before.and_then(|before| before.server_with(server));
+            servers
+                .push(same.unwrap_or_else(|| McpServer::start(server.clone(), runtime.children())));
+        }
+        let toolbox = Self { settings, servers, skills, modules, runtime, known: Mutex::default() };
+        toolbox.catalogue();
+        Ok(toolbox)
+    }
+
+    fn server_with(&self, settings: &McpSettings) -> Option<Arc<McpServer>> {
+        let place = self.settings.mcp.iter().position(|known| known == settings)?;
+        self.servers.get(place).cloned()
+    }
+
+    pub fn servers(&self) -> &[Arc<McpServer>] {
+        &self.servers
+    }
+
+    pub fn names(&self) -> Vec<String> {
+        self.catalogue().entries.keys().cloned().collect()
+    }
+
+    /// Every method of the project CLI, `module.method` each.
+    pub fn methods(&self) -> Vec<String> {
+        self.modules.all().map(|(name, _, _)| name).collect()
+    }
+
+    pub fn skills(&self) -> Vec<String> {
+        self.skills.names()
+    }
+
+    pub fn cards(&self, names: &BTreeSet<String>) -> Vec<Card> {
+        self.skills.cards(names)
+    }
+
+    pub fn entry(&self, name: &str) -> Option<Arc<Entry>> {
+        self.catalogue().entries.get(name).cloned()
+    }
+
+    /// The best tools for a query among those allowed, best first.
+    pub fn search(&self, query: &str, top_k: usize, allowed: &BTreeSet<String>) -> Vec<Arc<Entry>> {
+        let catalogue = self.catalogue();
+        let fits = |entry: &&Arc<Entry>| {
+            allowed.contains(&entry.tool.name) && entry.tool.description.contains(query)
+        };
+        catalogue.entries.values().filter(fits).take(top_k).cloned().collect()
+    }
+
+    /// Whether a call can be made at all: its arguments fit, and a method of the project CLI is one of these.
+    /// Gives what the call does at worst.
+    pub fn admit(
+        &self,
+        entry: &Entry,
+        args: &Object,
+        methods: &BTreeSet<String>,
+    ) -> Result<Risk, ToolFailure> {
+        entry.schema.check(&Value::Object(args.clone()))?;
+        match entry.is_project_cli() {
+            true => {
+                let call = project_cli::Call::read(args)?;
+                Ok(self.modules.resolve(&call, &MethodSet::new(methods.iter().cloned()))?.risk())
+            }
+            false => Ok(entry.tool.risk),
+        }
+    }
+
+    /// Carries a call out. Whatever becomes of it, there is one output.
+    pub async fn invoke(&self, call: Invocation<'_>) -> ToolOutput {
+        let cancel = call.cancel.clone();
+        let work = async {
+            match &call.entry.tool.source {
+                Source::ProjectCli => self.run_method(&call).await,
+                Source::Skills => self.skills.read(call.args, call.skills),
+                Source::Mcp(name) => self.call_server(name, &call).await,
+                Source::Plugin(name) => ToolOutput::failure(ToolFailure::new(
+                    "UNAVAILABLE",
+                    format!("the plugin `{name}` offers no tools"),
+                )),
+            }
+        };
+        match &call.entry.tool.source {
+            // These end in order by themselves: the other side is told.
+            Source::Mcp(_) | Source::Plugin(_) => work.await,
+            Source::ProjectCli | Source::Skills => tokio::select! {
+                output = work => output,
+                () = cancel.cancelled() => ToolOutput::failure(ToolFailure::new(
+                    "CANCELLED",
+                    "the call was given up",
+                )),
+            },
+        }
+    }
+
+    async fn call_server(&self, name: &str, call: &Invocation<'_>) -> ToolOutput {
+        let Some(server) = self.servers.iter().find(|server| server.name() == name) else {
+            let message = format!("the server `{name}` is not there any more");
+            return ToolOutput::failure(ToolFailure::new("UNAVAILABLE", message));
+        };
+        let limits =
+            McpCall { deadline: call.deadline, cancel: call.cancel.clone(), progress: None };
+        server.call(&call.entry.tool.name, call.args.clone(), limits).await
+    }
+
+    async fn run_method(&self, call: &Invocation<'_>) -> ToolOutput {
+        let allowed = MethodSet::new(call.methods.iter().map(String::as_str));
+        let asked = project_cli::Call::read(call.args);
+        let target = asked.as_ref().map_err(Clone::clone).and_then(|asked| {
+            let target = self.modules.resolve(asked, &allowed)?;
+            Ok((asked, Value::Object(asked.input.clone()), target))
+        });
+        let (asked, input, target) = match target {
+            Ok(target) => target,
+            Err(failure) => return ToolOutput::failure(failure),
+        };
+        let method = MethodCall {
+            deadline: call.deadline.min(Instant::now() + target.timeout()),
+            program: self.program(target, call),
+            module: &asked.module,
+            method: &asked.method,
+            input: &input,
+        };
+        run_method(&self.runtime.children(), method).await
+    }
+
+    /// The built-in methods reach the host and nothing else; others what their manifest says.
+    fn program(&self, target: Target<'_>, call: &Invocation<'_>) -> ChildSpec {
+        let env = self.environment(call);
+        match target {
+            Target::BuiltIn(_) => {
+                let cli = &self.settings.cli;
+                ChildSpec {
+                    name: project_cli::TOOL_NAME.to_owned(),
+                    command: cli.command.clone(),
+                    dir: cli.dir.clone(),
+                    env,
+                    processes: 1,
+                    memory_mb: 256,
+                    network: Network::Port(cli.port),
+                    ..ChildSpec::default()
+                }
+            }
+            Target::Own(ModuleMethod { module, command, dir, network, paths, .. }) => ChildSpec {
+                name: module.clone(),
+                command: command.clone(),
+                dir: dir.clone(),
+                env,
+                paths: paths.clone(),
+                network: match network {
+                    true => Network::On,
+                    false => Network::Port(self.settings.cli.port),
+                },
+                ..ChildSpec::default()
+            },
+        }
+    }
+
+    /// What a method finds in its environment: where the host is, what it may show there, and which methods
+    /// the run may use at all.
+    fn environment(&self, call: &Invocation<'_>) -> BTreeMap<String, String> {
+        let methods: Vec<&str> = call.methods.iter().map(String::as_str).collect();
+        let mut env = BTreeMap::from([
+            ("GREENROOM_URL".to_owned(), self.settings.cli.url.clone()),
+            ("GREENROOM_METHODS".to_owned(), methods.join(",")),
+        ]);
+        if let Some(credential) = call.credential {
+            env.insert("GREENROOM_CREDENTIAL".to_owned(), credential.to_owned());
+        }
+        env
+    }
+
+    /// What there is now; put together anew when one of the sources has changed.
+    fn catalogue(&self) -> Arc<Catalogue> {
+        let lists: Vec<u64> = self.servers.iter().map(|server| server.list_number()).collect();
+        let mut known = self.known();
+        if known.lists != lists || known.entries.is_empty() {
+            *known = Arc::new(self.gather(lists));
+        }
+        Arc::clone(&known)
+    }
+
+    fn gather(&self, lists: Vec<u64>) -> Catalogue {
+        let mut tools = vec![project_cli::tool()];
+        if !self.skills.is_empty() {
+            tools.push(skills::tool());
+        }
+        tools.extend(self.servers.iter().flat_map(|server| server.tools()));
+        let mut entries: BTreeMap<String, Arc<Entry>> = BTreeMap::new();
+        for entry in tools.into_iter().filter_map(Entry::new) {
+            // Names begin with their source's, which is unique; a server that claims one twice has the first.
+            entries.entry(entry.tool.name.clone()).or_insert_with(|| Arc::new(entry));
+        }
+        Catalogue { lists, entries }
+    }
+
+    fn known(&self) -> MutexGuard<'_, Arc<Catalogue>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends the servers.
+    pub async fn stop(&self) {
+        for server in &self.servers {
+            server.stop().await;
+        }
+    }
+}
+
+/// What can be told of the settings without putting them to work.
+pub fn check(settings: &ToolSettings) -> Result<(Modules, Skills), ToolsError> {
+    for server in &settings.mcp {
+        let wrong = |reason| ToolsError::Server { server: server.name.clone(), reason };
+        server.check().map_err(wrong)?;
+    }
+    let manifests = settings.modules.iter().map(|path| Manifest::load(path));
+    let manifests = manifests.collect::<Result<Vec<Manifest>, ManifestError>>()?;
+    Ok((Modules::new(manifests)?, Skills::load(&settings.skills)?))
+}
+
+impl std::fmt::Debug for Toolbox {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Toolbox").field("tools", &self.names()).finish_non_exhaustive()
+    }
+}
