@@ -1,0 +1,110 @@
+//! All methods that the project CLI knows: the built-in ones and those of manifests.
+//!
+//! Invariant: a name means one method; a call is resolved only if it is allowed, and one of a manifest's methods
+//! only if its input fits.
+
+use super::{Manifest, ManifestError, ModuleMethod};
+use crate::project_cli::{self, Call, MethodSet, MethodSpec};
+use crate::{Risk, ToolFailure};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// The modules of manifests.
+#[derive(Debug, Clone, Default)]
+pub struct Modules {
+    by_name: BTreeMap<String, Manifest>,
+}
+
+/// What a call leads to.
+#[derive(Debug, Clone, Copy)]
+pub enum Target<'a> {
+    BuiltIn(&'static MethodSpec),
+    Own(&'a ModuleMethod),
+}
+
+impl Target<'_> {
+    pub fn risk(&self) -> Risk {
+        match self {
+            Target::BuiltIn(spec) => spec.risk,
+            Target::Own(method) => method.risk,
+        }
+    }
+
+    pub fn timeout(&self) -> Duration {
+        match self {
+            Target::BuiltIn(_) => project_cli::TIMEOUT,
+            Target::Own(method) => method.timeout,
+        }
+    }
+}
+
+impl Modules {
+    pub fn new(manifests: Vec<Manifest>) -> Result<Self, ManifestError> {
+        let mut by_name: BTreeMap<String, Manifest> = BTreeMap::new();
+        for manifest in manifests {
+            if let Some(first) = by_name.get(&manifest.module) {
+                return Err(ManifestError::Clash {
+                    module: manifest.module,
+                    first: first.path.clone(),
+                    second: manifest.path,
+                });
+            }
+            by_name.insert(manifest.module.clone(), manifest);
+        }
+        Ok(Self { by_name })
+    }
+
+    pub fn manifests(&self) -> impl Iterator<Item = &Manifest> {
+        self.by_name.values()
+    }
+
+    pub fn find(&self, module: &str, method: &str) -> Option<&ModuleMethod> {
+        self.by_name.get(module)?.methods.get(method)
+    }
+
+    /// Every method with what it is about and how much harm it can do, built-in ones first.
+    pub fn all(&self) -> impl Iterator<Item = (String, &str, Risk)> {
+        let built_in = project_cli::specs().iter().map(|spec| (spec.name(), spec.about, spec.risk));
+        let own = self.by_name.values().flat_map(|manifest| manifest.methods.values());
+        built_in.chain(own.map(|method| (method.name(), method.description.as_str(), method.risk)))
+    }
+
+    /// The first check of a call, made by the host: is it allowed, and what is it?
+    pub fn resolve(&self, call: &Call, allowed: &MethodSet) -> Result<Target<'_>, ToolFailure> {
+        let Call { module, method, input } = call;
+        let is_allowed = allowed.contains(&format!("{module}.{method}"));
+        let built_in = project_cli::find(module, method).map(Target::BuiltIn);
+        let target = built_in.or_else(|| self.find(module, method).map(Target::Own));
+        let Some(target) = target.filter(|_| is_allowed) else {
+            let usable = self.all().map(|(name, ..)| name).filter(|name| allowed.contains(name));
+            let exists = target.is_some();
+            return Err(project_cli::not_allowed(module, method, exists, usable.collect()));
+        };
+        if let Target::Own(own) = target {
+            own.check(&Value::Object(input.clone()))?;
+        }
+        Ok(target)
+    }
+}
+
+impl ModuleMethod {
+    /// `module.method`.
+    pub fn name(&self) -> String {
+        format!("{}.{}", self.module, self.method)
+    }
+
+    /// Refuses an input that does not fit, as the built-in methods do (seed 004 §8).
+    pub fn check(&self, input: &Value) -> Result<(), ToolFailure> {
+        let mistakes = self.input.mistakes(input);
+        let Some(first) = mistakes.first() else { return Ok(()) };
+        let told: Vec<String> = mistakes.iter().map(ToString::to_string).collect();
+        let message =
+            format!("{} input does not match method schema: {}", self.name(), told.join("; "));
+        Err(ToolFailure::new("INVALID_ACTION_INPUT", message)
+            .detail("module", self.module.clone())
+            .detail("method", self.method.clone())
+            .detail("field", first.field.clone())
+            .detail("input_schema", self.input.source().clone()))
+    }
+}

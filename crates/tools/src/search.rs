@@ -1,0 +1,222 @@
+//! Finding tools by words: names, modules, descriptions and parameters, in English and Chinese.
+//!
+//! Invariant: the same tools and the same query give the same names in the same order; a tool that is not allowed
+//! is neither found nor does it change what is.
+
+mod synonyms;
+mod terms;
+
+use crate::Tool;
+use crate::project_cli;
+use serde_json::Value;
+use std::collections::{BTreeMap, HashMap};
+use terms::{Term, query_terms, words};
+
+/// How soon more of the same word stops counting.
+const SATURATION: f64 = 1.2;
+/// How much longer texts count for less.
+const LENGTH: f64 = 0.6;
+/// Ranks of the two lists are added as `1 / (RANK + rank)`.
+const RANK: f64 = 20.0;
+/// Deepest nesting of a schema that is read for names of parameters.
+const SCHEMA_DEPTH: usize = 4;
+
+/// Where a word stands, and how much it counts there.
+const FIELDS: [f64; 5] = [3.0, 1.5, 1.0, 0.8, 0.4];
+const NAME: usize = 0;
+const MODULE: usize = 1;
+const DESCRIPTION: usize = 2;
+const PARAMETER: usize = 3;
+const PARAMETER_TEXT: usize = 4;
+
+/// The tools that can be found.
+#[derive(Debug, Default)]
+pub struct ToolIndex {
+    tools: Vec<Indexed>,
+    /// For every word the tools that hold it.
+    postings: HashMap<String, Vec<Posting>>,
+}
+
+#[derive(Debug)]
+struct Indexed {
+    name: String,
+    lengths: [usize; FIELDS.len()],
+    /// What a model made of it, when one is configured.
+    vector: Option<Vec<f32>>,
+}
+
+#[derive(Debug)]
+struct Posting {
+    tool: usize,
+    counts: [u32; FIELDS.len()],
+}
+
+impl ToolIndex {
+    pub fn new<'a>(tools: impl IntoIterator<Item = &'a Tool>) -> Self {
+        let mut index = Self::default();
+        for tool in tools {
+            index.add(tool);
+        }
+        index
+    }
+
+    /// Gives a tool its vector; all of them, and those of queries, must come from one model.
+    pub fn set_vector(&mut self, name: &str, vector: Vec<f32>) {
+        if let Some(tool) = self.tools.iter_mut().find(|tool| tool.name == name) {
+            tool.vector = Some(vector);
+        }
+    }
+
+    /// What a model is given to make the vector of a tool.
+    pub fn vector_text(tool: &Tool) -> String {
+        format!("{}: {}", tool.name, tool.description)
+    }
+
+    /// The names of the best tools, best first.
+    pub fn search(&self, query: &str, top_k: usize, allowed: impl Fn(&str) -> bool) -> Vec<String> {
+        self.named(self.by_words(query, &allowed), top_k)
+    }
+
+    /// The same with the vector of the query: the ranks by words and by nearness are added.
+    pub fn search_with_vector(
+        &self,
+        query: &str,
+        vector: &[f32],
+        top_k: usize,
+        allowed: impl Fn(&str) -> bool,
+    ) -> Vec<String> {
+        let mut scores = vec![0.0; self.tools.len()];
+        for ranked in [self.by_words(query, &allowed), self.by_nearness(vector, &allowed)] {
+            for (rank, (tool, _)) in ranked.into_iter().enumerate() {
+                scores[tool] += 1.0 / (RANK + rank as f64);
+            }
+        }
+        self.named(self.ranked(scores), top_k)
+    }
+
+    fn named(&self, ranked: Vec<(usize, f64)>, top_k: usize) -> Vec<String> {
+        ranked.into_iter().take(top_k).map(|(tool, _)| self.tools[tool].name.clone()).collect()
+    }
+
+    /// Tools with a score, the best first, then by name.
+    fn ranked(&self, scores: Vec<f64>) -> Vec<(usize, f64)> {
+        let mut found: Vec<(usize, f64)> =
+            scores.into_iter().enumerate().filter(|(_, score)| *score > 0.0).collect();
+        found.sort_by(|(a, left), (b, right)| {
+            right.total_cmp(left).then_with(|| self.tools[*a].name.cmp(&self.tools[*b].name))
+        });
+        found
+    }
+
+    fn by_words(&self, query: &str, allowed: &dyn Fn(&str) -> bool) -> Vec<(usize, f64)> {
+        let open: Vec<bool> = self.tools.iter().map(|tool| allowed(&tool.name)).collect();
+        let count = open.iter().filter(|open| **open).count() as f64;
+        let means: [f64; FIELDS.len()] = std::array::from_fn(|field| {
+            let known = self.tools.iter().zip(&open).filter(|(_, open)| **open);
+            let total: usize = known.map(|(tool, _)| tool.lengths[field]).sum();
+            (total as f64 / count.max(1.0)).max(1.0)
+        });
+        let mut scores = vec![0.0; self.tools.len()];
+        for Term { word, weight } in query_terms(query) {
+            let Some(postings) = self.postings.get(&word) else { continue };
+            let holders: Vec<&Posting> = postings.iter().filter(|at| open[at.tool]).collect();
+            let holding = holders.len() as f64;
+            let rarity = (1.0 + (count - holding + 0.5) / (holding + 0.5)).ln();
+            for posting in holders {
+                let often = self.weighted(posting, &means);
+                scores[posting.tool] += weight * rarity * often / (SATURATION + often);
+            }
+        }
+        // Who names a tool means it.
+        let named = query.trim().to_lowercase();
+        for (tool, score) in scores.iter_mut().enumerate().filter(|(tool, _)| open[*tool]) {
+            if self.tools[tool].name.to_lowercase() == named {
+                *score += 1000.0;
+            }
+        }
+        self.ranked(scores)
+    }
+
+    /// How often a word stands in a tool, by where it stands and how long that is.
+    fn weighted(&self, posting: &Posting, means: &[f64; FIELDS.len()]) -> f64 {
+        let lengths = &self.tools[posting.tool].lengths;
+        let fields = FIELDS.iter().zip(&posting.counts).zip(lengths.iter().zip(means));
+        fields
+            .map(|((weight, count), (length, mean))| {
+                weight * f64::from(*count) / (1.0 - LENGTH + LENGTH * *length as f64 / mean)
+            })
+            .sum()
+    }
+
+    fn by_nearness(&self, vector: &[f32], allowed: &dyn Fn(&str) -> bool) -> Vec<(usize, f64)> {
+        let near = |tool: &Indexed| match &tool.vector {
+            Some(own) if allowed(&tool.name) => cosine(own, vector),
+            _ => 0.0,
+        };
+        self.ranked(self.tools.iter().map(near).collect())
+    }
+
+    fn add(&mut self, tool: &Tool) {
+        let place = self.tools.len();
+        let mut fields: [Vec<String>; FIELDS.len()] = Default::default();
+        let (module, _) = tool.name.rsplit_once(['.', '/']).unwrap_or_default();
+        fields[NAME] = words(&tool.name);
+        fields[MODULE] = words(module);
+        fields[DESCRIPTION] = words(&tool.description);
+        if tool.name == project_cli::TOOL_NAME {
+            // Its modules and methods are behind one name; whoever looks for them shall find it.
+            for spec in project_cli::specs() {
+                fields[MODULE].extend(words(&spec.name()));
+                fields[DESCRIPTION].extend(words(spec.about));
+            }
+        }
+        parameters(&tool.input_schema, SCHEMA_DEPTH, &mut fields);
+        let mut counts: BTreeMap<String, [u32; FIELDS.len()]> = BTreeMap::new();
+        let lengths = std::array::from_fn(|field| fields[field].len());
+        for (field, words) in fields.into_iter().enumerate() {
+            for word in words {
+                counts.entry(word).or_default()[field] += 1;
+            }
+        }
+        for (word, counts) in counts {
+            self.postings.entry(word).or_default().push(Posting { tool: place, counts });
+        }
+        self.tools.push(Indexed { name: tool.name.clone(), lengths, vector: None });
+    }
+}
+
+/// Names, descriptions and choices of parameters.
+fn parameters(schema: &Value, depth: usize, fields: &mut [Vec<String>; FIELDS.len()]) {
+    if depth == 0 {
+        return;
+    }
+    let properties = schema.get("properties").and_then(Value::as_object);
+    for (name, property) in properties.into_iter().flatten() {
+        fields[PARAMETER].extend(words(name));
+        if let Some(text) = property.get("description").and_then(Value::as_str) {
+            fields[PARAMETER_TEXT].extend(words(text));
+        }
+        let choices = property.get("enum").and_then(Value::as_array);
+        for choice in choices.into_iter().flatten().filter_map(Value::as_str) {
+            fields[PARAMETER_TEXT].extend(words(choice));
+        }
+        parameters(property, depth - 1, fields);
+        if let Some(items) = property.get("items") {
+            parameters(items, depth - 1, fields);
+        }
+    }
+}
+
+fn cosine(a: &[f32], b: &[f32]) -> f64 {
+    if a.len() != b.len() {
+        return 0.0;
+    }
+    let dot = |a: &[f32], b: &[f32]| -> f64 {
+        a.iter().zip(b).map(|(x, y)| f64::from(*x) * f64::from(*y)).sum()
+    };
+    let norm = (dot(a, a) * dot(b, b)).sqrt();
+    if norm > 0.0 { dot(a, b) / norm } else { 0.0 }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,252 @@
+use super::*;
+use crate::{Risk, Source};
+use serde_json::json;
+use std::time::Duration;
+
+fn tool(name: &str, description: &str, parameters: &[&str]) -> Tool {
+    let properties: serde_json::Map<String, Value> =
+        parameters.iter().map(|name| ((*name).to_owned(), json!({"type": "string"}))).collect();
+    Tool {
+        name: name.to_owned(),
+        description: description.to_owned(),
+        input_schema: json!({"type": "object", "properties": properties}),
+        output_schema: None,
+        source: Source::Mcp("test".to_owned()),
+        risk: Risk::Read,
+        timeout: Duration::from_secs(1),
+    }
+}
+
+fn tools() -> Vec<Tool> {
+    vec![
+        project_cli::tool(),
+        tool(
+            "fs.read_text_file",
+            "Read the complete contents of a file as text",
+            &["path", "head", "tail"],
+        ),
+        tool(
+            "fs.write_file",
+            "Create a new file or overwrite an existing file with new content",
+            &["path", "content"],
+        ),
+        tool("fs.edit_file", "Make line-based edits to a text file", &["path", "edits", "dryRun"]),
+        tool(
+            "fs.create_directory",
+            "Create a new directory or ensure a directory exists",
+            &["path"],
+        ),
+        tool(
+            "fs.list_directory",
+            "Get a detailed listing of all files and directories in a path",
+            &["path"],
+        ),
+        tool(
+            "fs.list_directory_with_sizes",
+            "List files and directories in a path, including sizes",
+            &["path", "sortBy"],
+        ),
+        tool("fs.move_file", "Move or rename files and directories", &["source", "destination"]),
+        tool(
+            "fs.search_files",
+            "Recursively search for files and directories matching a pattern",
+            &["path", "pattern", "excludePatterns"],
+        ),
+        tool("fs.get_file_info", "Retrieve detailed metadata about a file or directory", &["path"]),
+        tool(
+            "memory.create_entities",
+            "Create multiple new entities in the knowledge graph",
+            &["entities"],
+        ),
+        tool(
+            "memory.create_relations",
+            "Create multiple new relations between entities in the knowledge graph",
+            &["relations"],
+        ),
+        tool(
+            "memory.delete_entities",
+            "Delete multiple entities and their relations from the knowledge graph",
+            &["entityNames"],
+        ),
+        tool(
+            "memory.search_nodes",
+            "Search for nodes in the knowledge graph based on a query",
+            &["query"],
+        ),
+        tool("git.git_commit", "Records changes to the repository", &["repo_path", "message"]),
+        tool("git.git_log", "Shows the commit logs", &["repo_path", "max_count"]),
+        tool(
+            "git.git_create_branch",
+            "Creates a new branch from an optional base branch",
+            &["repo_path", "branch_name"],
+        ),
+        tool(
+            "git.git_diff",
+            "Shows differences between branches or commits",
+            &["repo_path", "target"],
+        ),
+        tool(
+            "github.create_issue",
+            "Create a new issue in a GitHub repository",
+            &["owner", "repo", "title", "body"],
+        ),
+        tool(
+            "github.merge_pull_request",
+            "Merge a pull request",
+            &["owner", "repo", "pull_number"],
+        ),
+        tool("github.search_code", "Search for code across GitHub repositories", &["q"]),
+        tool(
+            "fetch.fetch",
+            "Fetches a URL from the internet and extracts its contents as markdown",
+            &["url", "max_length"],
+        ),
+        tool("time.get_current_time", "Get current time in a specific timezone", &["timezone"]),
+        tool(
+            "time.convert_time",
+            "Convert time between timezones",
+            &["source_timezone", "time", "target_timezone"],
+        ),
+        tool(
+            "slack.post_message",
+            "Post a new message to a Slack channel",
+            &["channel_id", "text"],
+        ),
+        tool("slack.list_channels", "List public channels in the workspace", &["limit", "cursor"]),
+        tool(
+            "mail.sendEmail",
+            "Send an e-mail to one or more recipients",
+            &["to", "subject", "body"],
+        ),
+        tool("browser.take_screenshot", "Take a screenshot of the current page", &["filename"]),
+        tool("browser.click", "Perform click on a web page", &["element", "ref"]),
+        tool("sqlite.read_query", "Execute a SELECT query on the SQLite database", &["query"]),
+        tool("sqlite.list_tables", "List all tables in the SQLite database", &[]),
+        tool(
+            "weather.forecast",
+            "Get the weather forecast for a location",
+            &["latitude", "longitude"],
+        ),
+        tool(
+            "maps.directions",
+            "Get directions between two points",
+            &["origin", "destination", "mode"],
+        ),
+        tool("kb.问答", "在知识库中检索答案", &["问题"]),
+        tool("crm.客户列表", "列出所有客户的名称与联系方式", &["页码"]),
+    ]
+}
+
+fn search(query: &str, top_k: usize) -> Vec<String> {
+    ToolIndex::new(&tools()).search(query, top_k, |_| true)
+}
+
+#[test]
+fn the_tool_that_was_meant_stands_first() {
+    let cases = [
+        ("read a text file", "fs.read_text_file"),
+        ("fs.move_file", "fs.move_file"),
+        ("readTextFile", "fs.read_text_file"),
+        ("rename a file", "fs.move_file"),
+        ("make a new folder", "fs.create_directory"),
+        ("how large are the files in this directory", "fs.list_directory_with_sizes"),
+        ("find files by pattern", "fs.search_files"),
+        ("file metadata", "fs.get_file_info"),
+        ("overwrite a file with content", "fs.write_file"),
+        ("edit lines of a file", "fs.edit_file"),
+        ("knowledge graph search", "memory.search_nodes"),
+        ("remove entities", "memory.delete_entities"),
+        ("relations between entities", "memory.create_relations"),
+        ("commit my changes", "git.git_commit"),
+        ("commit history log", "git.git_log"),
+        ("new branch", "git.git_create_branch"),
+        ("difference of two branches", "git.git_diff"),
+        ("open a bug ticket on github", "github.create_issue"),
+        ("merge the pull request", "github.merge_pull_request"),
+        ("look for code on github", "github.search_code"),
+        ("get a web page as markdown", "fetch.fetch"),
+        ("what time is it now", "time.get_current_time"),
+        ("convert between timezones", "time.convert_time"),
+        ("post to slack channel", "slack.post_message"),
+        ("send an email", "mail.sendEmail"),
+        ("screenshot", "browser.take_screenshot"),
+        ("run a SELECT on the database", "sqlite.read_query"),
+        ("which tables are there", "sqlite.list_tables"),
+        ("weather tomorrow", "weather.forecast"),
+        ("calendar", "project_cli"),
+        ("accept the invitation to the meeting", "project_cli"),
+        ("my contacts", "project_cli"),
+        ("读取文件", "fs.read_text_file"),
+        ("移动文件", "fs.move_file"),
+        ("新建文件夹", "fs.create_directory"),
+        ("搜索文件", "fs.search_files"),
+        ("提交代码", "git.git_commit"),
+        ("发送邮件", "mail.sendEmail"),
+        ("查询天气", "weather.forecast"),
+        ("截图", "browser.take_screenshot"),
+        ("日历", "project_cli"),
+        ("查看我的日程", "project_cli"),
+        ("客户列表", "crm.客户列表"),
+        ("在知识库检索", "kb.问答"),
+        ("删除实体", "memory.delete_entities"),
+    ];
+    let index = ToolIndex::new(&tools());
+    let wrong: Vec<String> = cases
+        .iter()
+        .map(|(query, expected)| (query, expected, index.search(query, 3, |_| true)))
+        .filter(|(_, expected, found)| found.first().map(String::as_str) != Some(**expected))
+        .map(|(query, expected, found)| format!("{query}: {expected} not first of {found:?}"))
+        .collect();
+    assert_eq!(wrong, Vec::<String>::new());
+}
+
+#[test]
+fn no_more_than_asked_for_and_nothing_for_words_that_nobody_holds() {
+    assert_eq!(search("file", 3).len(), 3);
+    assert_eq!(search("file", 0), Vec::<String>::new());
+    assert_eq!(search("quaternion", 5), Vec::<String>::new());
+    assert_eq!(search("", 5), Vec::<String>::new());
+    assert_eq!(search("the of and", 5), Vec::<String>::new());
+}
+
+#[test]
+fn what_is_not_allowed_is_not_found_and_changes_nothing() {
+    let everything = tools();
+    let index = ToolIndex::new(&everything);
+    let found = index.search("create a file", 10, |name| name.starts_with("fs."));
+    assert!(!found.is_empty());
+    assert!(found.iter().all(|name| name.starts_with("fs.")), "{found:?}");
+    let without = index.search("mail.sendEmail", 5, |name| name != "mail.sendEmail");
+    assert!(!without.contains(&"mail.sendEmail".to_owned()));
+    let rest: Vec<Tool> =
+        everything.iter().filter(|tool| tool.name.starts_with("fs.")).cloned().collect();
+    for query in ["create a file", "directory", "移动"] {
+        let found = index.search(query, 10, |name| name.starts_with("fs."));
+        let alone = ToolIndex::new(&rest).search(query, 10, |_| true);
+        assert_eq!(found, alone, "{query}");
+    }
+}
+
+#[test]
+fn the_order_is_the_same_whatever_the_order_of_the_tools() {
+    let mut backward = tools();
+    backward.reverse();
+    let (index, other) = (ToolIndex::new(&tools()), ToolIndex::new(&backward));
+    for query in ["file", "list", "create", "文件", "get directory"] {
+        assert_eq!(index.search(query, 20, |_| true), other.search(query, 20, |_| true), "{query}");
+    }
+    let twins = [tool("b.same", "equal words", &[]), tool("a.same", "equal words", &[])];
+    assert_eq!(ToolIndex::new(&twins).search("equal", 5, |_| true), ["a.same", "b.same"]);
+}
+
+#[test]
+fn vectors_bring_up_what_shares_no_word_with_the_query() {
+    let mut index = ToolIndex::new(&tools());
+    index.set_vector("weather.forecast", vec![1.0, 0.0]);
+    index.set_vector("maps.directions", vec![0.0, 1.0]);
+    assert_eq!(index.search("will I need an umbrella", 3, |_| true), Vec::<String>::new());
+    let found = index.search_with_vector("will I need an umbrella", &[0.9, 0.1], 2, |_| true);
+    assert_eq!(found, ["weather.forecast", "maps.directions"]);
+    let foreign = index.search_with_vector("umbrella", &[0.9], 2, |_| true);
+    assert_eq!(foreign, Vec::<String>::new());
+}
