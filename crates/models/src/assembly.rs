@@ -108,10 +108,8 @@ impl Assembly {
 
     pub(crate) fn media(&mut self, mime_type: &str, data: &str) -> Result<(), ModelError> {
         self.grow(data.len())?;
-        let kind = match mime_type.split('/').next() {
-            Some(kind @ ("audio" | "video")) => kind,
-            _ => "image",
-        };
+        let kinds = ["audio", "video"];
+        let kind = kinds.into_iter().find(|kind| mime_type.starts_with(kind)).unwrap_or("image");
         self.segment(json!({"type": kind, "mime_type": mime_type, "data": data}));
         Ok(())
     }
@@ -228,7 +226,7 @@ impl Assembly {
         let Some(wire_name) = call.wire_name.as_deref().filter(|_| call.id.is_empty()) else {
             return;
         };
-        let name = self.names.from_wire(wire_name);
+        let name = self.names.original(wire_name);
         let id = match call.provider_id.clone().filter(|id| !self.taken.contains(id)) {
             Some(id) => id,
             None => self.make_id(),

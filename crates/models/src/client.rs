@@ -49,15 +49,16 @@ pub(crate) struct Caller {
     retries: u32,
 }
 
-/// One attempt that failed, and when the provider wants to see the next.
+/// One attempt that failed, whether another is worth it, and when the provider wants to see it.
 pub(crate) struct Failure {
     error: ModelError,
+    again: bool,
     retry_after: Option<Duration>,
 }
 
 impl From<ModelError> for Failure {
     fn from(error: ModelError) -> Self {
-        Self { error, retry_after: None }
+        Self { again: retry::is_worth(&error), error, retry_after: None }
     }
 }
 
@@ -120,7 +121,9 @@ impl Caller {
         body: &Bytes,
         until: Instant,
     ) -> Result<Opened, Failure> {
-        let slot = self.limits.enter(until).await?;
+        let entered = self.limits.enter(until).await;
+        // Our own limits were waited for as long as the deadline allows.
+        let slot = entered.map_err(|error| Failure { error, again: false, retry_after: None })?;
         let request = self.client.post(url).headers(self.headers.clone()).body(body.clone());
         let patience = until.min(Instant::now() + self.idle_timeout);
         let response = match timeout_at(patience, request.send()).await {
@@ -136,7 +139,7 @@ impl Caller {
         }
         let retry_after = retry::after(response.headers());
         let error = self.clean(refused(response, patience, retry_after).await);
-        Err(Failure { error, retry_after })
+        Err(Failure { again: retry::is_worth(&error), error, retry_after })
     }
 
     /// A request whose answer is one JSON value, e.g. vectors or a ranking.
@@ -151,7 +154,7 @@ impl Caller {
         let mut attempt = 0;
         loop {
             match self.json_once(url, &body, until).await {
-                Err(failure) if attempt < self.retries && retry::is_worth(&failure.error) => {
+                Err(failure) if attempt < self.retries && failure.again => {
                     retry::wait(attempt, failure, until).await?;
                     attempt += 1;
                 }

@@ -12,7 +12,7 @@ const NAME_BYTES_MAX: usize = 64;
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Names {
     to_wire: BTreeMap<String, String>,
-    from_wire: BTreeMap<String, String>,
+    originals: BTreeMap<String, String>,
 }
 
 impl Names {
@@ -31,10 +31,10 @@ impl Names {
                 // A tool may be named like another's hash on purpose: the next hash is taken then.
                 false => (0u32..)
                     .map(|salt| with_hash(&wish, &format!("{name}{salt}")))
-                    .find(|wire| !wishes.contains_key(wire) && !this.from_wire.contains_key(wire))
+                    .find(|wire| !wishes.contains_key(wire) && !this.originals.contains_key(wire))
                     .unwrap_or(wish),
             };
-            this.from_wire.insert(wire.clone(), (*name).to_owned());
+            this.originals.insert(wire.clone(), (*name).to_owned());
             this.to_wire.insert((*name).to_owned(), wire);
         }
         this
@@ -45,8 +45,8 @@ impl Names {
     }
 
     /// A name that was never offered comes back as the model wrote it.
-    pub(crate) fn from_wire(&self, wire: &str) -> String {
-        self.from_wire.get(wire).cloned().unwrap_or_else(|| wire.to_owned())
+    pub(crate) fn original(&self, wire: &str) -> String {
+        self.originals.get(wire).cloned().unwrap_or_else(|| wire.to_owned())
     }
 }
 
@@ -88,9 +88,9 @@ mod tests {
             ("日历", "__"),
         ] {
             assert_eq!(names.to_wire(name), wire);
-            assert_eq!(names.from_wire(wire), name);
+            assert_eq!(names.original(wire), name);
         }
-        assert_eq!(names.from_wire("never_offered"), "never_offered");
+        assert_eq!(names.original("never_offered"), "never_offered");
     }
 
     #[test]
@@ -99,8 +99,8 @@ mod tests {
         assert_eq!(names.to_wire("fs_read"), "fs_read");
         let (dot, slash) = (names.to_wire("fs.read"), names.to_wire("fs/read"));
         assert!(dot.starts_with("fs_read_") && slash.starts_with("fs_read_") && dot != slash);
-        assert_eq!(names.from_wire(&dot), "fs.read");
-        assert_eq!(names.from_wire(&slash), "fs/read");
+        assert_eq!(names.original(&dot), "fs.read");
+        assert_eq!(names.original(&slash), "fs/read");
         assert_eq!(names, Names::new(["fs_read", "fs/read", "fs.read"]));
     }
 
@@ -108,8 +108,8 @@ mod tests {
     fn a_tool_named_like_the_hash_of_another_takes_no_calls_from_it() {
         let hashed = Names::new(["fs.read", "fs/read"]).to_wire("fs.read");
         let names = Names::new(["fs.read", "fs/read", hashed.as_str()]);
-        assert_eq!(names.from_wire(&names.to_wire("fs.read")), "fs.read");
-        assert_eq!(names.from_wire(&hashed), hashed);
+        assert_eq!(names.original(&names.to_wire("fs.read")), "fs.read");
+        assert_eq!(names.original(&hashed), hashed);
     }
 
     #[test]
@@ -128,7 +128,7 @@ mod tests {
             let names = Names::new(list.iter().map(String::as_str));
             for name in &list {
                 let wire = names.to_wire(name);
-                prop_assert_eq!(&names.from_wire(&wire), name);
+                prop_assert_eq!(&names.original(&wire), name);
                 prop_assert!(!wire.is_empty() && wire.len() <= 64);
                 prop_assert!(wire.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-'));
             }

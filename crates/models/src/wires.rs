@@ -7,6 +7,8 @@ mod gemini;
 mod ollama;
 mod openai_chat;
 mod openai_responses;
+#[cfg(test)]
+mod tests;
 
 use crate::assembly::Assembly;
 use crate::names::Names;
@@ -136,7 +138,7 @@ impl Decoder {
             return Ok(Flow::More);
         }
         if data.trim() == "[DONE]" {
-            into.finish();
+            self.finish(into)?;
             return Ok(Flow::Over);
         }
         let event: Value = serde_json::from_str(data)
@@ -152,7 +154,7 @@ impl Decoder {
             Self::Ollama => ollama::stream::event(&event, into)?,
         };
         if flow == Flow::Over {
-            into.finish();
+            self.finish(into)?;
         }
         Ok(flow)
     }
@@ -162,8 +164,12 @@ impl Decoder {
         if !into.is_finished() && !into.is_complete() {
             return Err(ModelError::Unavailable("the answer broke off".to_owned()));
         }
+        self.finish(into)
+    }
+
+    fn finish(&mut self, into: &mut Assembly) -> Result<(), ModelError> {
         if let Self::OpenAiChat(decoder) = self {
-            decoder.end(into)?;
+            decoder.close_reasoning(into)?;
         }
         into.finish();
         Ok(())

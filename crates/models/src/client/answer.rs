@@ -66,7 +66,7 @@ impl Answer {
                 }
             };
             match begun {
-                Err(failure) if attempt < caller.retries() && retry::is_worth(&failure.error) => {
+                Err(failure) if attempt < caller.retries() && failure.again => {
                     retry::wait(attempt, failure, until).await?;
                     attempt += 1;
                 }
@@ -83,9 +83,7 @@ impl Answer {
             if let Some(fault) = self.fault.take() {
                 return Some(Err(fault));
             }
-            if self.connection.is_none() {
-                return None;
-            }
+            self.connection.as_ref()?;
             if self.assembly.is_finished() {
                 self.hang_up().await;
                 return None;
@@ -128,9 +126,9 @@ impl Answer {
         let patience = self.until.min(Instant::now() + idle);
         let mut events = Vec::new();
         match timeout_at(patience, response.chunk()).await {
-            Err(_) if patience == self.until => return Err(ModelError::DeadlineExceeded),
-            Err(_) => return Err(ModelError::Silent(idle)),
-            Ok(Err(error)) => return Err(ModelError::Unavailable(cause(&error))),
+            Err(_) if patience == self.until => Err(ModelError::DeadlineExceeded),
+            Err(_) => Err(ModelError::Silent(idle)),
+            Ok(Err(error)) => Err(ModelError::Unavailable(cause(&error))),
             Ok(Ok(Some(bytes))) => {
                 self.bytes += bytes.len();
                 if self.bytes > BODY_BYTES_MAX {

@@ -22,7 +22,7 @@ pub(super) fn is_worth(error: &ModelError) -> bool {
 
 /// Waits before the next attempt, or gives the error back where the time does not allow one.
 pub(super) async fn wait(attempt: u32, failure: Failure, until: Instant) -> Result<(), ModelError> {
-    let Failure { error, retry_after } = failure;
+    let Failure { error, retry_after, .. } = failure;
     let time = retry_after.unwrap_or_else(|| jitter(ceiling(attempt)));
     let at = Instant::now() + time;
     if at >= until {
@@ -92,7 +92,7 @@ mod tests {
     async fn an_attempt_that_the_deadline_does_not_allow_is_not_waited_for() {
         let error = ModelError::Unavailable("busy".to_owned());
         let failure =
-            || Failure { error: error.clone(), retry_after: Some(Duration::from_secs(30)) };
+            || Failure { retry_after: Some(Duration::from_secs(30)), ..error.clone().into() };
         let begun = Instant::now();
         let until = begun + Duration::from_secs(20);
         assert_eq!(wait(0, failure(), until).await, Err(error.clone()));

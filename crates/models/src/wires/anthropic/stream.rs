@@ -5,14 +5,14 @@
 use super::WIRE;
 use crate::ModelError;
 use crate::assembly::{Assembly, Piece, Reason};
-use crate::wires::{Flow, count, text};
+use crate::wires::{Flow, count, list, text};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 
 #[derive(Debug, Default)]
 pub(crate) struct Decoder {
     open: HashMap<u64, Block>,
-    /// Counts of the input that was not cached, read from the cache, written to it.
+    /// Tokens of the input that have to do with no cache.
     fresh: Option<u64>,
 }
 
@@ -53,9 +53,24 @@ impl Decoder {
                 }
             }
             "message_stop" => return Ok(Flow::Over),
+            "message" => return self.whole(event, into),
             _ => {}
         }
         Ok(Flow::More)
+    }
+
+    /// From a server that does not stream.
+    fn whole(&mut self, message: &Value, into: &mut Assembly) -> Result<Flow, ModelError> {
+        into.note("provider_model", message.get("model"));
+        into.note("provider_response_id", message.get("id"));
+        for (index, block) in (0..).zip(list(message, "content")) {
+            self.start(index, block, into)?;
+            self.stop(index, into)?;
+        }
+        self.usage(message.get("usage"), into);
+        let said = text(message, "stop_reason").unwrap_or("end_turn");
+        into.complete(reason(said), said);
+        Ok(Flow::Over)
     }
 
     fn start(&mut self, index: u64, block: &Value, into: &mut Assembly) -> Result<(), ModelError> {

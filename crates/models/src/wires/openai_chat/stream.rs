@@ -45,13 +45,9 @@ impl Decoder {
             into.complete(reason(said), said);
         }
         match whole {
-            Some(_) => self.end(into).map(|()| Flow::Over),
+            Some(_) => Ok(Flow::Over),
             None => Ok(Flow::More),
         }
-    }
-
-    pub(in crate::wires) fn end(&mut self, into: &mut Assembly) -> Result<(), ModelError> {
-        self.close_reasoning(into)
     }
 
     fn delta(&mut self, delta: &Value, into: &mut Assembly) -> Result<(), ModelError> {
@@ -78,7 +74,11 @@ impl Decoder {
         Ok(())
     }
 
-    fn close_reasoning(&mut self, into: &mut Assembly) -> Result<(), ModelError> {
+    /// Gives out what goes back with the reasoning that came, before what follows it.
+    pub(in crate::wires) fn close_reasoning(
+        &mut self,
+        into: &mut Assembly,
+    ) -> Result<(), ModelError> {
         let details = std::mem::take(&mut self.details);
         match (self.field.take(), details.is_empty()) {
             (None, true) => Ok(()),

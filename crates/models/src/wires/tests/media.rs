@@ -1,0 +1,190 @@
+//! Media in messages and in results of tools, and the headers of each wire.
+
+use super::*;
+use crate::Secret;
+use crate::wires::headers;
+
+fn body(provider: ProviderKind, messages: Value) -> Result<Value, ModelError> {
+    let settings = ModelSettings::new("m", provider, "m");
+    let asked = ModelRequest {
+        messages: serde_json::from_value(messages).unwrap(),
+        ..ModelRequest::default()
+    };
+    Ok(request(&Ask::new(&settings, &asked)?)?.body)
+}
+
+fn user(element: Value) -> Value {
+    json!([{"role": "user", "content": [element]}])
+}
+
+#[test]
+fn media_of_a_result_follow_behind_the_last_result_where_results_are_text() {
+    let messages = json!([
+        {"role": "assistant", "tool_calls": [{"id": "a", "name": "shot", "args": {}}, {"id": "b", "name": "shot", "args": {}}]},
+        {"role": "tool", "tool_call_id": "a", "content": [
+            {"type": "text", "text": "one"}, {"type": "image", "data_base64": "AAAA", "mime_type": "image/png"}]},
+        {"role": "tool", "tool_call_id": "b", "content": "two"},
+        {"role": "user", "content": "well?"},
+    ]);
+    let chat = body(ProviderKind::OpenAiChat, messages.clone()).unwrap();
+    assert_eq!(
+        chat["messages"].as_array().unwrap()[1..],
+        [
+            json!({"role": "tool", "tool_call_id": "a", "content": "one"}),
+            json!({"role": "tool", "tool_call_id": "b", "content": "two"}),
+            json!({"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}]}),
+            json!({"role": "user", "content": "well?"}),
+        ]
+    );
+    let anthropic = body(ProviderKind::Anthropic, messages.clone()).unwrap();
+    assert_eq!(
+        anthropic["messages"][1]["content"][0],
+        json!({"type": "tool_result", "tool_use_id": "a", "content": [
+            {"type": "text", "text": "one"},
+            {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}},
+        ]})
+    );
+    let responses = body(ProviderKind::OpenAiResponses, messages.clone()).unwrap();
+    assert_eq!(
+        responses["input"][2]["output"],
+        json!([
+            {"type": "input_text", "text": "one"},
+            {"type": "input_image", "image_url": "data:image/png;base64,AAAA"},
+        ])
+    );
+    let gemini = body(ProviderKind::Gemini, messages).unwrap();
+    assert_eq!(
+        gemini["contents"][1]["parts"],
+        json!([
+            {"functionResponse": {"id": "a", "name": "shot", "response": {"result": "one"}}},
+            {"inlineData": {"mimeType": "image/png", "data": "AAAA"}},
+            {"functionResponse": {"id": "b", "name": "shot", "response": {"result": "two"}}},
+            {"text": "well?"},
+        ])
+    );
+}
+
+#[test]
+fn files_audio_and_addresses_go_where_they_are_taken() {
+    let pdf = user(
+        json!({"type": "file", "data_base64": "JVBE", "mime_type": "application/pdf", "name": "a.pdf"}),
+    );
+    let text = user(json!({"type": "file", "data_base64": "aGk=", "mime_type": "text/plain"}));
+    let wav = user(json!({"type": "audio", "data_base64": "UklG", "mime_type": "audio/wav"}));
+    let far = user(json!({"type": "image", "url": "https://example.com/a.png"}));
+    let near = user(json!({"type": "image", "url": "data:image/jpeg;base64,/9j/"}));
+    for (provider, messages, at, expected) in [
+        (
+            ProviderKind::OpenAiChat,
+            &pdf,
+            "/messages/0/content/0",
+            json!({"type": "file", "file": {"filename": "a.pdf", "file_data": "data:application/pdf;base64,JVBE"}}),
+        ),
+        (
+            ProviderKind::OpenAiResponses,
+            &pdf,
+            "/input/0/content/0",
+            json!({"type": "input_file", "filename": "a.pdf", "file_data": "data:application/pdf;base64,JVBE"}),
+        ),
+        (
+            ProviderKind::Anthropic,
+            &pdf,
+            "/messages/0/content/0",
+            json!({"type": "document", "source": {"type": "base64", "media_type": "application/pdf", "data": "JVBE"}}),
+        ),
+        (
+            ProviderKind::Anthropic,
+            &text,
+            "/messages/0/content/0",
+            json!({"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "hi"}}),
+        ),
+        (
+            ProviderKind::OpenAiChat,
+            &wav,
+            "/messages/0/content/0",
+            json!({"type": "input_audio", "input_audio": {"data": "UklG", "format": "wav"}}),
+        ),
+        (
+            ProviderKind::Gemini,
+            &wav,
+            "/contents/0/parts/0",
+            json!({"inlineData": {"mimeType": "audio/wav", "data": "UklG"}}),
+        ),
+        (
+            ProviderKind::OpenAiChat,
+            &far,
+            "/messages/0/content/0",
+            json!({"type": "image_url", "image_url": {"url": "https://example.com/a.png"}}),
+        ),
+        (
+            ProviderKind::Anthropic,
+            &far,
+            "/messages/0/content/0",
+            json!({"type": "image", "source": {"type": "url", "url": "https://example.com/a.png"}}),
+        ),
+        (
+            ProviderKind::Gemini,
+            &near,
+            "/contents/0/parts/0",
+            json!({"inlineData": {"mimeType": "image/jpeg", "data": "/9j/"}}),
+        ),
+        (ProviderKind::Ollama, &near, "/messages/0/images/0", json!("/9j/")),
+    ] {
+        let body = body(provider, messages.clone()).unwrap();
+        assert_eq!(body.pointer(at), Some(&expected), "{provider:?}");
+    }
+}
+
+#[test]
+fn media_that_a_wire_does_not_take_are_refused_in_words() {
+    let far = user(
+        json!({"type": "image", "url": "https://example.com/a.png", "mime_type": "image/png"}),
+    );
+    let wav = user(json!({"type": "audio", "data_base64": "UklG", "mime_type": "audio/wav"}));
+    let kept = user(json!({"type": "image", "artifact_id": "art_1"}));
+    for (provider, messages, message) in [
+        (ProviderKind::Gemini, &far, "Gemini takes no image (image/png) by address"),
+        (ProviderKind::Ollama, &far, "Ollama takes no image (image/png) by address"),
+        (ProviderKind::Anthropic, &wav, "Anthropic takes no audio (audio/wav)"),
+        (ProviderKind::OpenAiResponses, &wav, "Responses takes no audio (audio/wav)"),
+        (ProviderKind::OpenAiChat, &kept, "media reach a model by `data_base64` or `url`"),
+        (
+            ProviderKind::Gemini,
+            &json!([{"role": "tool", "tool_call_id": "x", "content": "y"}]),
+            "the call `x` that a `tool` message answers is not in the messages",
+        ),
+        (
+            ProviderKind::OpenAiChat,
+            &json!([{"role": "tool", "content": "y"}]),
+            "a `tool` message needs `tool_call_id`",
+        ),
+    ] {
+        let error = body(provider, messages.clone()).unwrap_err();
+        assert_eq!(error, ModelError::InvalidRequest(message.to_owned()));
+    }
+}
+
+#[test]
+fn keys_travel_in_the_header_that_each_wire_reads() {
+    for (provider, name, expected) in [
+        (ProviderKind::OpenAiChat, "groq", vec![("authorization", "Bearer k".to_owned())]),
+        (
+            ProviderKind::OpenAiResponses,
+            "openai-responses",
+            vec![("authorization", "Bearer k".to_owned())],
+        ),
+        (ProviderKind::OpenAiChat, "azure", vec![("api-key", "k".to_owned())]),
+        (
+            ProviderKind::Anthropic,
+            "anthropic",
+            vec![("anthropic-version", "2023-06-01".to_owned()), ("x-api-key", "k".to_owned())],
+        ),
+        (ProviderKind::Gemini, "gemini", vec![("x-goog-api-key", "k".to_owned())]),
+    ] {
+        let mut settings = ModelSettings::new("m", provider, "m");
+        settings.provider_name = name.to_owned();
+        settings.api_key = Some(Secret::new("k"));
+        assert_eq!(headers(&settings), expected);
+    }
+    assert_eq!(headers(&ModelSettings::new("m", ProviderKind::Ollama, "m")), vec![]);
+}

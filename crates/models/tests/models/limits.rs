@@ -1,0 +1,68 @@
+//! What is shared between models and what happens when nobody reads on.
+
+use crate::kit::*;
+use greenroom_models::{ModelError, ModelSettings, Models, ProviderKind, presets};
+use std::time::Duration;
+use tokio::time::Instant;
+
+fn named(server: &Server, name: &str) -> ModelSettings {
+    ModelSettings { name: name.to_owned(), ..settings(server) }
+}
+
+#[tokio::test]
+async fn models_with_one_address_and_key_share_their_limits() {
+    let open = vec![head(), chunk(&delta("hel")), Step::Hold];
+    let server = Server::start(vec![open, hello()]).await;
+    let mut small = named(&server, "small");
+    small.max_concurrent = Some(1);
+    let models = Models::new(vec![small, named(&server, "large")]).unwrap();
+    assert_eq!(models.names().collect::<Vec<_>>(), ["large", "small"]);
+    let (large, small) = (models.get("large").unwrap(), models.get("small").unwrap());
+    let first = large.stream(question(), soon()).await.unwrap();
+    let shortly = Instant::now() + Duration::from_millis(50);
+    let error = small.stream(question(), shortly).await.err().unwrap();
+    assert!(matches!(error, ModelError::RateLimited { .. }), "{error}");
+    assert_eq!(server.asked().len(), 1);
+    drop(first);
+    assert_eq!(asked(&small).await, Ok((hello_items(), None)));
+}
+
+#[tokio::test]
+async fn requests_of_a_minute_are_counted_over_all_models_of_a_key() {
+    let server = Server::start(vec![hello()]).await;
+    let mut one = named(&server, "one");
+    one.requests_per_minute = Some(1);
+    let models = Models::new(vec![one, named(&server, "two")]).unwrap();
+    assert!(asked(&models.get("two").unwrap()).await.is_ok());
+    let error = asked(&models.get("one").unwrap()).await.unwrap_err();
+    assert!(matches!(error, ModelError::RateLimited { retry_after: Some(_), .. }), "{error}");
+    assert_eq!(server.asked().len(), 1);
+}
+
+#[tokio::test]
+async fn a_stream_that_is_dropped_ends_its_request() {
+    let server = Server::start(vec![vec![head(), chunk(&delta("hel")), Step::Hold]]).await;
+    let stream = model(&server).stream(question(), soon()).await.unwrap();
+    drop(stream);
+    server.left().await;
+}
+
+#[tokio::test]
+async fn a_model_that_no_address_is_known_of_is_refused_when_it_is_configured() {
+    let mut nowhere = ModelSettings::new("n", ProviderKind::OpenAiChat, "x");
+    nowhere.provider_name = "openai-compatible".to_owned();
+    let error = Models::new(vec![nowhere]).err().unwrap();
+    assert_eq!(error.to_string(), "the model `n` needs a `base_url`");
+    assert_eq!(presets::find("groq").unwrap().key_env, Some("GROQ_API_KEY"));
+}
+
+#[tokio::test]
+async fn the_scripted_model_answers_without_network() {
+    let mut settings = ModelSettings::new("demo", ProviderKind::Scripted, "scripted");
+    settings.provider_name = "scripted".to_owned();
+    let models = Models::new(vec![settings]).unwrap();
+    let answer = models.get("demo").unwrap().invoke(question(), soon()).await.unwrap();
+    assert!(!answer.text().is_empty());
+    assert_eq!(answer.metadata["model"], "demo");
+    assert_eq!(answer.metadata["finish_reason"], "stop");
+}

@@ -1,0 +1,9 @@
+//! Models against real servers on real sockets: what they are asked, what they answer, and what goes wrong.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking, its helpers too")]
+
+mod faults;
+mod kit;
+mod limits;
+mod sizes;
+mod wires;
