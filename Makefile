@@ -24,6 +24,7 @@ test: ## Everything: format, lints, all tests on SQLite and a real PostgreSQL, t
 	cargo clippy --workspace --all-targets $(FEATURES) -- -D warnings
 	$(MAKE) --no-print-directory unit
 	./tests/outside/run.sh
+	./tests/outside/models/run.sh
 
 unit: ## The tests alone, with one PostgreSQL for all of them
 	cargo build --quiet -p greenroom-testkit --bin with-postgres
