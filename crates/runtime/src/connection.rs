@@ -3,7 +3,7 @@
 //! Invariant: a result reaches a run only over the connection that the run was started on; every run of a
 //! connection that ends has ended.
 
-use crate::outbox::{NotSent, Outbox};
+use crate::outbox::Outbox;
 use crate::proxy::{Proxy, Standing};
 use crate::run::{Run, RunEnd, RunHandle, RunLimits};
 use crate::spec::Limits;
@@ -12,14 +12,18 @@ use crate::tasks::Tasks;
 use bytes::Bytes;
 use greenroom_protocol::AgentRunRequest;
 use greenroom_protocol::wire::{RpcError, method};
-use serde::Serialize;
 use serde_json::value::RawValue;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 use tokio::sync::{oneshot, watch};
 use tokio::task::AbortHandle;
+
+mod requests;
+mod tools;
+
+pub(crate) use requests::NoResult;
 
 /// After one sign of a connection's end, how long the explanation may take.
 pub(crate) const LAST_WORDS: Duration = Duration::from_millis(500);
@@ -53,7 +57,7 @@ pub(crate) struct Connection {
     pub(crate) tasks: Tasks,
     state: Mutex<State>,
     fate: watch::Sender<Fate>,
-    /// How many runs are under way and not fenced.
+    /// How many runs are under way and not fenced, and how many calls of tools.
     live: watch::Sender<usize>,
     /// What all runs together have waiting to be read.
     buffered: Arc<AtomicUsize>,
@@ -66,6 +70,10 @@ pub(crate) struct State {
     runs: HashMap<String, Entry>,
     requests: HashMap<i64, Waiting>,
     request_last: i64,
+    /// How many of the requests are calls of tools.
+    tool_calls: usize,
+    /// Calls of tools that nobody waits for any more.
+    given_up: VecDeque<i64>,
     /// Calls of the runner, by the text of their id.
     pub(crate) calls: HashMap<String, AbortHandle>,
 }
@@ -79,6 +87,7 @@ struct Entry {
 enum Waiting {
     Run(String),
     Answer(oneshot::Sender<Result<Box<RawValue>, RpcError>>),
+    Tool(tools::ToolSender),
 }
 
 /// What a connection is made of, beside its transport.
@@ -145,30 +154,6 @@ impl Connection {
             return Err(Unavailable::new(self.says(&reason)));
         }
         Ok(RunHandle::new(run, self.clone()))
-    }
-
-    /// Calls the runner and waits for its answer.
-    pub(crate) async fn request(
-        &self,
-        method: &str,
-        params: &impl Serialize,
-    ) -> Result<Box<RawValue>, String> {
-        let (sender, answer) = oneshot::channel();
-        let number = self.lock().expect(Waiting::Answer(sender));
-        if let Err(error) = self.send_request(number, method, params) {
-            // The end of the process, which is about to be known, explains more than a closed pipe.
-            let mut fate = self.fate.subscribe();
-            let gone = fate.wait_for(|fate| matches!(fate, Fate::Gone { .. }));
-            return match tokio::time::timeout(LAST_WORDS, gone).await {
-                Ok(_) => Err(self.reason().unwrap_or_default()),
-                Err(_) => Err(format!("is not listening: {error}")),
-            };
-        }
-        match answer.await {
-            Ok(Ok(result)) => Ok(result),
-            Ok(Err(error)) => Err(format!("refused `{method}`: {}", error.message)),
-            Err(_) => Err(self.reason().unwrap_or_else(|| format!("did not answer `{method}`"))),
-        }
     }
 
     /// Why the connection gets no runs, unless it does.
@@ -268,6 +253,7 @@ impl Connection {
                 open
             });
             state.requests.clear();
+            state.tool_calls = 0;
             (std::mem::take(&mut state.runs), std::mem::take(&mut state.calls))
         };
         self.outbox.close();
@@ -315,7 +301,11 @@ impl Connection {
     pub(crate) fn answered(&self, number: i64, answer: Result<&RawValue, RpcError>) -> bool {
         let mut state = self.lock();
         match state.requests.remove(&number) {
-            None => false,
+            None => state.was_given_up(number),
+            Some(Waiting::Tool(sender)) => {
+                self.tool_answered(&mut state, sender, answer);
+                true
+            }
             Some(Waiting::Answer(sender)) => {
                 // Whoever asked may have given up.
                 let _ = sender.send(answer.map(ToOwned::to_owned));
@@ -349,20 +339,6 @@ impl Connection {
 
     fn is_under_way(&self, run: &Arc<Run>) -> bool {
         self.lock().runs.get(&run.id).is_some_and(|entry| Arc::ptr_eq(&entry.run, run))
-    }
-
-    fn send_request(
-        &self,
-        number: i64,
-        method: &str,
-        params: &impl Serialize,
-    ) -> Result<(), NotSent> {
-        let mut frame = format!(r#"{{"jsonrpc":"2.0","id":{number},"method":"{method}","params":"#)
-            .into_bytes();
-        // Protocol types have string keys only and no failing serialisers.
-        serde_json::to_writer(&mut frame, params).expect("protocol types are JSON");
-        frame.extend_from_slice(b"}\n");
-        self.outbox.push(frame.into())
     }
 
     fn forget(&self, number: i64) {

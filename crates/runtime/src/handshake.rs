@@ -1,18 +1,25 @@
-//! The first words with a runner: who it is and which runners it offers.
+//! The first words with a runner: who it is, which runners and which tools it offers.
 //!
 //! Invariant: a descriptor that comes out of here has an id under the plugin that the process declared, and
 //! that plugin is the pinned one where there is a pin.
 
-use crate::connection::{Connection, Fate};
+use crate::connection::{Connection, Fate, NoResult};
+use crate::runtime::Shared;
 use crate::state::Descriptor;
+use futures_util::future::BoxFuture;
 use greenroom_protocol::wire::{
-    HostIdentity, InitializeParams, InitializeResult, PluginIdentity, method,
+    HostIdentity, InitializeParams, InitializeResult, METHOD_NOT_FOUND, PluginIdentity, method,
 };
 use greenroom_protocol::{AgentRunnerManifest, PROTOCOL_VERSION, RunnerId};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
+
+mod tools;
+
+pub(crate) use tools::Listed;
 
 /// Context fields of manifests from before version 1, which have no meaning any more.
 const OLDER_FIELDS: [&str; 2] = ["ownership", "bootstrap"];
@@ -22,11 +29,41 @@ pub(crate) struct Offer {
     pub(crate) plugin: PluginIdentity,
     pub(crate) descriptors: Vec<Arc<Descriptor>>,
     pub(crate) warnings: Vec<String>,
+    /// Absent while it is not known: what it offered before is offered still.
+    pub(crate) tools: Option<Listed>,
+    /// The answer about tools, where it takes longer than runs should wait.
+    late: Option<LateTools>,
+}
+
+type LateTools = BoxFuture<'static, Result<Box<RawValue>, NoResult>>;
+
+/// Asks, and gives the connection runs and calls if all is well.
+pub(crate) async fn admit(
+    shared: &Arc<Shared>,
+    connection: &Arc<Connection>,
+    generation: u64,
+    pin: Option<&str>,
+) -> Result<(), String> {
+    let mut offer = introduce(connection, pin, &shared.settings.host_version).await?;
+    let late = offer.late.take();
+    shared.registry.publish(generation, connection, offer)?;
+    if let Some(late) = late {
+        let (shared, connection) = (shared.clone(), connection.clone());
+        let tasks = shared.tasks.clone();
+        tasks.spawn(async move {
+            let listed = match tokio::time::timeout(connection.limits.start_timeout, late).await {
+                Ok(answer) => tools::read(answer),
+                Err(_) => tools::none("did not answer `list_tools`"),
+            };
+            shared.registry.take_late_tools(generation, &connection, listed);
+        });
+    }
+    Ok(())
 }
 
 /// Asks, within the time a start may take.
-pub(crate) async fn introduce(
-    connection: &Connection,
+async fn introduce(
+    connection: &Arc<Connection>,
     pin: Option<&str>,
     host_version: &str,
 ) -> Result<Offer, String> {
@@ -40,21 +77,38 @@ pub(crate) async fn introduce(
 }
 
 async fn ask(
-    connection: &Connection,
+    connection: &Arc<Connection>,
     pin: Option<&str>,
     host_version: &str,
 ) -> Result<Offer, String> {
     let host = HostIdentity { name: "greenroom".to_owned(), version: host_version.to_owned() };
     let params = InitializeParams { protocol_version: PROTOCOL_VERSION.to_owned(), host };
-    let answer = connection.request(method::INITIALIZE, &params).await?;
+    let answer = connection.request(method::INITIALIZE, &params).await;
+    let answer = answer.map_err(|why| why.about(method::INITIALIZE))?;
     let answer: InitializeResult = serde_json::from_str(answer.get())
         .map_err(|error| format!("answered `initialize` with something malformed: {error}"))?;
     check_identity(&answer, pin)?;
     let plugin: Arc<str> = answer.plugin.path().into();
     // Set once per connection, here.
     let _ = connection.plugin.set(plugin.clone());
-    let list = connection.request(method::LIST_AGENT_RUNNERS, &serde_json::json!({})).await?;
-    let mut offer = Offer { plugin: answer.plugin, descriptors: Vec::new(), warnings: Vec::new() };
+    let list = connection.request(method::LIST_AGENT_RUNNERS, &serde_json::json!({})).await;
+    let list = match list {
+        Ok(list) => Ok(list),
+        // A plugin for tools alone need not know what a runner is.
+        Err(NoResult::Refused(error)) if error.code == METHOD_NOT_FOUND => Err(error.message),
+        Err(why) => return Err(why.about(method::LIST_AGENT_RUNNERS)),
+    };
+    let limits = &connection.limits;
+    let wait = if list.is_ok() { limits.tools_wait } else { limits.start_timeout };
+    let (tools, late) = list_tools(connection, wait).await;
+    let mut offer =
+        Offer { plugin: answer.plugin, descriptors: Vec::new(), warnings: Vec::new(), tools, late };
+    let has_tools = offer.tools.as_ref().is_some_and(|listed| !listed.tools.is_empty());
+    let list = match list {
+        Ok(list) => list,
+        Err(_) if has_tools => return Ok(offer),
+        Err(message) => return Err(format!("offers neither runners nor tools: {message}")),
+    };
     let mut seen = BTreeSet::new();
     for manifest in manifests(&list)? {
         match accept(manifest, &offer.plugin, &mut offer.warnings) {
@@ -72,6 +126,20 @@ async fn ask(
         }
     }
     Ok(offer)
+}
+
+/// Asks for tools; a process that takes its time gets its first runs before it has told.
+async fn list_tools(
+    connection: &Arc<Connection>,
+    wait: Duration,
+) -> (Option<Listed>, Option<LateTools>) {
+    let asked = connection.clone();
+    let mut answer: LateTools =
+        Box::pin(async move { asked.request(method::LIST_TOOLS, &serde_json::json!({})).await });
+    match tokio::time::timeout(wait, &mut answer).await {
+        Ok(answer) => (Some(tools::read(answer)), None),
+        Err(_) => (None, Some(answer)),
+    }
 }
 
 fn check_identity(answer: &InitializeResult, pin: Option<&str>) -> Result<(), String> {

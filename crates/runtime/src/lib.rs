@@ -24,6 +24,7 @@ mod state;
 mod stderr;
 pub mod supervisor;
 mod tasks;
+mod tools;
 
 pub use child::{Child, ChildError, ChildHold, ChildSpec, Children, Finished};
 pub use connection::ConnectionId;
@@ -34,6 +35,8 @@ pub use run::{RunEnd, RunEvent, RunHandle};
 pub use runtime::Runtime;
 pub use spec::{Limits, RunnerSpec, Settings};
 pub use state::{Descriptor, RunnerState, RunnerStatus, Unavailable};
+
+pub use tools::{PluginToolAnswer, PluginToolCall, PluginToolError, PluginTools};
 
 pub use supervisor::{ChildEnd, Network};
 

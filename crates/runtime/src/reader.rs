@@ -7,6 +7,7 @@ use crate::connection::Connection;
 use crate::lines::{Line, Lines};
 use crate::proxy::{ItemSink, ProxyCall, Standing};
 use crate::run::{Run, RunEnd, Taken};
+use crate::tools::PluginToolError;
 use greenroom_protocol::wire::{RequestId, RpcError, method};
 use greenroom_protocol::{AgentAPIError, ErrorCode, RawResult};
 use serde::Deserialize;
@@ -17,11 +18,18 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::net::unix::pipe;
 
+mod whose;
+
 /// Read at once; about what a busy runner writes between two looks.
 const CHUNK_BYTES: usize = 128 * 1024;
 /// How much of a line that cannot be understood is quoted.
 const QUOTE_CHARS: usize = 120;
 const WARN_EVERY: Duration = Duration::from_secs(1);
+/// A runner whose calls come closer together than this is in the middle of a row of them.
+const ROW_GAP: Duration = Duration::from_micros(250);
+/// How long the next call of a row is looked out for. To be woken on a processor that sleeps takes longer than
+/// most calls do.
+const LOOK_OUT: Duration = Duration::from_micros(100);
 
 /// A JSON-RPC message, borrowed from its line.
 #[derive(Deserialize)]
@@ -45,11 +53,34 @@ pub(crate) struct Reader {
     last: Option<Arc<Run>>,
     dropped: u64,
     warned_at: Option<Instant>,
+    row: Row,
+}
+
+/// Calls that follow each other closely.
+#[derive(Default)]
+struct Row {
+    called_at: Option<Instant>,
+    /// The last call came soon after the one before it.
+    goes_on: bool,
+}
+
+impl Row {
+    fn call(&mut self) {
+        let now = Instant::now();
+        self.goes_on = self.called_at.is_some_and(|at| now - at < ROW_GAP);
+        self.called_at = Some(now);
+    }
+
+    /// Whether the next call may come any moment.
+    fn expects_another(&self) -> bool {
+        self.goes_on && self.called_at.is_some_and(|at| at.elapsed() < LOOK_OUT)
+    }
 }
 
 impl Reader {
     pub(crate) fn new(connection: Arc<Connection>) -> Self {
-        Self { connection, unannounced: Vec::new(), last: None, dropped: 0, warned_at: None }
+        let (unannounced, last, row) = (Vec::new(), None, Row::default());
+        Self { connection, unannounced, last, dropped: 0, warned_at: None, row }
     }
 
     /// Reads lines until the pipe ends.
@@ -62,12 +93,19 @@ impl Reader {
                 Ok(length) => {
                     lines.feed(&chunk[..length], |line| match line {
                         Line::Whole(bytes) => self.take(bytes),
-                        Line::TooLong(head) => self.corrupt("a line that is too long", head),
+                        Line::TooLong(head) => self.too_long("a line that is too long", head),
                     });
                     self.announce();
                     tokio::task::coop::consume_budget().await;
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    if self.row.expects_another() {
+                        // First the host's other tasks, the call's own among them; then the runner, if it
+                        // waits for this very processor.
+                        tokio::task::yield_now().await;
+                        std::thread::yield_now();
+                        continue;
+                    }
                     if pipe.readable().await.is_err() {
                         return;
                     }
@@ -82,7 +120,7 @@ impl Reader {
     pub(crate) fn take_frame(&mut self, frame: &[u8]) {
         if frame.len() > self.connection.limits.line_bytes_max {
             let head = &frame[..frame.len().min(64 * 1024)];
-            self.corrupt("a message that is too long", head);
+            self.too_long("a message that is too long", head);
         } else {
             self.take(frame);
         }
@@ -158,6 +196,7 @@ impl Reader {
             return self.corrupt("a request with an improper id", id.get().as_bytes());
         }
         self.announce();
+        self.row.call();
         let connection = &self.connection;
         let params = message.params.unwrap_or(RawValue::NULL);
         let run_id = run_id_of(params);
@@ -216,6 +255,18 @@ impl Reader {
         }
     }
 
+    /// A tool's answer over the limit ends its call alone: where the next message begins is known.
+    fn too_long(&mut self, what: &str, head: &[u8]) {
+        let bytes_max = self.connection.limits.line_bytes_max;
+        let message = format!("the answer has more than {bytes_max} bytes");
+        let error = PluginToolError::TooLarge { message };
+        let is_tools = whose::answered(head)
+            .is_some_and(|number| self.connection.fail_tool_call(number, error));
+        if !is_tools {
+            self.corrupt(what, head);
+        }
+    }
+
     /// The runner's framing cannot be trusted any more: it is replaced, and whoever the line belonged to ends.
     fn corrupt(&mut self, what: &str, line: &[u8]) {
         self.announce();
@@ -225,9 +276,19 @@ impl Reader {
             .take(QUOTE_CHARS)
             .collect();
         let reason = format!("wrote {what}: {quote:?}");
-        let whose = self.mentioned(line).or_else(|| self.connection.only_live_run());
         let message = self.connection.says(&reason);
-        self.connection.fail(whose.as_ref(), &RunEnd::ProtocolError { message });
+        let error = PluginToolError::Protocol { message: message.clone() };
+        let is_tools = whose::answered(line)
+            .is_some_and(|number| self.connection.fail_tool_call(number, error.clone()));
+        if !is_tools {
+            let only = || self.connection.only_live_run();
+            let has_tools = self.connection.has_tool_calls();
+            let run = self.mentioned(line).or_else(|| only().filter(|_| !has_tools));
+            if run.is_none() {
+                self.connection.fail_tool_calls(&error);
+            }
+            self.connection.fail(run.as_ref(), &RunEnd::ProtocolError { message });
+        }
         self.connection.replace(reason);
     }
 

@@ -17,9 +17,13 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+mod tools;
+
 pub(crate) struct Registry {
     entries: Mutex<Entries>,
     changes: watch::Sender<u64>,
+    /// Told when a list of tools has changed.
+    tools_changes: watch::Sender<u64>,
 }
 
 pub(crate) struct Entries {
@@ -27,6 +31,8 @@ pub(crate) struct Entries {
     pub(crate) pins: Pins,
     /// Kept while a process is down: a runner is known before it is back.
     offered: HashMap<RunnerId, Arc<Descriptor>>,
+    /// The last version of a list of tools.
+    tools_version: u64,
 }
 
 pub(crate) struct Entry {
@@ -49,6 +55,7 @@ pub(crate) struct Entry {
     version: Option<String>,
     descriptors: Vec<Arc<Descriptor>>,
     warnings: Vec<String>,
+    offered: tools::Offered,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,6 +96,7 @@ impl Entry {
             version: None,
             descriptors: Vec::new(),
             warnings: Vec::new(),
+            offered: tools::Offered::default(),
         }
     }
 
@@ -98,6 +106,7 @@ impl Entry {
         self.plugin = self.spec.plugin.clone().or_else(|| remembered.map(ToOwned::to_owned));
         if let Some(before) = before.filter(|before| before.plugin == self.plugin) {
             self.descriptors.clone_from(&before.descriptors);
+            self.offered.clone_from(&before.offered);
         }
     }
 
@@ -126,13 +135,14 @@ impl Entry {
                 Some(words) => format!("{error}: {words}"),
                 None => error,
             }),
-            runs_in_flight: self
-                .connection
-                .as_ref()
-                .map_or(0, |connection| *connection.live().borrow()),
+            runs_in_flight: self.connection.as_ref().map_or(0, |c| c.runs_in_flight()),
             isolation: self.isolation.clone(),
             descriptors: self.descriptors.clone(),
-            warnings: self.start_warnings.iter().chain(&self.warnings).cloned().collect(),
+            warnings: [&self.start_warnings, &self.warnings, &self.offered.warnings]
+                .into_iter()
+                .flatten()
+                .cloned()
+                .collect(),
         }
     }
 
@@ -182,13 +192,24 @@ impl Entry {
 
 impl Registry {
     pub(crate) fn new(pins: Pins) -> Self {
-        let entries = Entries { by_name: BTreeMap::new(), pins, offered: HashMap::new() };
-        Self { entries: Mutex::new(entries), changes: watch::Sender::new(0) }
+        let (by_name, offered) = (BTreeMap::new(), HashMap::new());
+        Self {
+            entries: Mutex::new(Entries { by_name, pins, offered, tools_version: 0 }),
+            changes: watch::Sender::new(0),
+            tools_changes: watch::Sender::new(0),
+        }
     }
 
     /// Changes the entries and tells everyone who waits for a change.
     pub(crate) fn change<R>(&self, change: impl FnOnce(&mut Entries) -> R) -> R {
-        let result = change(&mut self.lock());
+        let mut entries = self.lock();
+        let before = entries.tools_versions();
+        let result = change(&mut entries);
+        let has_other_tools = entries.tools_versions() != before;
+        drop(entries);
+        if has_other_tools {
+            self.tools_changes.send_modify(|count| *count += 1);
+        }
         self.changes.send_modify(|count| *count += 1);
         result
     }
@@ -228,6 +249,9 @@ impl Registry {
             entry.version = Some(offer.plugin.version);
             entry.descriptors = offer.descriptors;
             entry.warnings = offer.warnings;
+            if let Some(listed) = offer.tools {
+                entry.offered.take(name, listed, &mut entries.tools_version);
+            }
             entry.last_error = None;
             entry.last_words = None;
             entries.index();

@@ -77,11 +77,8 @@ where
         }
     };
     let serving = async {
-        let offer =
-            handshake::introduce(&connection, pin.as_deref(), &shared.settings.host_version).await;
-        let published =
-            offer.and_then(|offer| shared.registry.publish(generation, &connection, offer));
-        if let Err(reason) = published {
+        let admitted = handshake::admit(shared, &connection, generation, pin.as_deref()).await;
+        if let Err(reason) = admitted {
             return Err(AttachError::Refused { name: name.to_owned(), reason });
         }
         until_idle(shared, &connection, generation, &stop).await;

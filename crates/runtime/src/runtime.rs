@@ -14,6 +14,7 @@ use crate::spec::{RunnerSpec, Settings};
 use crate::state::{Descriptor, RunnerState, Unavailable};
 use crate::supervisor;
 use crate::tasks::Tasks;
+use crate::tools::{PluginToolAnswer, PluginToolCall, PluginToolError, PluginTools};
 use bytes::Bytes;
 use futures_util::{Sink, Stream};
 use greenroom_protocol::{AgentRunRequest, RunnerId};
@@ -23,6 +24,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
+use tokio::sync::watch;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 #[derive(Clone)]
 pub struct Runtime(Arc<Shared>);
@@ -130,6 +134,43 @@ impl Runtime {
     /// Gives a run to its runner. The caller has committed it.
     pub async fn start_run(&self, request: AgentRunRequest) -> Result<RunHandle, Unavailable> {
         self.0.registry.connection(&request.runner_id)?.start_run(&request)
+    }
+
+    /// The tools of every runner that offers some, by its name; also while its process is down.
+    pub fn tools(&self) -> Vec<PluginTools> {
+        self.0.registry.tools()
+    }
+
+    /// Changes whenever [`Runtime::tools`] does.
+    pub fn tools_changes(&self) -> watch::Receiver<u64> {
+        self.0.registry.tools_changes()
+    }
+
+    /// Calls a tool of a runner. A process that is on its way is waited for; dropping the future gives the
+    /// call up, as `cancel` does.
+    pub async fn call_tool(
+        &self,
+        runner: &str,
+        call: PluginToolCall,
+        cancel: CancellationToken,
+    ) -> Result<PluginToolAnswer, PluginToolError> {
+        if cancel.is_cancelled() {
+            return Err(PluginToolError::Cancelled);
+        }
+        let Shared { registry, settings, .. } = &*self.0;
+        let left = call.deadline.saturating_duration_since(Instant::now());
+        let wait = left.min(settings.limits.start_timeout);
+        let calling = async {
+            let connection = registry.tool_connection(runner, &call.tool_name, wait).await?;
+            connection.call_tool(&call).await
+        };
+        tokio::select! {
+            biased;
+            answer = tokio::time::timeout_at(call.deadline, calling) => {
+                answer.unwrap_or(Err(PluginToolError::TimedOut))
+            }
+            () = cancel.cancelled() => Err(PluginToolError::Cancelled),
+        }
     }
 
     /// Serves a remote runner; returns when its connection is over.

@@ -182,10 +182,8 @@ impl Slot {
         shared.tasks.spawn(write(connection.clone()));
         // Until it is published, giving up on a start must not leave the process behind.
         let guard = KillOnDrop(Some(serving.control.clone()));
-        let offer =
-            handshake::introduce(&connection, self.spec.plugin.as_deref(), &settings.host_version)
-                .await;
-        match offer.and_then(|offer| shared.registry.publish(self.generation, &connection, offer)) {
+        let pin = self.spec.plugin.as_deref();
+        match handshake::admit(shared, &connection, self.generation, pin).await {
             Ok(()) => {
                 guard.disarm();
                 Ok(serving)

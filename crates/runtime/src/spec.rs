@@ -103,6 +103,8 @@ pub struct Limits {
     pub run_output_bytes_max: u64,
     pub runs_in_flight_max: usize,
     pub calls_in_flight_max: usize,
+    /// Calls of a plugin's tools at once.
+    pub tool_calls_in_flight_max: usize,
     /// What waits for a runner to read its input.
     pub queue_bytes_max: usize,
     pub stderr_lines_per_s: u32,
@@ -110,6 +112,8 @@ pub struct Limits {
     pub stderr_line_bytes_max: usize,
     /// From the start of a process to its manifests.
     pub start_timeout: Duration,
+    /// How long a process that offers runners may think about its tools before it gets runs.
+    pub tools_wait: Duration,
     /// From a cancel to the answer of `run_agent`; then the process is replaced.
     pub cancel_grace: Duration,
     /// How long a replaced process may finish its other runs.
@@ -134,11 +138,13 @@ impl Default for Limits {
             run_output_bytes_max: 256 * MIB as u64,
             runs_in_flight_max: 20_000,
             calls_in_flight_max: 1024,
+            tool_calls_in_flight_max: 256,
             queue_bytes_max: 64 * MIB,
             stderr_lines_per_s: 100,
             stderr_lines_burst: 1000,
             stderr_line_bytes_max: 4096,
             start_timeout: Duration::from_secs(10),
+            tools_wait: Duration::from_millis(250),
             cancel_grace: Duration::from_secs(5),
             drain_max: Duration::from_secs(60),
             draining_max: 4,

@@ -2,8 +2,9 @@
 
 use greenroom_protocol::{AgentAPIError, AgentRunRequest, ErrorCode, RawResult, RunnerId};
 use greenroom_runtime::{
-    Limits, Proxy, ProxyCall, ProxyFuture, RunEnd, RunEvent, RunHandle, RunnerSpec, RunnerState,
-    RunnerStatus, Runtime, Settings, Standing,
+    Limits, PluginToolAnswer, PluginToolCall, PluginToolError, Proxy, ProxyCall, ProxyFuture,
+    RunEnd, RunEvent, RunHandle, RunnerSpec, RunnerState, RunnerStatus, Runtime, Settings,
+    Standing,
 };
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -136,6 +137,25 @@ pub(crate) fn request(runner: &str, run_id: &str, text: &str) -> AgentRunRequest
         }
     }))
     .unwrap()
+}
+
+pub(crate) fn tool_call(tool: &str, parameters: Value) -> PluginToolCall {
+    PluginToolCall {
+        tool_name: tool.to_owned(),
+        parameters: parameters.as_object().unwrap().clone(),
+        tool_call_id: "c1".to_owned(),
+        run_id: Some("r1".to_owned()),
+        deadline: tokio::time::Instant::now() + WAIT,
+    }
+}
+
+pub(crate) async fn call_tool(
+    runtime: &Runtime,
+    runner: &str,
+    tool: &str,
+    parameters: Value,
+) -> Result<PluginToolAnswer, PluginToolError> {
+    runtime.call_tool(runner, tool_call(tool, parameters), Default::default()).await
 }
 
 /// Reads a run to its end.

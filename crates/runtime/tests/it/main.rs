@@ -13,3 +13,4 @@ mod proxy;
 mod remote;
 mod sandbox;
 mod streaming;
+mod tools;

@@ -1,10 +1,12 @@
 //! Runners that connect from elsewhere.
 
-use crate::kit::{Kit, WAIT, finish, request, texts};
+use crate::kit::{Kit, WAIT, call_tool, finish, request, texts, tool_call};
 use bytes::Bytes;
 use futures_util::{Sink, Stream};
 use greenroom_protocol::RunnerId;
-use greenroom_runtime::{AttachError, RunEnd, RunnerSpec, RunnerStatus};
+use greenroom_runtime::{
+    AttachError, PluginToolCall, PluginToolError, RunEnd, RunnerSpec, RunnerStatus,
+};
 use serde_json::{Value, json};
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -68,10 +70,14 @@ impl Peer {
     async fn introduce(&mut self) {
         let plugin = json!({"author": "test", "name": "remote", "version": "1"});
         let manifest = json!({"id": ID, "name": "main", "label": {"en_US": "Remote"}});
-        for result in
-            [json!({"protocol_version": "1", "plugin": plugin}), json!({"runners": [manifest]})]
-        {
+        let tool = json!({"name": "far.tool", "input_schema": {"type": "object"}});
+        for (method, result) in [
+            ("initialize", json!({"protocol_version": "1", "plugin": plugin})),
+            ("list_agent_runners", json!({"runners": [manifest]})),
+            ("list_tools", json!({"tools": [tool]})),
+        ] {
             let asked = self.receive().await;
+            assert_eq!(asked["method"], method);
             self.send(json!({"jsonrpc": "2.0", "id": asked["id"], "result": result})).await;
         }
     }
@@ -123,6 +129,49 @@ async fn a_remote_runner_serves_runs_until_it_is_gone() {
     };
     let (outcome, ()) = tokio::join!(kit.runtime.attach("far", transport), again);
     assert_eq!(outcome, Ok(()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_remote_plugin_serves_tools_until_it_is_gone() {
+    let kit = Kit::new();
+    kit.runtime.apply(vec![spec()]).await;
+    let (transport, mut peer) = connect();
+    let runtime = kit.runtime.clone();
+    let id = RunnerId::parse(ID).unwrap();
+    let plugin = async {
+        peer.introduce().await;
+        kit.runtime.ready(&id, WAIT).await.unwrap();
+        let answering = async {
+            let asked = peer.receive().await;
+            let params = json!({"tool_name": "far.tool", "parameters": {"n": 1}, "tool_call_id": "c1", "run_id": "r1"});
+            let mut told = asked["params"].clone();
+            let left = told.as_object_mut().unwrap().remove("deadline_ms").unwrap();
+            assert!((1..=30_000).contains(&left.as_u64().unwrap()));
+            assert_eq!((&asked["method"], told), (&json!("call_tool"), params));
+            peer.send(json!({"jsonrpc": "2.0", "id": asked["id"], "result": {"result": 2}})).await;
+            assert_eq!(peer.receive().await["params"]["tool_call_id"], "c2");
+            drop(peer);
+        };
+        let calling = async {
+            let first = call_tool(&kit.runtime, "far", "far.tool", json!({"n": 1})).await.unwrap();
+            assert_eq!(first.result, 2);
+            let second =
+                PluginToolCall { tool_call_id: "c2".into(), ..tool_call("far.tool", json!({})) };
+            let lost = kit.runtime.call_tool("far", second, Default::default()).await;
+            let message = "runner `far` closed its connection".into();
+            assert_eq!(lost, Err(PluginToolError::Crashed { message }));
+        };
+        tokio::join!(answering, calling);
+    };
+    let (outcome, ()) = tokio::join!(runtime.attach("far", transport), plugin);
+    assert_eq!(outcome, Ok(()));
+    // It is known, and not there.
+    assert_eq!(kit.runtime.tools()[0].runner, "far");
+    let message = "runner `far` is not connected".into();
+    assert_eq!(
+        call_tool(&kit.runtime, "far", "far.tool", json!({})).await,
+        Err(PluginToolError::Unavailable { message })
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

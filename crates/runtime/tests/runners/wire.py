@@ -254,6 +254,9 @@ def handle(message, plugin, manifests):
         items.append(message["params"]["item"])
     elif method == "shutdown":
         send({"id": number, "result": {}})
+    elif method is not None:
+        if number is not None:
+            send({"id": number, "error": {"code": -32601, "message": f"there is no method {method}"}})
     elif number in answers:
         event, box = answers[number]
         box.append(message.get("result", message.get("error")))
