@@ -60,6 +60,7 @@ pub enum Command {
     Audit(commands::audit::Args),
     #[command(subcommand)]
     Runner(Runner),
+    Tool(commands::tool::Args),
     #[command(subcommand)]
     Dev(Dev),
     Bench(commands::bench::Args),

@@ -28,6 +28,7 @@ pub mod runs_show;
 pub mod send;
 pub mod serve;
 pub mod supervise;
+pub mod tool;
 
 use crate::client::{Client, Error, Page};
 use crate::failure::{Exit, Outcome};

@@ -42,6 +42,7 @@ pub async fn run(command: Command) -> Outcome {
         Command::Runner(Runner::List(args)) => commands::runner_list::run(args).await,
         Command::Runner(Runner::New(args)) => commands::runner_new::run(&args),
         Command::Runner(Runner::Test(args)) => commands::runner_test::run(args).await,
+        Command::Tool(args) => commands::tool::run(args).await,
         Command::Serve(args) => commands::serve::run(args).await,
         Command::Check(args) => commands::check::run(&args),
         Command::Dev(Dev::ModelServer(args)) => commands::dev_model_server::run(args).await,

@@ -8,6 +8,10 @@ use greenroom_cli::output;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    // The environment of a tool holds a credential: nobody else may look before anything else happens.
+    if std::env::args_os().nth(1).is_some_and(|command| command == "tool") {
+        greenroom_runtime::make_undumpable();
+    }
     let matches = Cli::command().get_matches();
     let json = wants_json(&matches);
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());

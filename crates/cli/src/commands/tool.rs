@@ -1,0 +1,203 @@
+//! `greenroom tool`: one method of the project CLI, for the host's children and for people.
+//!
+//! Invariant: standard output carries the structured result and nothing else; with a credential in the environment
+//! nothing but that credential decides whose data it is.
+
+use crate::client::{HostArgs, Place};
+use crate::failure::{Exit, Failure, Outcome};
+use crate::{env, output};
+use greenroom_protocol::Object;
+use greenroom_tools::ToolFailure;
+use greenroom_tools::project_cli::{
+    CliResult, HttpRecords, MethodSet, MethodSpec, OnBehalf, close_matches, find, route, specs,
+};
+use serde_json::{Value, json};
+use std::io::Read;
+
+/// Largest input of a method.
+const INPUT_BYTES_MAX: u64 = 1024 * 1024;
+
+/// Call a method of the project CLI, or list what there is
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Without a method it lists those that there are; `greenroom tool calendar` tells what each of them takes.
+The host starts the same program for agents; it then finds its credential in its environment.
+
+Exit codes:
+  0  done
+  1  the method failed; the reason is in the result
+  2  wrong arguments
+
+Examples:
+  greenroom tool
+  greenroom tool calendar
+  greenroom tool calendar read --input '{\"mode\":\"day\",\"date\":\"2026-04-21\",\"timezone\":\"Asia/Shanghai\"}'
+  greenroom tool memory update --actor ann --input '{\"set\":{\"likes\":\"tea\"}}' --json
+  greenroom tool calendar create --input - < event.json")]
+pub struct Args {
+    /// Module, e.g. `calendar`
+    module: Option<String>,
+    /// Method of the module, e.g. `read`
+    #[arg(requires = "module")]
+    method: Option<String>,
+    /// Input of the method as JSON, or `-` for standard input
+    #[arg(long, value_name = "JSON", requires = "method")]
+    input: Option<String>,
+    /// Whose data it is about
+    #[arg(long, value_name = "ID", default_value = "local")]
+    actor: String,
+    /// Workspace of the data
+    #[arg(long, value_name = "ID")]
+    workspace: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    host: HostArgs,
+}
+
+pub async fn run(args: Args) -> Outcome {
+    match (&args.module, &args.method) {
+        (Some(module), Some(method)) => call(&args, module, method).await,
+        (module, _) => list(module.as_deref(), args.json),
+    }
+}
+
+async fn call(args: &Args, module: &str, method: &str) -> Outcome {
+    if let Some(credential) = env::get(env::CREDENTIAL) {
+        let result = as_child(module, method, credential).await;
+        output::print_json(&result)?;
+        return Ok(exit(&result));
+    }
+    let input = match args.input.as_deref() {
+        None => Value::Object(Object::new()),
+        Some("-") => parsed(&read_stdin()?)?,
+        Some(text) => parsed(text)?,
+    };
+    let host = Place::find(&args.host, &env::get)?.locate()?;
+    let records = HttpRecords {
+        url: host.url.to_string(),
+        credential: host.token.expose().to_owned(),
+        on_behalf: Some(OnBehalf { actor: args.actor.clone(), workspace: args.workspace.clone() }),
+    };
+    let result = route(module, method, &input, &MethodSet::all(), &records).await;
+    match &result {
+        result if args.json => output::print_json(result)?,
+        CliResult::Done { data, .. } => output::print(&format!("{data:#}\n"))?,
+        CliResult::Failed(failure) => output::note(&told(failure)),
+    }
+    Ok(exit(&result))
+}
+
+/// As the host starts it: the payload on standard input, everything else in the environment.
+async fn as_child(module: &str, method: &str, credential: String) -> CliResult {
+    let failed = |code: &str, message: &str| CliResult::Failed(ToolFailure::new(code, message));
+    let Some(url) = env::get(env::URL) else {
+        return failed("UNAVAILABLE", "the address of the host is not in the environment");
+    };
+    // Nothing named is nothing allowed.
+    let allowed = MethodSet::from_list(&env::get(env::METHODS).unwrap_or_default());
+    let input = match read_stdin().map(|text| serde_json::from_str(&text)) {
+        Ok(Ok(input)) => input,
+        Ok(Err(_)) | Err(_) => {
+            return failed("INVALID_ACTION_INPUT", "the input is not JSON, or too long");
+        }
+    };
+    let records = HttpRecords { url, credential, on_behalf: None };
+    route(module, method, &input, &allowed, &records).await
+}
+
+fn exit(result: &CliResult) -> Exit {
+    if result.is_ok() { Exit::Ok } else { Exit::Failure }
+}
+
+fn read_stdin() -> Result<String, Failure> {
+    let mut text = String::new();
+    let read = std::io::stdin().lock().take(INPUT_BYTES_MAX + 1).read_to_string(&mut text)?;
+    match read as u64 > INPUT_BYTES_MAX {
+        true => Err(Failure::new(format!("the input is larger than {INPUT_BYTES_MAX} bytes"))
+            .exit(Exit::Usage)),
+        false => Ok(text),
+    }
+}
+
+fn parsed(text: &str) -> Result<Value, Failure> {
+    serde_json::from_str(text).map_err(|error| {
+        Failure::from(anyhow::Error::new(error).context("the input is not JSON"))
+            .exit(Exit::Usage)
+            .hint("write e.g. `--input '{\"mode\":\"event\",\"event_id\":\"…\"}'`")
+    })
+}
+
+/// A failure for people: what, and what the method takes.
+fn told(failure: &ToolFailure) -> String {
+    let mut text = format!("error: {} ({})", output::plain(&failure.message), failure.code);
+    if let Some(Value::Object(contract)) = failure.details.get("input_schema") {
+        text.push_str("\nhint: the method takes");
+        for (field, takes) in contract {
+            let takes = takes.as_str().map_or_else(|| takes.to_string(), str::to_owned);
+            text.push_str(&format!("\n  {field}: {takes}"));
+        }
+    }
+    text
+}
+
+fn list(module: Option<&str>, json: bool) -> Outcome {
+    let shown: Vec<&MethodSpec> =
+        specs().iter().filter(|spec| module.is_none_or(|module| spec.module == module)).collect();
+    if let (Some(module), true) = (module, shown.is_empty()) {
+        return Err(unknown(module));
+    }
+    if json {
+        let items: Vec<Value> = shown.iter().map(|spec| described(spec)).collect();
+        output::print_json(&json!({"items": items}))?;
+        return Ok(Exit::Ok);
+    }
+    if module.is_some() {
+        for spec in shown {
+            output::print(&contract(spec))?;
+        }
+        return Ok(Exit::Ok);
+    }
+    let row = |spec: &&MethodSpec| {
+        [spec.module, spec.method, spec.risk.as_str(), spec.about].map(str::to_owned).to_vec()
+    };
+    let head = ["MODULE", "METHOD", "RISK", "ABOUT"].map(str::to_owned).to_vec();
+    let rows: Vec<Vec<String>> = std::iter::once(head).chain(shown.iter().map(row)).collect();
+    output::print(&output::table(&rows))?;
+    output::note("hint: `greenroom tool MODULE` tells what its methods take");
+    Ok(Exit::Ok)
+}
+
+fn described(spec: &MethodSpec) -> Value {
+    json!({
+        "module": spec.module,
+        "method": spec.method,
+        "risk": spec.risk,
+        "about": spec.about,
+        "input_schema": spec.contract(),
+    })
+}
+
+fn contract(spec: &MethodSpec) -> String {
+    let mut text =
+        format!("{} {}: {} ({})\n", spec.module, spec.method, spec.about, spec.risk.as_str());
+    for (field, takes) in spec.contract().as_object().into_iter().flatten() {
+        text.push_str(&format!("  {field}: {}\n", takes.as_str().unwrap_or_default()));
+    }
+    text
+}
+
+fn unknown(module: &str) -> Failure {
+    let mut modules: Vec<String> = specs().iter().map(|spec| spec.module.to_owned()).collect();
+    modules.dedup();
+    let failure = Failure::new(format!("there is no module `{module}`")).exit(Exit::Usage);
+    let dotted = module.split_once('.').filter(|(module, method)| find(module, method).is_some());
+    match (dotted, close_matches(module, &modules).first()) {
+        (Some((module, method)), _) => {
+            failure.hint(format!("write `greenroom tool {module} {method}`"))
+        }
+        (None, Some(near)) => failure.hint(format!("did you mean `{near}`?")),
+        (None, None) => failure.hint("`greenroom tool` lists those that exist"),
+    }
+}
