@@ -199,9 +199,10 @@ impl Stretches {
         for (level, shift) in BLOCK_SHIFTS.into_iter().enumerate() {
             // Of each level the block of the last number and the one before it.
             let begin = ((last >> shift) - 1) << shift;
-            // A few are little work even if they turn out to be many, so that larger steps will do.
-            let skipped = count == Count::Few && level % 2 == 1;
-            if !skipped && (wanted.reach..=longest).contains(&(1 << shift)) && begin > 0 {
+            // Few are little work even if they turn out to be many, so that a larger step will do. A stretch
+            // that is much of everything takes longer than everything does.
+            let skipped = count == Count::Few && level == 1 || (1 << shift) > last / 8;
+            if !skipped && (wanted.reach..=longest).contains(&(1 << shift)) {
                 ends.push(end);
                 end = begin;
             } else {

@@ -292,8 +292,27 @@ pub(crate) async fn an_index_of_a_long_transcript_is_asked_from_its_newest_end(g
         .map(|n| if n % 1000 == 0 { format!("rare {n}") } else { format!("often {n}") })
         .collect();
     fill(&ground, "c", &texts);
+    // One a minute; one of the newest is dated back.
+    ground.execute("UPDATE transcript SET created_at = seq * 60000");
+    ground.execute("UPDATE transcript SET created_at = 500 * 60000 WHERE text = 'rare 79000'");
     index_all(&store).await;
     let query = |text: &str, top_k| SearchQuery { top_k, ..ask(text) };
+    let within = |from: i64, to: i64| SearchQuery {
+        after_ms: Some(from * 60_000),
+        before_ms: Some(to * 60_000),
+        ..query("rare", 200)
+    };
+    let spans: [(i64, i64, &[&str]); 4] = [
+        (0, 1500, &["rare 0", "rare 1000", "rare 79000"]),
+        (40_000, 42_000, &["rare 40000", "rare 41000"]),
+        (78_500, 90_000, &[]),
+        (77_500, 90_000, &["rare 78000"]),
+    ];
+    for (from, to, expected) in spans {
+        let mut found = whole(&store, within(from, to)).await;
+        found.sort();
+        assert_eq!(found, expected, "{from} to {to}");
+    }
     let found = whole(&store, query("rare", 200)).await;
     assert_eq!(found.len(), 80);
     assert_eq!(found[0], "rare 0", "the shortest");
