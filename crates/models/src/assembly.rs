@@ -18,8 +18,8 @@ use std::collections::{HashSet, VecDeque};
 
 /// Text, arguments, media and opaque data of one answer together.
 pub(crate) const ANSWER_BYTES_MAX: usize = 32 * 1024 * 1024;
-/// What a call weighs beside its text, so that endless empty ones end too.
-const CALL_BYTES: usize = 256;
+/// Far more than any model asks for at once.
+const CALLS_MAX: usize = 1024;
 
 /// Why a model stopped, in our words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -119,8 +119,10 @@ impl Assembly {
         self.grow(piece.args.len())?;
         let at = match call::belongs_to(&self.calls, &piece) {
             Some(at) => at,
+            None if self.calls.len() == CALLS_MAX => {
+                return Err(ModelError::Garbled(format!("it holds more than {CALLS_MAX} calls")));
+            }
             None => {
-                self.grow(CALL_BYTES)?;
                 self.calls.push(Call::default());
                 self.calls.len() - 1
             }

@@ -49,6 +49,33 @@ pub(crate) struct Caller {
     retries: u32,
 }
 
+/// When a call has to be over, and why.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Until {
+    at: Instant,
+    /// The model's own limit, where it ends before the run does.
+    timeout: Option<Duration>,
+}
+
+impl Until {
+    /// How long to wait for the next sign of life.
+    fn or_idle(self, idle: Duration) -> Instant {
+        self.at.min(Instant::now() + idle)
+    }
+
+    /// Why nothing came until `patience` was over.
+    fn passed(self, patience: Instant, idle: Duration) -> ModelError {
+        match self.timeout {
+            _ if patience < self.at => ModelError::Silent(idle),
+            None => ModelError::DeadlineExceeded,
+            Some(timeout) => {
+                let seconds = timeout.as_secs_f64();
+                ModelError::Unavailable(format!("its answer took longer than {seconds} s"))
+            }
+        }
+    }
+}
+
 /// One attempt that failed, whether another is worth it, and when the provider wants to see it.
 pub(crate) struct Failure {
     error: ModelError,
@@ -102,8 +129,9 @@ impl Caller {
     }
 
     /// When a call that begins now has to be over.
-    pub(crate) fn until(&self, deadline: Instant) -> Instant {
-        deadline.min(Instant::now() + self.timeout)
+    pub(crate) fn until(&self, deadline: Instant) -> Until {
+        let own = Instant::now() + self.timeout;
+        Until { at: deadline.min(own), timeout: (own < deadline).then_some(self.timeout) }
     }
 
     pub(crate) fn idle_timeout(&self) -> Duration {
@@ -119,16 +147,15 @@ impl Caller {
         &self,
         url: &str,
         body: &Bytes,
-        until: Instant,
+        until: Until,
     ) -> Result<Opened, Failure> {
-        let entered = self.limits.enter(until).await;
+        let entered = self.limits.enter(until.at).await;
         // Our own limits were waited for as long as the deadline allows.
         let slot = entered.map_err(|error| Failure { error, again: false, retry_after: None })?;
         let request = self.client.post(url).headers(self.headers.clone()).body(body.clone());
-        let patience = until.min(Instant::now() + self.idle_timeout);
+        let patience = until.or_idle(self.idle_timeout);
         let response = match timeout_at(patience, request.send()).await {
-            Err(_) if patience == until => return Err(ModelError::DeadlineExceeded.into()),
-            Err(_) => return Err(ModelError::Silent(self.idle_timeout).into()),
+            Err(_) => return Err(until.passed(patience, self.idle_timeout).into()),
             Ok(Err(error)) => {
                 return Err(self.clean(ModelError::Unavailable(cause(&error))).into());
             }
@@ -163,14 +190,13 @@ impl Caller {
         }
     }
 
-    async fn json_once(&self, url: &str, body: &Bytes, until: Instant) -> Result<Value, Failure> {
+    async fn json_once(&self, url: &str, body: &Bytes, until: Until) -> Result<Value, Failure> {
         let mut opened = self.open(url, body, until).await?;
         let mut all = Vec::new();
         loop {
-            let patience = until.min(Instant::now() + self.idle_timeout);
+            let patience = until.or_idle(self.idle_timeout);
             match timeout_at(patience, opened.response.chunk()).await {
-                Err(_) if patience == until => return Err(ModelError::DeadlineExceeded.into()),
-                Err(_) => return Err(ModelError::Silent(self.idle_timeout).into()),
+                Err(_) => return Err(until.passed(patience, self.idle_timeout).into()),
                 Ok(Err(error)) => return Err(ModelError::Unavailable(cause(&error)).into()),
                 Ok(Ok(None)) => break,
                 Ok(Ok(Some(bytes))) => all.extend_from_slice(&bytes),

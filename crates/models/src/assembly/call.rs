@@ -23,6 +23,36 @@ pub(super) struct Call {
     pub(super) args: String,
     pub(super) sent_bytes: usize,
     pub(super) ended: bool,
+    nesting: Nesting,
+}
+
+/// How deep in braces and brackets a text is, kept while it grows: reading it again with every part would take
+/// the square of its length.
+#[derive(Debug, Default)]
+struct Nesting {
+    depth: usize,
+    in_string: bool,
+    escaped: bool,
+    closed: bool,
+}
+
+impl Nesting {
+    fn take(&mut self, text: &str) {
+        for byte in text.bytes() {
+            match byte {
+                _ if std::mem::take(&mut self.escaped) => {}
+                b'\\' if self.in_string => self.escaped = true,
+                b'"' => self.in_string = !self.in_string,
+                _ if self.in_string => {}
+                b'{' | b'[' => self.depth += 1,
+                b'}' | b']' => {
+                    self.depth = self.depth.saturating_sub(1);
+                    self.closed |= self.depth == 0;
+                }
+                _ => {}
+            }
+        }
+    }
 }
 
 impl Call {
@@ -35,6 +65,7 @@ impl Call {
         fill(&mut self.provider_id, piece.id);
         fill(&mut self.wire_name, piece.name);
         self.args.push_str(piece.args);
+        self.nesting.take(piece.args);
     }
 
     /// Whether a part with the same mark is nevertheless another call: some servers give every call the
@@ -48,13 +79,8 @@ impl Call {
         };
         match (self.provider_id.as_deref(), set(piece.id)) {
             (Some(mine), Some(its)) => mine != its,
-            _ => had != name || (!piece.args.trim().is_empty() && self.is_whole()),
+            _ => had != name || (!piece.args.trim().is_empty() && self.nesting.closed),
         }
-    }
-
-    fn is_whole(&self) -> bool {
-        self.args.trim_end().ends_with('}')
-            && serde_json::from_str::<serde::de::IgnoredAny>(&self.args).is_ok()
     }
 }
 

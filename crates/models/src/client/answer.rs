@@ -3,7 +3,7 @@
 //! Invariant: items that came before a fault go out before it; after a finish or a fault nothing comes, and the
 //! connection is gone or back in the pool.
 
-use super::{Caller, Failure, retry};
+use super::{Caller, Failure, Until, retry};
 use crate::assembly::Assembly;
 use crate::limits::Slot;
 use crate::sse::{Framing, Splitter};
@@ -17,7 +17,7 @@ use reqwest::Response;
 use reqwest::header::CONTENT_TYPE;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::{timeout, timeout_at};
 
 /// All bytes of a body: most of an event is not text of the model.
 const BODY_BYTES_MAX: usize = 128 * 1024 * 1024;
@@ -30,7 +30,7 @@ pub(crate) struct Answer {
     splitter: Splitter,
     decoder: Decoder,
     assembly: Assembly,
-    until: Instant,
+    until: Until,
     bytes: usize,
     fault: Option<ModelError>,
 }
@@ -41,7 +41,7 @@ impl Answer {
         caller: &Arc<Caller>,
         provider: ProviderKind,
         request: WireRequest,
-        until: Instant,
+        until: Until,
         assembly: impl Fn() -> Assembly,
     ) -> Result<Self, ModelError> {
         let body = Bytes::from(request.body.to_string());
@@ -123,11 +123,10 @@ impl Answer {
             return Err(ModelError::Unavailable("the answer is over".to_owned()));
         };
         let idle = self.caller.idle_timeout();
-        let patience = self.until.min(Instant::now() + idle);
+        let patience = self.until.or_idle(idle);
         let mut events = Vec::new();
         match timeout_at(patience, response.chunk()).await {
-            Err(_) if patience == self.until => Err(ModelError::DeadlineExceeded),
-            Err(_) => Err(ModelError::Silent(idle)),
+            Err(_) => Err(self.until.passed(patience, idle)),
             Ok(Err(error)) => Err(ModelError::Unavailable(cause(&error))),
             Ok(Ok(Some(bytes))) => {
                 self.bytes += bytes.len();

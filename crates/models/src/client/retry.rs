@@ -2,7 +2,7 @@
 //!
 //! Invariant: nobody waits for an attempt that the deadline would not allow.
 
-use super::Failure;
+use super::{Failure, Until};
 use crate::ModelError;
 use reqwest::header::{HeaderMap, RETRY_AFTER};
 use std::time::{Duration, SystemTime};
@@ -21,11 +21,11 @@ pub(super) fn is_worth(error: &ModelError) -> bool {
 }
 
 /// Waits before the next attempt, or gives the error back where the time does not allow one.
-pub(super) async fn wait(attempt: u32, failure: Failure, until: Instant) -> Result<(), ModelError> {
+pub(super) async fn wait(attempt: u32, failure: Failure, until: Until) -> Result<(), ModelError> {
     let Failure { error, retry_after, .. } = failure;
     let time = retry_after.unwrap_or_else(|| jitter(ceiling(attempt)));
     let at = Instant::now() + time;
-    if at >= until {
+    if at >= until.at {
         return Err(error);
     }
     tracing::debug!(%error, wait_ms = time.as_millis(), "a model's provider is tried again");
@@ -94,10 +94,10 @@ mod tests {
         let failure =
             || Failure { retry_after: Some(Duration::from_secs(30)), ..error.clone().into() };
         let begun = Instant::now();
-        let until = begun + Duration::from_secs(20);
-        assert_eq!(wait(0, failure(), until).await, Err(error.clone()));
+        let until = |seconds| Until { at: begun + Duration::from_secs(seconds), timeout: None };
+        assert_eq!(wait(0, failure(), until(20)).await, Err(error.clone()));
         assert_eq!(begun.elapsed(), Duration::ZERO);
-        assert_eq!(wait(0, failure(), begun + Duration::from_secs(40)).await, Ok(()));
+        assert_eq!(wait(0, failure(), until(40)).await, Ok(()));
         assert_eq!(begun.elapsed(), Duration::from_secs(30));
     }
 }

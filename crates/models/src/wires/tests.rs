@@ -3,6 +3,7 @@
 //! Invariant: what is expected is written by hand from the providers' documentation.
 
 mod bodies;
+mod ends;
 mod media;
 mod odd;
 mod streams;
@@ -70,4 +71,12 @@ fn items(provider: ProviderKind, events: &[Value]) -> Value {
 
 fn sse(events: &[Value]) -> String {
     events.iter().map(|event| format!("data: {event}\n\n")).collect()
+}
+
+fn chat(delta: Value) -> Value {
+    json!({"choices": [{"index": 0, "delta": delta, "finish_reason": null}]})
+}
+
+fn finish(reason: &str) -> Value {
+    json!({"choices": [{"index": 0, "delta": {}, "finish_reason": reason}]})
 }

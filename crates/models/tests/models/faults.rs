@@ -178,3 +178,14 @@ async fn an_empty_answer_is_no_answer() {
     assert_eq!(asked(&model(&server)).await, Ok((hello_items(), None)));
     assert_eq!(server.asked().len(), 2);
 }
+
+#[tokio::test]
+async fn a_models_own_time_limit_is_not_called_the_runs() {
+    let server = Server::start(vec![vec![head(), chunk(&delta("hel")), Step::Hold]]).await;
+    let mut hasty = settings(&server);
+    hasty.timeout = Duration::from_millis(250);
+    let (items, error) = asked(&Model::new(hasty).unwrap()).await.unwrap();
+    assert_eq!(items, json!([{"type": "text_delta", "text": "hel"}]));
+    let text = "its answer took longer than 0.25 s".to_owned();
+    assert_eq!(error, Some(ModelError::Unavailable(text)));
+}
