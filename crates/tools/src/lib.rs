@@ -6,6 +6,7 @@ mod child;
 pub mod manifest;
 mod mcp;
 mod output;
+mod plugins;
 pub mod post;
 pub mod project_cli;
 pub mod schema;

@@ -17,7 +17,7 @@ pub use client::Progress;
 pub use settings::{McpLimits, McpSettings, McpTransport};
 
 use crate::{Risk, Source, Tool, ToolOutput};
-use client::Sinks;
+use client::Handler;
 use greenroom_protocol::Object;
 use greenroom_runtime::Children;
 use rmcp::{Peer, RoleClient};
@@ -96,7 +96,7 @@ struct State {
 /// A connection that answers.
 struct Connection {
     peer: Peer<RoleClient>,
-    sinks: Arc<Sinks>,
+    handler: Handler,
 }
 
 impl McpServer {

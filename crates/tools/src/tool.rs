@@ -2,7 +2,7 @@
 //!
 //! Invariant: a name is stable and belongs to one source; the schema is the source's own, unchanged.
 
-use serde::{Deserialize, Serialize};
+pub use greenroom_protocol::wire::ToolRisk as Risk;
 use serde_json::Value;
 use std::time::Duration;
 
@@ -27,36 +27,6 @@ pub enum Source {
     Mcp(String),
     /// A runner process that offers tools, by its name in the configuration.
     Plugin(String),
-}
-
-/// How much harm a call can do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Risk {
-    /// It changes nothing.
-    Read,
-    Write,
-    /// What it changes cannot be brought back.
-    Destructive,
-    /// It reaches people or systems outside.
-    External,
-}
-
-impl Risk {
-    pub const ALL: [Risk; 4] = [Risk::Read, Risk::Write, Risk::Destructive, Risk::External];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Risk::Read => "read",
-            Risk::Write => "write",
-            Risk::Destructive => "destructive",
-            Risk::External => "external",
-        }
-    }
-
-    pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|risk| risk.as_str() == text)
-    }
 }
 
 impl std::fmt::Display for Source {

@@ -6,8 +6,10 @@
 use crate::child::{MethodCall, run_method};
 use crate::manifest::{Manifest, ManifestError, ModuleMethod, Modules, Target};
 use crate::mcp::{McpCall, McpServer, McpSettings};
+use crate::plugins;
 use crate::project_cli::{self, MethodSet};
 use crate::schema::Schema;
+use crate::search::ToolIndex;
 use crate::skills::{self, Card, SkillError, Skills};
 use crate::{Risk, Source, Tool, ToolFailure, ToolOutput};
 use greenroom_protocol::Object;
@@ -107,6 +109,7 @@ struct Catalogue {
     /// Numbers of the lists of all sources that change.
     lists: Vec<u64>,
     entries: BTreeMap<String, Arc<Entry>>,
+    index: ToolIndex,
 }
 
 impl Toolbox {
@@ -161,10 +164,8 @@ impl Toolbox {
     /// The best tools for a query among those allowed, best first.
     pub fn search(&self, query: &str, top_k: usize, allowed: &BTreeSet<String>) -> Vec<Arc<Entry>> {
         let catalogue = self.catalogue();
-        let fits = |entry: &&Arc<Entry>| {
-            allowed.contains(&entry.tool.name) && entry.tool.description.contains(query)
-        };
-        catalogue.entries.values().filter(fits).take(top_k).cloned().collect()
+        let found = catalogue.index.search(query, top_k, |name| allowed.contains(name));
+        found.iter().filter_map(|name| catalogue.entries.get(name).cloned()).collect()
     }
 
     /// Whether a call can be made at all: its arguments fit, and a method of the project CLI is one of these.
@@ -193,10 +194,7 @@ impl Toolbox {
                 Source::ProjectCli => self.run_method(&call).await,
                 Source::Skills => self.skills.read(call.args, call.skills),
                 Source::Mcp(name) => self.call_server(name, &call).await,
-                Source::Plugin(name) => ToolOutput::failure(ToolFailure::new(
-                    "UNAVAILABLE",
-                    format!("the plugin `{name}` offers no tools"),
-                )),
+                Source::Plugin(name) => plugins::call(&self.runtime, name, &call).await,
             }
         };
         match &call.entry.tool.source {
@@ -291,7 +289,9 @@ impl Toolbox {
 
     /// What there is now; put together anew when one of the sources has changed.
     fn catalogue(&self) -> Arc<Catalogue> {
-        let lists: Vec<u64> = self.servers.iter().map(|server| server.list_number()).collect();
+        let servers = self.servers.iter().map(|server| server.list_number());
+        let plugins = *self.runtime.tools_changes().borrow();
+        let lists: Vec<u64> = servers.chain([plugins]).collect();
         let mut known = self.known();
         if known.lists != lists || known.entries.is_empty() {
             *known = Arc::new(self.gather(lists));
@@ -305,12 +305,14 @@ impl Toolbox {
             tools.push(skills::tool());
         }
         tools.extend(self.servers.iter().flat_map(|server| server.tools()));
+        tools.extend(plugins::tools(&self.runtime));
         let mut entries: BTreeMap<String, Arc<Entry>> = BTreeMap::new();
         for entry in tools.into_iter().filter_map(Entry::new) {
             // Names begin with their source's, which is unique; a server that claims one twice has the first.
             entries.entry(entry.tool.name.clone()).or_insert_with(|| Arc::new(entry));
         }
-        Catalogue { lists, entries }
+        let index = ToolIndex::new(entries.values().map(|entry| &entry.tool));
+        Catalogue { lists, entries, index }
     }
 
     fn known(&self) -> MutexGuard<'_, Arc<Catalogue>> {

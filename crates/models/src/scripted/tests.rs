@@ -336,12 +336,20 @@ fn the_built_in_model_shows_tools_when_they_are_offered() {
         |request: &ModelRequest| script.plan(request, UNIX_EPOCH + Duration::from_secs(86_400));
     for question in ["What is on my calendar today?", "今天有什么安排", "today's schedule please"]
     {
-        let day = json!({"module": "calendar", "method": "read", "input": {"mode": "day", "date": "1970-01-02"}});
+        let day = json!({"module": "calendar", "method": "read", "input": {"mode": "day", "date": "1970-01-02", "timezone": "UTC"}});
         let request = offering(asks(question), &["project_cli"]);
         assert_eq!(calls(&plan(&request)), [("project_cli".to_owned(), day)], "{question}");
         assert!(calls(&plan(&asks(question))).is_empty(), "no tool is called that is not offered");
         let told = text(&plan(&answered(request, "project_cli", "three meetings")));
         assert!(told.contains("three meetings"), "{told}");
+    }
+    for (wish, title) in
+        [("schedule lunch with Ann today at 12:30", "lunch with Ann"), ("安排午餐 12:30", "午餐")]
+    {
+        let input = json!({"title": title, "start_at": "1970-01-02T12:30:00Z", "end_at": "1970-01-02T12:59:00Z"});
+        let event = json!({"module": "calendar", "method": "create", "input": input});
+        let request = offering(asks(wish), &["project_cli"]);
+        assert_eq!(calls(&plan(&request)), [("project_cli".to_owned(), event)], "{wish}");
     }
     for question in ["list tools", "有哪些工具?"] {
         let told = text(&plan(&offering(asks(question), &["fs.read", "clock"])));

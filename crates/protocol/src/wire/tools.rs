@@ -77,6 +77,13 @@ pub enum ToolRisk {
 }
 
 impl ToolRisk {
+    pub const ALL: [ToolRisk; 4] =
+        [ToolRisk::Read, ToolRisk::Write, ToolRisk::Destructive, ToolRisk::External];
+
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|risk| risk.as_str() == text)
+    }
+
     pub fn as_str(self) -> &'static str {
         match self {
             ToolRisk::Read => "read",

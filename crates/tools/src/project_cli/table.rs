@@ -21,7 +21,8 @@ pub struct MethodSpec {
     pub records: Module,
     /// What a credential for this method may do to them.
     pub ops: &'static [OpKind],
-    fields: &'static [(&'static str, &'static str)],
+    /// Each field of the input with what it takes.
+    pub fields: &'static [(&'static str, &'static str)],
 }
 
 /// Who handles a method.
@@ -45,7 +46,7 @@ impl MethodSpec {
         format!("{}.{}", self.module, self.method)
     }
 
-    /// Each field of the input with what it takes, for people and models (seed 004 §8).
+    /// The fields as errors carry them, for people and models (seed 004 §8).
     pub fn contract(&self) -> Value {
         let field = |(name, takes): &(&str, &str)| ((*name).to_owned(), Value::from(*takes));
         Value::Object(self.fields.iter().map(field).collect::<Object>())

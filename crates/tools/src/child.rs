@@ -1,0 +1,74 @@
+//! One method of a module, run as a child: names in its arguments, the payload on its input, one answer.
+//!
+//! Invariant: whatever the child does, the caller gets one output; what the child wrote to stderr is for the
+//! log alone, because it may hold what nobody else should read.
+
+use crate::project_cli::CliResult;
+use crate::{ToolFailure, ToolOutput};
+use greenroom_runtime::{ChildEnd, ChildError, ChildSpec, Children, Finished};
+use serde_json::Value;
+use tokio::time::Instant;
+
+/// The most that a method may answer.
+const OUTPUT_BYTES_MAX: usize = 8 * 1024 * 1024;
+
+/// A method that is to be run.
+#[derive(Debug)]
+pub struct MethodCall<'a> {
+    /// The program with its environment; module and method are added to its arguments.
+    pub program: ChildSpec,
+    pub module: &'a str,
+    pub method: &'a str,
+    pub input: &'a Value,
+    pub deadline: Instant,
+}
+
+/// Runs it to its end. Dropping the future ends the child and everything it started.
+pub async fn run_method(children: &Children, call: MethodCall<'_>) -> ToolOutput {
+    let MethodCall { mut program, module, method, input, deadline } = call;
+    program.command.extend([module.to_owned(), method.to_owned()]);
+    let payload = input.to_string();
+    let ran = children.run(&program, payload.as_bytes(), deadline, OUTPUT_BYTES_MAX).await;
+    let read = match ran {
+        Ok(finished) => read(module, method, &finished),
+        Err(error) => Err(failure(&error)),
+    };
+    match read {
+        Ok(result) => result.into_output(),
+        Err(failure) => {
+            let failure = failure.detail("module", module).detail("method", method);
+            ToolOutput::failure(failure)
+        }
+    }
+}
+
+/// A method that fails says so and exits with 1; one that exits so without saying anything has crashed.
+fn read(module: &str, method: &str, finished: &Finished) -> Result<CliResult, ToolFailure> {
+    if !finished.warnings.is_empty() {
+        tracing::debug!(module, method, warnings = ?finished.warnings, "a method is confined less");
+    }
+    let crashed = || {
+        let Finished { message, stderr_tail, .. } = finished;
+        tracing::warn!(module, method, %message, stderr = %stderr_tail, "a method crashed");
+        ToolFailure::new("METHOD_CRASHED", format!("the method {message}"))
+    };
+    let result = CliResult::read(module, method, &finished.stdout);
+    match (finished.ended, result) {
+        (ChildEnd::Exited(0), Ok(result)) => Ok(result),
+        (ChildEnd::Exited(0), Err(error)) => Err(ToolFailure::new(
+            "INVALID_OUTPUT",
+            format!("the method answered with what is not JSON: {error}"),
+        )),
+        (ChildEnd::Exited(_), Ok(failed @ CliResult::Failed(_))) => Ok(failed),
+        _ => Err(crashed()),
+    }
+}
+
+fn failure(error: &ChildError) -> ToolFailure {
+    let code = match error {
+        ChildError::Start(_) => "UNAVAILABLE",
+        ChildError::Deadline { .. } => "TIMEOUT",
+        ChildError::OutputTooLarge { .. } => "OUTPUT_TOO_LARGE",
+    };
+    ToolFailure::new(code, format!("the method {error}"))
+}

@@ -1,0 +1,311 @@
+//! Keeps one server connected: start, list, serve, back off, until it is told to stop.
+//!
+//! Invariant: at most one connection per server; failed attempts come further and further apart, at moments that
+//! many servers do not share; when this returns, no process of the server is left.
+
+use super::client::Handler;
+use super::http::{self, HttpClient};
+use super::listing::{self, Listing};
+use super::settings::{McpLimits, McpTransport};
+use super::stdio::{Fault, Stdio};
+use super::{Connection, McpStatus, Shared, State};
+use futures_util::FutureExt;
+use greenroom_runtime::{Child, ChildEnd, ChildHold};
+use rmcp::model::{ProtocolVersion, ServerPeerInfo, SubscriptionFilter};
+use rmcp::service::{
+    ClientInitializeError, ClientLifecycleMode, ClientServiceExt, RunningService, Subscription,
+};
+use rmcp::transport::StreamableHttpClientTransport;
+use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
+use rmcp::{Peer, RoleClient, ServiceError};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::{Instant, sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+/// How long a connection and its process may take to end.
+const ENDING_MAX: Duration = Duration::from_secs(5);
+/// How long an ended connection waits for the story of its process.
+const LAST_WORDS: Duration = Duration::from_millis(500);
+
+type Service = RunningService<RoleClient, Handler>;
+
+struct Live {
+    greeted: Greeted,
+    handler: Handler,
+    process: Option<Running>,
+}
+
+/// A connection that has listed its tools.
+struct Greeted {
+    service: Service,
+    listing: Listing,
+    subscription: Option<Subscription>,
+}
+
+/// The process behind a connection.
+struct Running {
+    hold: ChildHold,
+    fault: Fault,
+}
+
+pub(super) async fn keep(shared: Arc<Shared>, stop: CancellationToken) {
+    let mut failures = 0_u32;
+    while !stop.is_cancelled() {
+        shared.update(|state| state.status = McpStatus::Starting);
+        let began = Instant::now();
+        let reason = match connect(&shared, &stop).await {
+            Err(reason) => reason,
+            Ok(live) => match serve(&shared, live, &stop).await {
+                Some(reason) => reason,
+                None => break,
+            },
+        };
+        if stop.is_cancelled() {
+            break;
+        }
+        let limits = &shared.settings.limits;
+        failures = if began.elapsed() >= limits.healthy_after { 1 } else { failures + 1 };
+        let delay = delay(failures, limits);
+        let retry_ms = delay.as_millis() as u64;
+        tracing::warn!(server = %shared.settings.name, %reason, retry_ms, "an MCP server is away");
+        shared.update(|state| {
+            state.status = McpStatus::BackingOff;
+            state.last_error = Some(reason);
+            state.restarts += 1;
+        });
+        tokio::select! {
+            () = sleep(delay) => {}
+            () = stop.cancelled() => {}
+        }
+    }
+    shared.update(|state| state.status = McpStatus::Stopped);
+}
+
+async fn connect(shared: &Shared, stop: &CancellationToken) -> Result<Live, String> {
+    shared.settings.check()?;
+    let handler = Handler::default();
+    match &shared.settings.transport {
+        McpTransport::Stdio(spec) => {
+            let child = shared.children.start(spec).await.map_err(|error| error.to_string())?;
+            let Child { stdin, stdout, hold } = child;
+            shared.update(|state| {
+                state.pid = Some(hold.pid);
+                state.isolation = Some(hold.isolation.clone());
+                state.start_warnings = hold.warnings.clone();
+            });
+            let fault = Fault::default();
+            let stdio = Stdio::new(stdin, stdout, shared.settings.limits.clone(), fault.clone());
+            let mut process = Running { hold, fault };
+            let started = handler.clone().serve_with_lifecycle(stdio, lifecycle());
+            match greet(shared, started, stop).await {
+                Ok(greeted) => Ok(Live { greeted, handler, process: Some(process) }),
+                Err(reason) => {
+                    let reason = process.story().await.unwrap_or(reason);
+                    process.end().await;
+                    Err(reason)
+                }
+            }
+        }
+        McpTransport::Http { url, headers, allow_private } => {
+            let limits = shared.settings.limits.clone();
+            let headers = http::check(url, headers, *allow_private)?;
+            let config = StreamableHttpClientTransportConfig::with_uri(url.as_str())
+                .custom_headers(headers)
+                .max_sse_event_size(limits.message_bytes_max);
+            let client = HttpClient::new(*allow_private, limits)?;
+            let transport = StreamableHttpClientTransport::with_client(client, config);
+            let started = handler.clone().serve_with_lifecycle(transport, lifecycle());
+            let greeted = greet(shared, started, stop).await?;
+            Ok(Live { greeted, handler, process: None })
+        }
+    }
+}
+
+/// Servers of every version: the newest are asked what they are, the others are greeted.
+fn lifecycle() -> ClientLifecycleMode {
+    ClientLifecycleMode::Auto {
+        preferred_versions: vec![ProtocolVersion::LATEST],
+        legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
+    }
+}
+
+/// From the first word to the list of tools, within the time for it.
+async fn greet(
+    shared: &Shared,
+    started: impl Future<Output = Result<Service, ClientInitializeError>>,
+    stop: &CancellationToken,
+) -> Result<Greeted, String> {
+    let within = shared.settings.limits.start_timeout;
+    tokio::select! {
+        greeted = timeout(within, introduce(shared, started)) => greeted.unwrap_or_else(|_| {
+            Err(format!("did not answer within {} s", within.as_secs_f64()))
+        }),
+        () = stop.cancelled() => Err("is stopping".to_owned()),
+    }
+}
+
+async fn introduce(
+    shared: &Shared,
+    started: impl Future<Output = Result<Service, ClientInitializeError>>,
+) -> Result<Greeted, String> {
+    let service = started.await.map_err(|error| refusal(&error))?;
+    let info = service.peer().peer_info();
+    // Newer servers tell of changes only where they are asked to.
+    let subscription = match &info {
+        Some(info) if tells_changes(info) && !info.protocol_version.has_initialize() => {
+            let wanted = SubscriptionFilter::builder().tools_list_changed().build();
+            service.peer().listen(wanted).await.ok()
+        }
+        _ => None,
+    };
+    let listing = list(service.peer(), shared).await.map_err(|error| short(&error.to_string()))?;
+    shared.update(|state| {
+        let own = info.as_ref().and_then(|info| info.server_info.as_ref());
+        state.server = own.map(|own| short(&format!("{} {}", own.name, own.version)));
+        state.protocol_version = info.as_ref().map(|info| info.protocol_version.to_string());
+    });
+    Ok(Greeted { service, listing, subscription })
+}
+
+async fn list(peer: &Peer<RoleClient>, shared: &Shared) -> Result<Listing, ServiceError> {
+    // A server without tools may not know the question.
+    if peer.peer_info().is_some_and(|info| info.capabilities.tools.is_none()) {
+        return Ok(Listing::default());
+    }
+    listing::fetch(peer, &shared.settings).await
+}
+
+fn tells_changes(info: &ServerPeerInfo) -> bool {
+    info.capabilities.tools.as_ref().is_some_and(|tools| tools.list_changed == Some(true))
+}
+
+/// Until the connection is over; says why, or nothing when it is because we stop.
+async fn serve(shared: &Shared, live: Live, stop: &CancellationToken) -> Option<String> {
+    let Live { greeted, handler, mut process } = live;
+    let Greeted { service, listing, mut subscription } = greeted;
+    let peer = service.peer().clone();
+    let connection = Connection { peer: peer.clone(), handler: handler.clone() };
+    shared.publish(listing, Some(Arc::new(connection)));
+    let cancel = service.cancellation_token();
+    let over = service.waiting().map(|_| ()).boxed().shared();
+    let mut last_list = Instant::now();
+    let reason = loop {
+        tokio::select! {
+            () = stop.cancelled() => break None,
+            () = over.clone() => break Some("ended the connection".to_owned()),
+            () = handler.changed.notified() => {}
+            heard = heard(&mut subscription) => if !heard { subscription = None; continue },
+        }
+        // However often it says so, the list is asked for only so often.
+        let next = last_list + shared.settings.limits.refresh_min;
+        let refreshed = async {
+            tokio::time::sleep_until(next).await;
+            list(&peer, shared).await
+        };
+        tokio::select! {
+            () = stop.cancelled() => break None,
+            () = over.clone() => break Some("ended the connection".to_owned()),
+            listed = timeout(shared.settings.limits.start_timeout, refreshed) => match listed {
+                Ok(Ok(listing)) => shared.publish(listing, None),
+                Ok(Err(error)) => break Some(format!("cannot list its tools any more: {error}")),
+                Err(_) => break Some("does not list its tools any more".to_owned()),
+            },
+        }
+        last_list = Instant::now();
+    };
+    shared.update(|state| {
+        state.connection = None;
+        state.pid = None;
+    });
+    cancel.cancel();
+    let _ = timeout(ENDING_MAX, over).await;
+    let reason = match (&mut process, reason) {
+        (Some(process), Some(reason)) => Some(process.story().await.unwrap_or(reason)),
+        (_, reason) => reason,
+    };
+    if let Some(process) = process {
+        process.end().await;
+    }
+    reason
+}
+
+/// Waits for the next word of a subscription; says whether it goes on.
+async fn heard(subscription: &mut Option<Subscription>) -> bool {
+    match subscription {
+        Some(subscription) => matches!(subscription.next().await, Ok(Some(_))),
+        None => std::future::pending().await,
+    }
+}
+
+impl Running {
+    /// What became of the process, where that explains more than the end of the connection does.
+    async fn story(&mut self) -> Option<String> {
+        if let Some(reason) = self.fault.reason() {
+            return Some(reason);
+        }
+        let (message, how) = timeout(LAST_WORDS, self.hold.ended()).await.ok()?;
+        if how == ChildEnd::Exited(0) {
+            // It may have ended because we did.
+            return None;
+        }
+        match self.hold.last_words() {
+            words if words.is_empty() => Some(message),
+            words => Some(format!("{message}; its last words: {}", short(&words))),
+        }
+    }
+
+    async fn end(mut self) {
+        self.hold.kill();
+        // Its supervisor goes on without us, should it take longer.
+        let _ = timeout(ENDING_MAX, self.hold.ended()).await;
+    }
+}
+
+impl Shared {
+    fn update(&self, change: impl FnOnce(&mut State)) {
+        self.state.send_modify(change);
+    }
+
+    /// Makes a list the known one, and with a connection the server ready.
+    fn publish(&self, listing: Listing, connection: Option<Arc<Connection>>) {
+        for warning in &listing.warnings {
+            tracing::warn!(server = %self.settings.name, "{warning}");
+        }
+        self.update(|state| {
+            if *state.tools != listing.tools {
+                state.tools = Arc::new(listing.tools);
+                state.list += 1;
+            }
+            state.list_warnings = listing.warnings;
+            if connection.is_some() {
+                state.connection = connection;
+                state.status = McpStatus::Ready;
+            }
+        });
+    }
+}
+
+/// Both attempts, where there were two, without what the server wrote into them.
+fn refusal(error: &ClientInitializeError) -> String {
+    match error {
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => refusal(fallback),
+        ClientInitializeError::ExpectedInitResponse(_)
+        | ClientInitializeError::ExpectedInitResult(_) => {
+            "answers the greeting with something else".to_owned()
+        }
+        error => short(&error.to_string()),
+    }
+}
+
+fn short(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control()).take(300).collect()
+}
+
+/// Doubles with every failure, then any part of its upper half.
+fn delay(failures: u32, limits: &McpLimits) -> Duration {
+    let factor = 2_u32.saturating_pow(failures.saturating_sub(1).min(20));
+    let longest = limits.backoff_min.saturating_mul(factor).min(limits.backoff_max);
+    let share = getrandom::u32().map_or(1.0, |random| f64::from(random) / f64::from(u32::MAX));
+    longest.mul_f64(0.5 + share / 2.0)
+}

@@ -1,0 +1,254 @@
+//! From what a server lists to tools that we take.
+//!
+//! Invariant: a tool is taken as it is or not at all; one that is not taken leaves a warning. Names are plain, so
+//! that they mean the same wherever they are shown, matched or logged.
+
+use super::settings::McpSettings;
+use crate::schema::Schema;
+use crate::{Risk, Tool};
+use rmcp::model::{PaginatedRequestParams, Tool as Listed, ToolAnnotations};
+use rmcp::{Peer, RoleClient, ServiceError};
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// Longest name that a server may give a tool.
+const NAME_CHARS_MAX: usize = 128;
+/// Warnings of one list that are kept.
+const WARNINGS_MAX: usize = 50;
+
+#[derive(Debug, Default)]
+pub(super) struct Listing {
+    pub(super) tools: Vec<Tool>,
+    pub(super) warnings: Vec<String>,
+}
+
+/// Asks for all pages of the list.
+pub(super) async fn fetch(
+    peer: &Peer<RoleClient>,
+    settings: &McpSettings,
+) -> Result<Listing, ServiceError> {
+    let limits = &settings.limits;
+    let mut listed: Vec<Listed> = Vec::new();
+    let mut cursor = None;
+    for _ in 0..limits.pages_max {
+        let params = PaginatedRequestParams::default().with_cursor(cursor.take());
+        let page = peer.list_tools(Some(params)).await?;
+        listed.extend(page.tools);
+        cursor = page.next_cursor;
+        if cursor.is_none() || listed.len() > limits.tools_max {
+            break;
+        }
+    }
+    let mut listing = take(listed, settings);
+    if cursor.is_some() {
+        let (pages, tools) = (limits.pages_max, limits.tools_max);
+        let warning =
+            format!("the list goes on after {pages} pages or {tools} tools: the rest is left out");
+        listing.warnings.push(warning);
+    }
+    Ok(listing)
+}
+
+/// Decides on each tool.
+fn take(listed: Vec<Listed>, settings: &McpSettings) -> Listing {
+    let limits = &settings.limits;
+    let mut taken: BTreeMap<String, Tool> = BTreeMap::new();
+    let mut warnings = Vec::new();
+    let mut schemas_bytes = 0;
+    for tool in listed {
+        if !settings.takes(&tool.name) {
+            continue;
+        }
+        let name = tool.name.escape_debug().to_string();
+        let name: String = name.chars().take(NAME_CHARS_MAX).collect();
+        let refusal = match accept(tool, settings) {
+            Err(reason) => Some(reason),
+            Ok(_) if taken.len() >= limits.tools_max => {
+                Some(format!("there are more than {} tools", limits.tools_max))
+            }
+            Ok(tool) if taken.contains_key(&tool.name) => {
+                Some("the server lists it twice".to_owned())
+            }
+            Ok(tool) => {
+                schemas_bytes += size(&tool.input_schema);
+                schemas_bytes += tool.output_schema.as_ref().map_or(0, size);
+                if schemas_bytes > limits.schemas_bytes_max {
+                    Some(format!("the schemas take more than {} bytes", limits.schemas_bytes_max))
+                } else {
+                    taken.insert(tool.name.clone(), tool);
+                    None
+                }
+            }
+        };
+        let warning = refusal.map(|reason| format!("the tool `{name}` is not taken: {reason}"));
+        warnings.extend(warning.filter(|_| warnings.len() < WARNINGS_MAX));
+    }
+    Listing { tools: taken.into_values().collect(), warnings }
+}
+
+fn accept(listed: Listed, settings: &McpSettings) -> Result<Tool, String> {
+    if !is_plain(&listed.name) {
+        return Err(
+            "its name is not made of letters, digits, `_`, `-`, `.` and `/` only, or it is a path"
+                .to_owned(),
+        );
+    }
+    let input_schema = Value::Object((*listed.input_schema).clone());
+    Schema::compile(&input_schema).map_err(|error| error.to_string())?;
+    let output_schema = listed.output_schema.map(|schema| Value::Object((*schema).clone()));
+    if let Some(schema) = &output_schema {
+        Schema::compile(schema).map_err(|error| format!("of its output, {error}"))?;
+    }
+    let description = listed.description.as_deref().or(listed.title.as_deref()).unwrap_or_default();
+    let risk = settings
+        .risk_of(&listed.name)
+        .unwrap_or_else(|| risk_by_hints(listed.annotations.as_ref()));
+    Ok(Tool {
+        name: settings.full_name(&listed.name),
+        description: shown(description, settings.limits.description_bytes_max),
+        input_schema,
+        output_schema,
+        source: settings.source(),
+        risk,
+        timeout: settings.timeout,
+    })
+}
+
+/// What the server says of itself; where it says nothing, the protocol's own defaults are the worst case.
+fn risk_by_hints(hints: Option<&ToolAnnotations>) -> Risk {
+    let Some(hints) = hints else { return Risk::External };
+    match (hints.read_only_hint, hints.destructive_hint, hints.open_world_hint) {
+        (Some(true), _, _) => Risk::Read,
+        (_, Some(true), _) => Risk::Destructive,
+        (_, Some(false), Some(false)) => Risk::Write,
+        (_, None, Some(false)) => Risk::Destructive,
+        _ => Risk::External,
+    }
+}
+
+/// No control characters, no spaces, and no segment that leads elsewhere.
+fn is_plain(name: &str) -> bool {
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/');
+    let leads_nowhere = |segment: &str| {
+        segment.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_')
+            && !segment.contains("..")
+    };
+    name.len() <= NAME_CHARS_MAX
+        && name.chars().all(is_allowed)
+        && name.split('/').all(leads_nowhere)
+}
+
+/// Without control characters other than line ends, and not longer than it may be.
+fn shown(text: &str, bytes_max: usize) -> String {
+    let is_shown = |c: &char| !c.is_control() || matches!(c, '\n' | '\t');
+    let mut shown: String = text.chars().filter(is_shown).collect();
+    if shown.len() > bytes_max {
+        shown.truncate(shown.floor_char_boundary(bytes_max));
+    }
+    shown
+}
+
+fn size(schema: &Value) -> usize {
+    schema.to_string().len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::settings::McpTransport;
+    use super::*;
+    use greenroom_runtime::ChildSpec;
+    use serde_json::json;
+
+    fn settings() -> McpSettings {
+        McpSettings::new("s", McpTransport::Stdio(ChildSpec::default()))
+    }
+
+    fn listed(tools: Value) -> Vec<Listed> {
+        serde_json::from_value(tools).unwrap()
+    }
+
+    #[test]
+    fn names_that_could_mean_something_else_are_refused() {
+        for name in ["read", "read_file", "a.b", "ns/tool-1", "_x"] {
+            assert!(is_plain(name), "{name}");
+        }
+        let long = "x".repeat(129);
+        for name in [
+            "",
+            "../x",
+            "a/../b",
+            "/etc/passwd",
+            "a//b",
+            ".hidden",
+            "a b",
+            "a\nb",
+            "a\u{202e}b",
+            "é",
+            "*",
+            &long,
+        ] {
+            assert!(!is_plain(name), "{name:?}");
+        }
+    }
+
+    #[test]
+    fn hints_become_risks_and_the_configuration_stands_over_them() {
+        let schema = json!({"type": "object"});
+        let hints = [
+            ("plain", json!(null), Risk::External),
+            ("read", json!({"readOnlyHint": true}), Risk::Read),
+            ("destroy", json!({"destructiveHint": true}), Risk::Destructive),
+            ("write", json!({"destructiveHint": false, "openWorldHint": false}), Risk::Write),
+            ("closed", json!({"openWorldHint": false}), Risk::Destructive),
+            ("open", json!({"destructiveHint": false, "openWorldHint": true}), Risk::External),
+        ];
+        let tools: Vec<Value> = hints
+            .iter()
+            .map(|(name, hints, _)| json!({"name": name, "inputSchema": schema, "annotations": hints}))
+            .collect();
+        let mut settings = settings();
+        let seen = |settings: &McpSettings| {
+            let tools = take(listed(json!(tools)), settings).tools;
+            tools.into_iter().map(|tool| (tool.name, tool.risk)).collect::<BTreeMap<_, _>>()
+        };
+        let expected = hints.iter().map(|(name, _, risk)| (format!("s.{name}"), *risk));
+        assert_eq!(seen(&settings), expected.collect());
+        settings.risk = [("read".to_owned(), Risk::Write), ("*".to_owned(), Risk::Read)].into();
+        assert_eq!(seen(&settings)["s.read"], Risk::Write);
+        assert_eq!(seen(&settings)["s.destroy"], Risk::Read);
+    }
+
+    #[test]
+    fn schemas_that_reach_out_or_explode_cost_the_tool_its_place() {
+        let mut bomb = json!({"type": "object"});
+        for _ in 0..100 {
+            bomb = json!({"type": "object", "properties": {"x": bomb}});
+        }
+        let tools = json!([
+            {"name": "good", "inputSchema": {"type": "object", "$defs": {"a": {"type": "string"}}, "properties": {"a": {"$ref": "#/$defs/a"}}}},
+            {"name": "remote", "inputSchema": {"type": "object", "properties": {"a": {"$ref": "http://10.0.0.1/schema.json"}}}},
+            {"name": "output", "inputSchema": {"type": "object"}, "outputSchema": {"$ref": "file:///etc/passwd"}},
+            {"name": "deep", "inputSchema": bomb},
+            {"name": "large", "inputSchema": {"type": "object", "description": "x".repeat(1 << 20)}},
+            {"name": "good", "inputSchema": {"type": "object"}},
+        ]);
+        let listing = take(listed(tools), &settings());
+        let names: Vec<&str> = listing.tools.iter().map(|tool| tool.name.as_str()).collect();
+        assert_eq!(names, ["s.good"]);
+        assert_eq!(listing.warnings.len(), 5, "{:#?}", listing.warnings);
+        assert!(listing.warnings[0].contains("`http://10.0.0.1/schema.json`"));
+    }
+
+    #[test]
+    fn only_what_is_allowed_is_taken() {
+        let tools = ["read", "read_all", "write"]
+            .map(|name| json!({"name": name, "inputSchema": {"type": "object"}}));
+        let mut settings = settings();
+        settings.allow = Some(vec!["read*".to_owned()]);
+        let names: Vec<String> =
+            take(listed(json!(tools)), &settings).tools.into_iter().map(|tool| tool.name).collect();
+        assert_eq!(names, ["s.read", "s.read_all"]);
+        settings.allow = Some(vec!["write".to_owned()]);
+        assert_eq!(take(listed(json!(tools)), &settings).tools.len(), 1);
+    }
+}

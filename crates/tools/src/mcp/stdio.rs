@@ -1,0 +1,212 @@
+//! The wire to a server that we started: one JSON message per line.
+//!
+//! Invariant: no more than one line of the allowed length is held; a longer line, too much that is not MCP, or a
+//! server that does not read, ends the connection and says why.
+
+use super::pace::Pace;
+use super::settings::McpLimits;
+use rmcp::RoleClient;
+use rmcp::model::{ErrorData, RequestId, ServerJsonRpcMessage};
+use rmcp::service::TxJsonRpcMessage;
+use rmcp::transport::Transport;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::net::unix::pipe;
+use tokio::sync::Mutex as AsyncMutex;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+/// A line above this is read beside the runtime's workers.
+const LONG_LINE_BYTES: usize = 256 * 1024;
+
+pub(super) struct Stdio {
+    stdout: BufReader<pipe::Receiver>,
+    line: Vec<u8>,
+    /// A long line that is being read; kept here because `receive` may be dropped at any time.
+    parsing: Option<JoinHandle<Parsed>>,
+    stdin: Arc<AsyncMutex<Option<pipe::Sender>>>,
+    pace: Pace,
+    foreign_lines: u32,
+    limits: McpLimits,
+    fault: Fault,
+}
+
+/// Why a connection cannot go on, once it cannot.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Fault {
+    reason: Arc<Mutex<Option<String>>>,
+    raised: CancellationToken,
+}
+
+enum Parsed {
+    Message(Box<ServerJsonRpcMessage>),
+    Foreign,
+}
+
+impl Fault {
+    pub(super) fn reason(&self) -> Option<String> {
+        self.reason.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn raise(&self, reason: String) {
+        let mut kept = self.reason.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.get_or_insert(reason);
+        self.raised.cancel();
+    }
+}
+
+impl Stdio {
+    pub(super) fn new(
+        stdin: pipe::Sender,
+        stdout: pipe::Receiver,
+        limits: McpLimits,
+        fault: Fault,
+    ) -> Self {
+        Self {
+            stdout: BufReader::with_capacity(64 * 1024, stdout),
+            line: Vec::new(),
+            parsing: None,
+            stdin: Arc::new(AsyncMutex::new(Some(stdin))),
+            pace: Pace::new(limits.notices_per_s, limits.notices_burst),
+            foreign_lines: 0,
+            limits,
+            fault,
+        }
+    }
+
+    /// The next message; nothing at the end. May be dropped at any time without losing a byte.
+    async fn next(&mut self) -> Option<ServerJsonRpcMessage> {
+        loop {
+            self.pace.ready().await;
+            let parsed = match &mut self.parsing {
+                Some(parsing) => {
+                    let parsed = parsing.await;
+                    self.parsing = None;
+                    parsed.unwrap_or(Parsed::Foreign)
+                }
+                None => {
+                    self.fill_line().await?;
+                    let line = std::mem::take(&mut self.line);
+                    if line.len() > LONG_LINE_BYTES {
+                        self.parsing = Some(tokio::task::spawn_blocking(move || parse(&line)));
+                        continue;
+                    }
+                    parse(&line)
+                }
+            };
+            match parsed {
+                Parsed::Message(message) => {
+                    let is_answer = matches!(
+                        *message,
+                        ServerJsonRpcMessage::Response(_) | ServerJsonRpcMessage::Error(_)
+                    );
+                    if !is_answer {
+                        self.pace.spend();
+                    }
+                    return Some(*message);
+                }
+                Parsed::Foreign => self.count_foreign()?,
+            }
+        }
+    }
+
+    /// Reads on until `line` is whole.
+    async fn fill_line(&mut self) -> Option<()> {
+        loop {
+            let chunk = self.stdout.fill_buf().await.ok().filter(|chunk| !chunk.is_empty())?;
+            let end = chunk.iter().position(|byte| *byte == b'\n');
+            let part = &chunk[..end.unwrap_or(chunk.len())];
+            if self.line.len() + part.len() > self.limits.message_bytes_max {
+                let max = self.limits.message_bytes_max;
+                self.fault.raise(format!("sent a line of more than {max} bytes"));
+                return None;
+            }
+            self.line.extend_from_slice(part);
+            let taken = part.len() + usize::from(end.is_some());
+            self.stdout.consume(taken);
+            if end.is_some() {
+                return Some(());
+            }
+        }
+    }
+
+    fn count_foreign(&mut self) -> Option<()> {
+        self.foreign_lines += 1;
+        if self.foreign_lines > self.limits.foreign_lines_max {
+            self.fault.raise("writes what is not MCP".to_owned());
+            return None;
+        }
+        Some(())
+    }
+}
+
+impl Transport<RoleClient> for Stdio {
+    type Error = io::Error;
+
+    fn send(
+        &mut self,
+        item: TxJsonRpcMessage<RoleClient>,
+    ) -> impl Future<Output = Result<(), io::Error>> + Send + 'static {
+        let (stdin, fault) = (self.stdin.clone(), self.fault.clone());
+        let write_timeout = self.limits.write_timeout;
+        async move {
+            let mut line = serde_json::to_vec(&item)?;
+            line.push(b'\n');
+            let written = tokio::time::timeout(write_timeout, async {
+                let mut stdin = stdin.lock().await;
+                let stdin = stdin.as_mut().ok_or(io::ErrorKind::NotConnected)?;
+                stdin.write_all(&line).await
+            });
+            match written.await {
+                Ok(written) => written,
+                Err(_) => {
+                    fault.raise("does not read what it is sent".to_owned());
+                    Err(io::ErrorKind::TimedOut.into())
+                }
+            }
+        }
+    }
+
+    async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
+        let raised = self.fault.raised.clone();
+        tokio::select! {
+            biased;
+            () = raised.cancelled() => None,
+            message = self.next() => message,
+        }
+    }
+
+    async fn close(&mut self) -> Result<(), io::Error> {
+        // Held only while something is written, and that is bounded.
+        self.stdin.lock().await.take();
+        Ok(())
+    }
+}
+
+/// An answer that cannot be understood still ends the wait of whoever asked.
+fn parse(line: &[u8]) -> Parsed {
+    let error = match serde_json::from_slice(line) {
+        Ok(message) => return Parsed::Message(Box::new(message)),
+        Err(error) => error,
+    };
+    match serde_json::from_slice::<Envelope<'_>>(line) {
+        Ok(Envelope { id: Some(id), result, error: told }) if result.or(told).is_some() => {
+            let error = ErrorData::internal_error(format!("the answer is not MCP: {error}"), None);
+            Parsed::Message(Box::new(ServerJsonRpcMessage::error(error, Some(id))))
+        }
+        _ => Parsed::Foreign,
+    }
+}
+
+/// What can be read of any answer, however deep it goes.
+#[derive(Deserialize)]
+struct Envelope<'a> {
+    id: Option<RequestId>,
+    #[serde(borrow)]
+    result: Option<&'a RawValue>,
+    #[serde(borrow)]
+    error: Option<&'a RawValue>,
+}
