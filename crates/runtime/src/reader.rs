@@ -25,11 +25,6 @@ const CHUNK_BYTES: usize = 128 * 1024;
 /// How much of a line that cannot be understood is quoted.
 const QUOTE_CHARS: usize = 120;
 const WARN_EVERY: Duration = Duration::from_secs(1);
-/// A runner whose calls come closer together than this is in the middle of a row of them.
-const ROW_GAP: Duration = Duration::from_micros(250);
-/// How long the next call of a row is looked out for. To be woken on a processor that sleeps takes longer than
-/// most calls do.
-const LOOK_OUT: Duration = Duration::from_micros(100);
 
 /// A JSON-RPC message, borrowed from its line.
 #[derive(Deserialize)]
@@ -53,34 +48,11 @@ pub(crate) struct Reader {
     last: Option<Arc<Run>>,
     dropped: u64,
     warned_at: Option<Instant>,
-    row: Row,
-}
-
-/// Calls that follow each other closely.
-#[derive(Default)]
-struct Row {
-    called_at: Option<Instant>,
-    /// The last call came soon after the one before it.
-    goes_on: bool,
-}
-
-impl Row {
-    fn call(&mut self) {
-        let now = Instant::now();
-        self.goes_on = self.called_at.is_some_and(|at| now - at < ROW_GAP);
-        self.called_at = Some(now);
-    }
-
-    /// Whether the next call may come any moment.
-    fn expects_another(&self) -> bool {
-        self.goes_on && self.called_at.is_some_and(|at| at.elapsed() < LOOK_OUT)
-    }
 }
 
 impl Reader {
     pub(crate) fn new(connection: Arc<Connection>) -> Self {
-        let (unannounced, last, row) = (Vec::new(), None, Row::default());
-        Self { connection, unannounced, last, dropped: 0, warned_at: None, row }
+        Self { connection, unannounced: Vec::new(), last: None, dropped: 0, warned_at: None }
     }
 
     /// Reads lines until the pipe ends.
@@ -99,13 +71,6 @@ impl Reader {
                     tokio::task::coop::consume_budget().await;
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    if self.row.expects_another() {
-                        // First the host's other tasks, the call's own among them; then the runner, if it
-                        // waits for this very processor.
-                        tokio::task::yield_now().await;
-                        std::thread::yield_now();
-                        continue;
-                    }
                     if pipe.readable().await.is_err() {
                         return;
                     }
@@ -196,7 +161,6 @@ impl Reader {
             return self.corrupt("a request with an improper id", id.get().as_bytes());
         }
         self.announce();
-        self.row.call();
         let connection = &self.connection;
         let params = message.params.unwrap_or(RawValue::NULL);
         let run_id = run_id_of(params);
