@@ -3,6 +3,7 @@
 //! Invariant: what must stay as it was is seeded before, and looked at afterwards by its owner.
 
 mod limits;
+mod turns;
 
 use crate::calls::Target;
 use crate::facts::{outside, seed, seen, seen_by};

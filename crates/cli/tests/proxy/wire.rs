@@ -150,6 +150,21 @@ impl Wire {
         Pending { answer }
     }
 
+    /// Calls many times in one breath: the host has all of them before it answers one.
+    pub(crate) async fn call_together(&self, calls: Vec<(&str, Value)>) -> Vec<Pending> {
+        let (mut lines, mut pending) = (String::new(), Vec::new());
+        for (method, params) in calls {
+            let id = json!(self.numbers.fetch_add(1, Ordering::Relaxed));
+            let (sender, answer) = oneshot::channel();
+            self.shared.waiting().insert(id.to_string(), sender);
+            let call = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+            lines += &format!("{call}\n");
+            pending.push(Pending { answer });
+        }
+        self.write(lines.as_bytes()).await;
+        pending
+    }
+
     pub(crate) async fn result(&self, run: &Run, kind: &str, data: Value) {
         let params = json!({"run_id": run.id, "type": kind, "data": data});
         self.send(&json!({"jsonrpc": "2.0", "method": "run.result", "params": params})).await;
@@ -185,6 +200,12 @@ impl Wire {
         let (sender, lines) = mpsc::channel(lines_max);
         self.shared.tap.set(sender).expect("a wire is tapped once");
         lines
+    }
+
+    /// What the host told by this notification, in order.
+    pub(crate) fn told(&self, method: &str) -> Vec<Value> {
+        let told = self.shared.told.lock().unwrap_or_else(PoisonError::into_inner);
+        told.iter().filter(|message| message["method"] == method).cloned().collect()
     }
 
     /// Answers that nobody waited for.
