@@ -196,7 +196,9 @@ fn pieces(
                 Beat::Wait(time) => tokio::time::sleep(time).await,
                 Beat::Item(item) => encoder.item(&item, &mut out),
                 Beat::Fault(Fault::Silence) => std::future::pending().await,
-                Beat::Fault(Fault::Cut) => return Some((Err(Cut), (encoder, VecDeque::new()))),
+                Beat::Fault(Fault::Cut) => {
+                    return Some((cut().await, (encoder, VecDeque::new())));
+                }
                 Beat::Fault(Fault::Garbage(text)) => out = format!("data: {text}\n\n"),
                 Beat::Fault(Fault::Status { status, message, .. }) => {
                     encoder.error(status, &message, &mut out);
@@ -242,11 +244,18 @@ fn whole(status: u16, body: &Value, retry_after: Option<Duration>) -> Reply {
     Reply::Whole { status, retry_after, body: body.to_string().into() }
 }
 
+/// The end in the middle, once what stands before it could be written.
+async fn cut() -> Result<Bytes, Cut> {
+    tokio::task::yield_now().await;
+    Err(Cut)
+}
+
 /// An answer of which half arrives.
 fn half(body: &Value) -> Reply {
     let text = body.to_string().into_bytes();
     let half = Bytes::copy_from_slice(&text[..text.len() / 2]);
-    let pieces = stream::iter([Ok(half), Err(Cut)]).boxed();
+    let half = stream::once(std::future::ready(Ok(half)));
+    let pieces = half.chain(stream::once(cut())).boxed();
     Reply::Stream { content_type: "application/json", pieces }
 }
 

@@ -1,5 +1,6 @@
 //! Scripts through every wire: what goes out on it, event by event, and what is read from it.
 
+mod anything;
 mod faults;
 mod other;
 mod requests;
