@@ -1,6 +1,6 @@
 //! One connection to a host: what each message of the host means.
 //!
-//! Invariant: every request gets exactly one answer; a run ends with one terminal and then the answer to
+//! Invariant: every request that is not given up gets exactly one answer; a run ends with one terminal and then the answer to
 //! its `run_agent`; nothing the host sends and nothing a run does ends the process, except `shutdown`.
 
 use crate::calls::Calls;
@@ -23,6 +23,8 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+mod tools;
+
 /// How long the runs may take to end once the connection is over.
 const DRAIN: Duration = Duration::from_secs(2);
 
@@ -31,6 +33,7 @@ pub(crate) struct Connection {
     plugin: Arc<CheckedPlugin>,
     calls: Arc<Calls>,
     runs: Mutex<HashMap<String, CancellationToken>>,
+    tool_calls: Mutex<tools::ToolCalls>,
     tasks: TaskTracker,
 }
 
@@ -48,7 +51,14 @@ impl Connection {
     pub(crate) fn new(plugin: Arc<CheckedPlugin>) -> Arc<Self> {
         let outbox = Arc::new(Outbox::default());
         let calls = Arc::new(Calls::new(outbox.clone()));
-        Arc::new(Self { outbox, plugin, calls, runs: Mutex::default(), tasks: TaskTracker::new() })
+        Arc::new(Self {
+            outbox,
+            plugin,
+            calls,
+            runs: Mutex::default(),
+            tool_calls: Mutex::default(),
+            tasks: TaskTracker::new(),
+        })
     }
 
     /// Takes one message of the host.
@@ -81,6 +91,7 @@ impl Connection {
         for cancel in self.runs().values() {
             cancel.cancel();
         }
+        self.give_up_tool_calls();
         self.calls.close();
         self.tasks.close();
         // Runs that are still there are dropped with the runtime.
@@ -94,6 +105,7 @@ impl Connection {
     /// The connection broke: nobody is left to speak to.
     pub(crate) fn abandon(&self) {
         self.outbox.close();
+        self.give_up_tool_calls();
         self.calls.close();
         for cancel in self.runs().values() {
             cancel.cancel();
@@ -110,6 +122,14 @@ impl Connection {
                 let runners = self.plugin.manifests();
                 return self.respond(id, serde_json::json!({ "runners": runners })).await;
             }
+            method::LIST_TOOLS => {
+                let tools = self.plugin.tools();
+                return self.respond(id, serde_json::json!({ "tools": tools })).await;
+            }
+            method::CALL_TOOL => match self.call_tool(id.clone(), params) {
+                Ok(()) => return,
+                Err(refused) => refused,
+            },
             method::RUN_AGENT => match self.start(id.clone(), params) {
                 Ok(()) => return,
                 Err(refused) => refused,
@@ -129,6 +149,7 @@ impl Connection {
                     token.cancel();
                 }
             }
+            method::REQUEST_CANCEL => self.give_up_tool_call(params),
             method::STREAM_ITEM => {
                 if let Ok(StreamItem { request_id: RequestId::Number(id), item }) = read(params)
                     && id > 0
@@ -260,9 +281,13 @@ fn read<'a, T: Deserialize<'a>>(params: Option<&'a RawValue>) -> Result<T, Refus
 }
 
 fn panicked(panic: &(dyn std::any::Any + Send)) -> RunFailure {
+    RunFailure::error(format!("the runner panicked: {}", panic_text(panic)))
+}
+
+fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {
     let text = panic
         .downcast_ref::<&str>()
         .copied()
         .or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    RunFailure::error(format!("the runner panicked: {}", text.unwrap_or("no message")))
+    text.unwrap_or("no message")
 }

@@ -55,6 +55,7 @@ mod steering;
 mod storage;
 pub mod template;
 pub mod testing;
+mod tool;
 mod tools;
 mod unchecked;
 #[cfg(feature = "websocket")]
@@ -88,6 +89,7 @@ pub use greenroom_protocol::manifest::{
     StorageArea, ToolPermission,
 };
 pub use greenroom_protocol::payload::{ArtifactCreated, Message, StateScope};
+pub use greenroom_protocol::wire::{CallToolResult, ToolRisk};
 pub use greenroom_protocol::{
     AgentAPIError, ErrorCode, KnowledgeBaseResource, Object, Role, ToolResource, TranscriptItem,
     TranscriptRole,
@@ -99,12 +101,15 @@ pub use models::{ModelStream, ModelsApi};
 pub use platform::PlatformApi;
 pub use plugin::{InvalidPlugin, Plugin, Runner};
 pub use result::RunResult;
+pub use schemars;
+pub use serde;
 pub use serde_json::{Value, json};
 pub use serve::{ServeError, Transport, serve, serve_on};
 pub use state::{SetOptions, StateApi};
 pub use steering::SteeringApi;
 pub use storage::StorageApi;
 pub use tokio_util::sync::CancellationToken;
+pub use tool::{IntoToolOutput, NoInput, Tool, ToolCtx, ToolError, ToolOutput};
 pub use tools::ToolsApi;
 pub use unchecked::Unchecked;
 

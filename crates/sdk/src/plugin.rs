@@ -1,11 +1,12 @@
-//! A plugin and the runners it offers.
+//! A plugin and what it offers: runners, tools, or both.
 //!
-//! Invariant: every runner of a plugin that is served has a valid id that no other runner of it has.
+//! Invariant: every runner of a plugin that is served has a valid id, every tool a valid description, and no
+//! two have the same.
 
-use crate::{Manifest, RunCtx, RunFailure};
+use crate::{Manifest, RunCtx, RunFailure, Tool};
 use futures_util::future::BoxFuture;
 use greenroom_protocol::runner_id::InvalidRunnerId;
-use greenroom_protocol::wire::PluginIdentity;
+use greenroom_protocol::wire::{InvalidTool, PluginIdentity, PluginTool, TOOLS_MAX};
 use greenroom_protocol::{AgentRunnerManifest, RunnerId};
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,10 +24,11 @@ pub trait Runner: Send + Sync + 'static {
     fn run(&self, ctx: RunCtx) -> impl Future<Output = Result<(), RunFailure>> + Send;
 }
 
-/// A process that offers runners. Serve it with [`crate::serve`].
+/// A process that offers runners, tools, or both. Serve it with [`crate::serve`].
 pub struct Plugin {
     identity: PluginIdentity,
     runners: Vec<(Manifest, Arc<dyn AnyRunner>)>,
+    tools: Vec<Tool>,
     pub(crate) cancel_grace: Duration,
     pub(crate) threads: Option<usize>,
 }
@@ -38,7 +40,13 @@ pub enum InvalidPlugin {
     Name(#[from] InvalidRunnerId),
     #[error("the runner `{0}` is there twice")]
     Twice(RunnerId),
-    #[error("the plugin offers no runner")]
+    #[error("the tool `{name}` cannot be offered: {reason}")]
+    Tool { name: String, reason: InvalidTool },
+    #[error("the tool `{0}` is there twice")]
+    ToolTwice(String),
+    #[error("a plugin offers at most {TOOLS_MAX} tools, this one has {0}")]
+    TooManyTools(usize),
+    #[error("the plugin offers no runner and no tool")]
     Empty,
 }
 
@@ -48,6 +56,7 @@ impl Plugin {
         Self {
             identity: PluginIdentity { author, name, version: String::new() },
             runners: Vec::new(),
+            tools: Vec::new(),
             cancel_grace: CANCEL_GRACE,
             threads: None,
         }
@@ -64,6 +73,12 @@ impl Plugin {
         self
     }
 
+    /// Offers a tool, for others' runs as for its own.
+    pub fn tool(mut self, tool: Tool) -> Self {
+        self.tools.push(tool);
+        self
+    }
+
     /// How long a cancelled run may tidy up before its future is dropped; 2 seconds unless set.
     pub fn cancel_grace(mut self, grace: Duration) -> Self {
         self.cancel_grace = grace;
@@ -77,7 +92,7 @@ impl Plugin {
     }
 
     pub(crate) fn checked(self) -> Result<CheckedPlugin, InvalidPlugin> {
-        if self.runners.is_empty() {
+        if self.runners.is_empty() && self.tools.is_empty() {
             return Err(InvalidPlugin::Empty);
         }
         let mut runners: Vec<(AgentRunnerManifest, Arc<dyn AnyRunner>)> = Vec::new();
@@ -88,17 +103,46 @@ impl Plugin {
             }
             runners.push((manifest.with_id(id), runner));
         }
-        Ok(CheckedPlugin { identity: self.identity, runners, cancel_grace: self.cancel_grace })
+        let (tools, cancel_grace) = (check_tools(self.tools)?, self.cancel_grace);
+        Ok(CheckedPlugin { identity: self.identity, runners, tools, cancel_grace })
     }
 }
 
 pub(crate) struct CheckedPlugin {
     pub(crate) identity: PluginIdentity,
     runners: Vec<(AgentRunnerManifest, Arc<dyn AnyRunner>)>,
+    tools: Vec<Tool>,
     pub(crate) cancel_grace: Duration,
 }
 
+/// Reads each tool as a host does.
+fn check_tools(tools: Vec<Tool>) -> Result<Vec<Tool>, InvalidPlugin> {
+    if tools.len() > TOOLS_MAX {
+        return Err(InvalidPlugin::TooManyTools(tools.len()));
+    }
+    for (index, tool) in tools.iter().enumerate() {
+        let name = tool.described.name.clone();
+        // A description has string keys only, so it can be written.
+        let json = serde_json::to_string(&tool.described).unwrap_or_default();
+        if let Err(reason) = PluginTool::parse(&json) {
+            return Err(InvalidPlugin::Tool { name, reason });
+        }
+        if tools[..index].iter().any(|other| other.described.name == name) {
+            return Err(InvalidPlugin::ToolTwice(name));
+        }
+    }
+    Ok(tools)
+}
+
 impl CheckedPlugin {
+    pub(crate) fn tools(&self) -> Vec<&PluginTool> {
+        self.tools.iter().map(|tool| &tool.described).collect()
+    }
+
+    pub(crate) fn tool(&self, name: &str) -> Option<Tool> {
+        self.tools.iter().find(|tool| tool.described.name == name).cloned()
+    }
+
     pub(crate) fn manifests(&self) -> Vec<&AgentRunnerManifest> {
         self.runners.iter().map(|(manifest, _)| manifest).collect()
     }

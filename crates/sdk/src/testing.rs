@@ -3,8 +3,10 @@
 //! Invariant: the runner is spoken to exactly as a host does, through `run_agent` and `run.result`.
 
 mod host;
+mod tool;
 
 pub use host::{Host, Ran, Reply, Request};
+pub use tool::call_tool;
 
 use crate::{Object, Plugin};
 use greenroom_protocol::AgentRunResult;

@@ -1,6 +1,7 @@
 //! A runner that does what its config says under `do`: what the tests of the SDK speak to.
 
 mod ask;
+mod tools;
 
 use greenroom_sdk::{Manifest, Plugin, RunCtx, RunFailure, RunResult, Runner, StateScope};
 use serde_json::{Value, json};
@@ -73,5 +74,6 @@ async fn state(ctx: &RunCtx) -> Result<(), RunFailure> {
 
 fn main() -> ExitCode {
     let plugin = Plugin::new("test", "probe").version("1.2.3").runner(Probe);
+    let plugin = tools::offer(plugin);
     greenroom_sdk::serve(plugin.cancel_grace(Duration::from_millis(50)))
 }

@@ -132,7 +132,7 @@ impl Host {
     /// Runs the plugin's first runner once.
     pub async fn run(mut self, plugin: Plugin, text: &str) -> io::Result<Ran> {
         let plugin = Arc::new(plugin.checked().map_err(io::Error::other)?);
-        let request = self.run_agent(&plugin, text);
+        let request = self.run_agent(&plugin, text)?;
         let (host, runner) = tokio::io::duplex(PIPE_BYTES);
         let (reader, writer) = tokio::io::split(runner);
         let serving = lines::serve(plugin, BufReader::new(reader), writer);
@@ -140,8 +140,9 @@ impl Host {
         Ok(ran)
     }
 
-    fn run_agent(&mut self, plugin: &CheckedPlugin, text: &str) -> Value {
-        let runner = plugin.manifests()[0];
+    fn run_agent(&mut self, plugin: &CheckedPlugin, text: &str) -> io::Result<Value> {
+        let runner = plugin.manifests().first().copied();
+        let runner = runner.ok_or_else(|| io::Error::other("the plugin offers no runner"))?;
         let mut context = context("run-1", text, std::mem::take(&mut self.config));
         for method in self.answers.keys() {
             if let Some((name, _)) = local::flag(&Default::default(), *method) {
@@ -151,12 +152,12 @@ impl Host {
         for edit in self.edits.drain(..) {
             edit(&mut context);
         }
-        json!({
+        Ok(json!({
             "jsonrpc": "2.0",
             "id": RUN_REQUEST,
             "method": method::RUN_AGENT,
             "params": { "runner_id": runner.id, "runner_name": runner.name, "context": context },
-        })
+        }))
     }
 
     async fn talk(mut self, host: DuplexStream, request: Value) -> io::Result<Ran> {

@@ -10,5 +10,6 @@ mod process;
 mod runs;
 mod streams;
 mod templates;
+mod tools;
 mod websocket;
 mod wire;
