@@ -8,6 +8,8 @@ mod fake_host;
 mod help;
 #[path = "cli/local.rs"]
 mod local;
+#[path = "cli/model_server.rs"]
+mod model_server;
 #[path = "cli/runner_test.rs"]
 mod runner_test;
 #[path = "cli/serving.rs"]
