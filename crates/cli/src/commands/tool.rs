@@ -27,11 +27,12 @@ Exit codes:
   0  done
   1  the method failed; the reason is in the result
   2  wrong arguments
+  3  no host answers
 
 Examples:
   greenroom tool
   greenroom tool calendar
-  greenroom tool calendar read --input '{\"mode\":\"day\",\"date\":\"2026-04-21\",\"timezone\":\"Asia/Shanghai\"}'
+  greenroom tool calendar read --input '{\"mode\":\"event\",\"event_id\":\"evt_1\"}'
   greenroom tool memory update --actor ann --input '{\"set\":{\"likes\":\"tea\"}}' --json
   greenroom tool calendar create --input - < event.json")]
 pub struct Args {
@@ -75,11 +76,10 @@ async fn call(args: &Args, module: &str, method: &str) -> Outcome {
         Some(text) => parsed(text)?,
     };
     let host = Place::find(&args.host, &env::get)?.locate()?;
-    let records = HttpRecords {
-        url: host.url.to_string(),
-        credential: host.token.expose().to_owned(),
-        on_behalf: Some(OnBehalf { actor: args.actor.clone(), workspace: args.workspace.clone() }),
-    };
+    let on_behalf = OnBehalf { actor: args.actor.clone(), workspace: args.workspace.clone() };
+    let token = host.token.expose().to_owned();
+    let records = HttpRecords::new(host.url.as_str(), token, Some(on_behalf));
+    let records = records.map_err(anyhow::Error::new)?;
     let result = route(module, method, &input, &MethodSet::all(), &records).await;
     match &result {
         result if args.json => output::print_json(result)?,
@@ -103,8 +103,10 @@ async fn as_child(module: &str, method: &str, credential: String) -> CliResult {
             return failed("INVALID_ACTION_INPUT", "the input is not JSON, or too long");
         }
     };
-    let records = HttpRecords { url, credential, on_behalf: None };
-    route(module, method, &input, &allowed, &records).await
+    match HttpRecords::new(&url, credential, None) {
+        Ok(records) => route(module, method, &input, &allowed, &records).await,
+        Err(error) => failed("UNAVAILABLE", &error.to_string()),
+    }
 }
 
 fn exit(result: &CliResult) -> Exit {
@@ -182,8 +184,8 @@ fn described(spec: &MethodSpec) -> Value {
 fn contract(spec: &MethodSpec) -> String {
     let mut text =
         format!("{} {}: {} ({})\n", spec.module, spec.method, spec.about, spec.risk.as_str());
-    for (field, takes) in spec.contract().as_object().into_iter().flatten() {
-        text.push_str(&format!("  {field}: {}\n", takes.as_str().unwrap_or_default()));
+    for (field, takes) in spec.fields {
+        text.push_str(&format!("  {field}: {takes}\n"));
     }
     text
 }

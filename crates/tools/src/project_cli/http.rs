@@ -18,13 +18,13 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const ACTOR_HEADER: &str = "x-greenroom-actor";
 
 pub struct HttpRecords {
-    /// Of the host, e.g. `http://127.0.0.1:8700`.
-    pub url: String,
-    pub credential: String,
-    /// For an administrator by hand: whose records, in which workspace. A credential knows both.
-    pub on_behalf: Option<OnBehalf>,
+    client: reqwest::Client,
+    url: reqwest::Url,
+    credential: String,
+    actor: Option<String>,
 }
 
+/// For an administrator by hand: whose records, in which workspace. A credential knows both.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OnBehalf {
     pub actor: String,
@@ -37,27 +37,40 @@ struct Refusal {
 }
 
 impl HttpRecords {
-    async fn send<T: DeserializeOwned>(&self, op: &Op) -> Result<T, RecordsError> {
+    /// Records behind the host at `url`, e.g. `http://127.0.0.1:8700`.
+    pub fn new(
+        url: &str,
+        credential: String,
+        on_behalf: Option<OnBehalf>,
+    ) -> Result<Self, RecordsError> {
         // The host is where we were told it is, loopback included.
         let outgoing = Outgoing {
             allow_private: true,
             timeout: Some(TIMEOUT),
             connect_timeout: Some(CONNECT_TIMEOUT),
+            keep_idle: 1,
             ..Outgoing::default()
         };
-        let unreachable = |message: String| RecordsError::Unreachable(message);
         let mut url = outgoing
-            .check(&format!("{}/v1/tool-runtime/records", self.url.trim_end_matches('/')))
-            .map_err(|error| unreachable(error.to_string()))?;
-        let client = outgoing.build().map_err(|error| unreachable(cause(&error)))?;
-        if let Some(workspace) = self.on_behalf.as_ref().and_then(|on| on.workspace.as_ref()) {
-            url.query_pairs_mut().append_pair("workspace_id", workspace);
+            .check(&format!("{}/v1/tool-runtime/records", url.trim_end_matches('/')))
+            .map_err(|error| RecordsError::Unreachable(error.to_string()))?;
+        let client = outgoing.build().map_err(unreachable)?;
+        let (actor, workspace) = match on_behalf {
+            Some(OnBehalf { actor, workspace }) => (Some(actor), workspace),
+            None => (None, None),
+        };
+        if let Some(workspace) = workspace {
+            url.query_pairs_mut().append_pair("workspace_id", &workspace);
         }
-        let mut request = client.post(url).bearer_auth(&self.credential).json(op);
-        if let Some(on_behalf) = &self.on_behalf {
-            request = request.header(ACTOR_HEADER, on_behalf.actor.as_bytes());
+        Ok(Self { client, url, credential, actor })
+    }
+
+    async fn send<T: DeserializeOwned>(&self, op: &Op) -> Result<T, RecordsError> {
+        let mut request = self.client.post(self.url.clone()).bearer_auth(&self.credential).json(op);
+        if let Some(actor) = &self.actor {
+            request = request.header(ACTOR_HEADER, actor.as_bytes());
         }
-        let response = request.send().await.map_err(|error| unreachable(cause(&error)))?;
+        let response = request.send().await.map_err(unreachable)?;
         if response.status().is_success() {
             return response.json().await.map_err(|_| RecordsError::Strange);
         }
@@ -66,6 +79,10 @@ impl HttpRecords {
             Err(_) => Err(RecordsError::Strange),
         }
     }
+}
+
+fn unreachable(error: reqwest::Error) -> RecordsError {
+    RecordsError::Unreachable(cause(&error))
 }
 
 impl std::fmt::Debug for HttpRecords {

@@ -2,6 +2,7 @@
 
 mod calendar;
 mod contacts_and_memory;
+mod fuzz;
 
 use super::in_memory::InMemory;
 use super::*;

@@ -1,4 +1,5 @@
 use super::*;
+use proptest::prelude::*;
 use serde_json::json;
 
 fn refused(schema: Value) -> BadSchema {
@@ -198,4 +199,68 @@ fn a_pattern_that_backtracks_without_end_does_not_hold_us() {
     let Ok(schema) = schema else { return };
     let text = format!("{}!", "a".repeat(40));
     assert!(schema.check(&json!({"a": text})).is_err());
+}
+
+/// Schemas as somebody might write them who means no good: keywords anywhere, references to anywhere.
+fn any_schema() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(json!(true)),
+        Just(json!({})),
+        Just(json!({"type": "string", "pattern": "^(a+)+$"})),
+        Just(json!({"type": "integer", "multipleOf": 0.1})),
+        Just(json!({"enum": [1, "a", null]})),
+        prop_oneof!["#", "#/\\$defs/[ab]", "#/properties/a", "#a", "[a-z]{3}:", "#/%61"]
+            .prop_map(|target| json!({"$ref": target})),
+        any::<i64>().prop_map(|number| json!(number)),
+    ];
+    leaf.prop_recursive(4, 40, 4, |inner| {
+        let keyword = prop_oneof![
+            "properties",
+            "items",
+            "allOf",
+            "anyOf",
+            "oneOf",
+            "not",
+            "if",
+            "then",
+            "\\$defs",
+            "patternProperties",
+            "additionalProperties",
+            "prefixItems",
+            "dependentSchemas",
+            "contains",
+            "\\$anchor",
+            "required",
+        ];
+        prop_oneof![
+            proptest::collection::btree_map(keyword, inner.clone(), 0..4)
+                .prop_map(|map| json!(map)),
+            proptest::collection::btree_map("[ab]", inner.clone(), 0..3).prop_map(|map| json!(map)),
+            proptest::collection::vec(inner, 0..3).prop_map(|list| json!(list)),
+        ]
+    })
+}
+
+fn any_args() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(json!(null)),
+        any::<i32>().prop_map(Value::from),
+        "[a!]{0,30}".prop_map(Value::from)
+    ];
+    leaf.prop_recursive(8, 60, 3, |inner| {
+        prop_oneof![
+            proptest::collection::btree_map("[abc]", inner.clone(), 0..3)
+                .prop_map(|map| json!(map)),
+            proptest::collection::vec(inner, 0..3).prop_map(|list| json!(list)),
+        ]
+    })
+}
+
+proptest! {
+    #[test]
+    fn no_schema_and_no_arguments_harm_us(schema in any_schema(), args in any_args()) {
+        if let Ok(schema) = Schema::compile(&schema) {
+            let _ = schema.check(&args);
+        }
+    }
 }
