@@ -16,6 +16,8 @@ mod runner_test;
 mod serving;
 #[path = "cli/talking.rs"]
 mod talking;
+#[path = "cli/tool.rs"]
+mod tool;
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
