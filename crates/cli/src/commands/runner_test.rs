@@ -7,6 +7,7 @@ mod discovery;
 mod peer;
 mod report;
 mod run;
+mod tools;
 
 use crate::failure::{Exit, Outcome};
 use crate::output;

@@ -37,6 +37,7 @@ fn a_new_python_runner_passes() {
     --- stdout
     ok    initialize            local/my-runner 0.1.0
     ok    list_agent_runners    plugin:local/my-runner/default
+    ok    list_tools            none
     ok    run                   deltas: 3, messages: 1, run.completed
     ok    two runs at once      deltas: 3, messages: 1, run.completed
     ok    cancel
@@ -47,9 +48,63 @@ fn a_new_python_runner_passes() {
     ok    shutdown
     ok    end of input
 
-    checks: 11, failed: 0, with a warning: 0
+    checks: 12, failed: 0, with a warning: 0
     --- stderr
     "#);
+}
+
+#[test]
+fn a_plugin_for_tools_alone_passes_without_runs() {
+    let dir = tempfile::tempdir().unwrap();
+    let tools = r#""list_tools": {"tools": [{"name": "dice.roll", "input_schema": {"type": "object"}, "risk": "read"}]}, "shutdown""#;
+    runner(
+        dir.path(),
+        &[(r#"{"runners": [RUNNER]}"#, r#"{"runners": []}"#), (r#""shutdown""#, "SHUTDOWN")],
+    );
+    let path = dir.path().join("my-runner/runner.py");
+    let text = std::fs::read_to_string(&path).unwrap().replacen("SHUTDOWN", tools, 1);
+    std::fs::write(&path, text.replace("SHUTDOWN", r#""shutdown""#)).unwrap();
+    assert_snapshot!(test(dir.path()), @r#"
+    exit 0
+    --- stdout
+    ok    initialize            local/my-runner 0.1.0
+    ok    list_agent_runners    none
+    ok    list_tools            1: dice.roll
+    skip  run                   there is no runner
+    skip  two runs at once      there is no runner
+    skip  cancel                there is no runner
+    ok    late cancel
+    ok    unknown method
+    ok    unknown notification
+    ok    broken line
+    ok    shutdown
+    ok    end of input
+
+    checks: 12, failed: 0, with a warning: 0
+    --- stderr
+    "#);
+}
+
+#[test]
+fn a_tool_that_no_host_would_take_is_found() {
+    let found = |schema: &str| {
+        let dir = tempfile::tempdir().unwrap();
+        let tool = format!(r#"{{"name": "dice.roll", "input_schema": {schema}}}"#);
+        let listed = format!(
+            r#""list_agent_runners": {{"runners": [RUNNER]}}, "list_tools": {{"tools": [{tool}]}}"#
+        );
+        runner(dir.path(), &[(r#""list_agent_runners": {"runners": [RUNNER]}"#, &listed)]);
+        let told = test(dir.path());
+        assert!(told.starts_with("exit 1"), "{told}");
+        told.lines().find(|line| line.contains("list_tools")).unwrap().to_owned()
+    };
+    let told = found(r#"{"type": "array"}"#);
+    assert_eq!(
+        told,
+        "FAIL  list_tools            tool 1 \"dice.roll\": `input_schema` must be a JSON Schema of the type `object`"
+    );
+    let told = found(r#"{"type": "object", "properties": {"n": {"type": "dice"}}}"#);
+    assert!(told.contains("tool `dice.roll`: `input_schema`: the schema is not valid: "), "{told}");
 }
 
 #[test]

@@ -47,7 +47,7 @@ pub(super) async fn all(plan: &Plan) -> Report {
         }
     };
     match discover(&mut peer, plan, &mut report).await {
-        Some(manifest) => behaviour(&mut peer, plan, &manifest, &mut report).await,
+        Some(found) => behaviour(&mut peer, plan, found.manifest.as_ref(), &mut report).await,
         None => {
             let names = STEPS.iter().map(|(name, _)| *name).chain(ENDINGS);
             names.for_each(|name| report.add(name, Verdict::Skip, ""));
@@ -62,11 +62,14 @@ pub(super) async fn all(plan: &Plan) -> Report {
 async fn behaviour(
     peer: &mut Peer,
     plan: &Plan,
-    manifest: &AgentRunnerManifest,
+    manifest: Option<&AgentRunnerManifest>,
     report: &mut Report,
 ) {
     for (name, step) in STEPS {
-        let (verdict, detail) = step.take(peer, plan, manifest).await;
+        let Some((verdict, detail)) = step.take(peer, plan, manifest).await else {
+            report.add(name, Verdict::Skip, "there is no runner");
+            continue;
+        };
         report.add(name, verdict, detail);
         if verdict != Verdict::Ok {
             report.stderr = peer.log().await;
@@ -83,15 +86,22 @@ async fn behaviour(
 }
 
 impl Step {
-    async fn take(self, peer: &mut Peer, plan: &Plan, manifest: &AgentRunnerManifest) -> Judgement {
-        let trial = |run_ids, then| Trial { plan, manifest, run_ids, then };
-        match self {
+    /// Nothing where the step takes a runner and there is none.
+    async fn take(
+        self,
+        peer: &mut Peer,
+        plan: &Plan,
+        manifest: Option<&AgentRunnerManifest>,
+    ) -> Option<Judgement> {
+        let trial =
+            |run_ids, then| manifest.map(|manifest| Trial { plan, manifest, run_ids, then });
+        Some(match self {
             Step::Run => {
-                let outcome = try_runs(peer, trial(&["run-1"], Then::Wait)).await;
-                judge_streaming(&outcome, manifest)
+                let outcome = try_runs(peer, trial(&["run-1"], Then::Wait)?).await;
+                judge_streaming(&outcome, manifest?)
             }
-            Step::TwoRuns => judge(&try_runs(peer, trial(&["run-2", "run-3"], Then::Wait)).await),
-            Step::Cancel => judge(&try_runs(peer, trial(&["run-4"], Then::Cancel)).await),
+            Step::TwoRuns => judge(&try_runs(peer, trial(&["run-2", "run-3"], Then::Wait)?).await),
+            Step::Cancel => judge(&try_runs(peer, trial(&["run-4"], Then::Cancel)?).await),
             Step::LateCancel => {
                 let params = json!({ "run_id": "run-1", "reason": "test" });
                 let sent = peer.notify("run.cancel", params).await;
@@ -110,7 +120,7 @@ impl Step {
                     judgement => judgement,
                 }
             }
-        }
+        })
     }
 }
 

@@ -1,19 +1,22 @@
-//! The first words with a process: who it is and which runners it offers.
+//! The first words with a process: who it is, which runners and which tools it offers.
 
 use super::Plan;
 use super::peer::Peer;
 use super::report::{Report, Verdict};
-use greenroom_protocol::wire::InitializeResult;
+use super::tools;
+use greenroom_protocol::wire::{InitializeResult, METHOD_NOT_FOUND};
 use greenroom_protocol::{AgentRunnerManifest, RunnerId};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
-/// Introduces itself, lists the runners, and gives the one to check.
-pub(super) async fn discover(
-    peer: &mut Peer,
-    plan: &Plan,
-    report: &mut Report,
-) -> Option<AgentRunnerManifest> {
+/// What there is to check.
+pub(super) struct Found {
+    /// Absent where the process offers tools alone.
+    pub manifest: Option<AgentRunnerManifest>,
+}
+
+/// Introduces itself, lists runners and tools, and gives the runner to check.
+pub(super) async fn discover(peer: &mut Peer, plan: &Plan, report: &mut Report) -> Option<Found> {
     let plugin = match introduce(peer, plan).await {
         Ok(introduced) => {
             let plugin = introduced.plugin.path();
@@ -24,20 +27,34 @@ pub(super) async fn discover(
         Err(why) => {
             report.add("initialize", Verdict::Fail, why);
             report.add("list_agent_runners", Verdict::Skip, "");
+            report.add("list_tools", Verdict::Skip, "");
             return None;
         }
     };
-    let answer = peer.call("list_agent_runners", json!({}), plan.timeout).await;
-    let listed = answer.map_err(|silence| silence.to_string()).and_then(result);
-    let manifests = match listed.and_then(|listed| manifests(&listed, &plugin)) {
+    let manifests = match list_runners(peer, plan, &plugin).await {
         Ok(manifests) => manifests,
         Err(why) => {
             report.add("list_agent_runners", Verdict::Fail, why);
+            report.add("list_tools", Verdict::Skip, "");
             return None;
         }
     };
+    let tools = tools::list(peer, plan).await;
     let ids: Vec<&str> = manifests.iter().map(|manifest| manifest.id.as_str()).collect();
-    report.add("list_agent_runners", Verdict::Ok, ids.join(", "));
+    match (ids.as_slice(), tools.count) {
+        ([], 0) => report.add("list_agent_runners", Verdict::Fail, "it offers no runner"),
+        ([], _) => report.add("list_agent_runners", Verdict::Ok, "none"),
+        (ids, _) => report.add("list_agent_runners", Verdict::Ok, ids.join(", ")),
+    }
+    report.add("list_tools", tools.verdict, tools.detail);
+    if tools.verdict == Verdict::Fail
+        && let Ok(another) = fresh(plan).await
+    {
+        *peer = another;
+    }
+    if ids.is_empty() && plan.runner.is_none() {
+        return (tools.count > 0).then_some(Found { manifest: None });
+    }
     let wanted =
         |manifest: &AgentRunnerManifest| plan.runner.as_ref().is_none_or(|n| *n == manifest.name);
     let found = manifests.iter().find(|manifest| wanted(manifest)).cloned();
@@ -45,7 +62,21 @@ pub(super) async fn discover(
         let name = plan.runner.as_deref().unwrap_or_default();
         report.add("runner", Verdict::Fail, format!("there is no runner `{name}`"));
     }
-    found
+    found.map(|manifest| Found { manifest: Some(manifest) })
+}
+
+/// The manifests; none where the process does not know the method, as it may offer tools alone.
+async fn list_runners(
+    peer: &mut Peer,
+    plan: &Plan,
+    plugin: &str,
+) -> Result<Vec<AgentRunnerManifest>, String> {
+    let answer = peer.call("list_agent_runners", json!({}), plan.timeout).await;
+    let answer = answer.map_err(|silence| silence.to_string())?;
+    if answer["error"]["code"] == METHOD_NOT_FOUND {
+        return Ok(Vec::new());
+    }
+    manifests(&result(answer)?, plugin)
 }
 
 async fn introduce(peer: &mut Peer, plan: &Plan) -> Result<InitializeResult, String> {
@@ -85,10 +116,7 @@ fn manifests(listed: &Value, plugin: &str) -> Result<Vec<AgentRunnerManifest>, S
         }
         manifests.push(manifest);
     }
-    match manifests.is_empty() {
-        true => Err("it offers no runner".to_owned()),
-        false => Ok(manifests),
-    }
+    Ok(manifests)
 }
 
 /// A new process that has introduced itself.
