@@ -245,7 +245,7 @@ fn view(record: Record) -> RecordView {
         starts_at: record.starts_at,
         ends_at: record.ends_at,
         body: serde_json::from_str(&record.body).unwrap_or_default(),
-        updated_at: record.updated_at,
+        updated_at: ids::rfc3339(record.updated_at),
         link_status: record.link_status,
     }
 }

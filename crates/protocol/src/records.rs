@@ -73,7 +73,7 @@ impl RecordOp {
     }
 }
 
-/// A record as the module sees it; times are Unix milliseconds.
+/// A record as the module sees it; `starts_at` and `ends_at` are Unix milliseconds, to be computed with.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RecordView {
     pub id: String,
@@ -84,7 +84,8 @@ pub struct RecordView {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ends_at: Option<i64>,
     pub body: Object,
-    pub updated_at: i64,
+    /// RFC 3339.
+    pub updated_at: String,
     /// What the reader has answered, where it was shared with them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link_status: Option<RecordLinkStatus>,

@@ -8,14 +8,17 @@ use crate::events::{check_type, read_body};
 use crate::query::Params;
 use crate::router::App;
 use axum::extract::{FromRequestParts, Request, State};
+use axum::http::HeaderMap;
 use greenroom_host::RecordCaller;
 use greenroom_protocol::records::RecordOp;
 
-/// Who an operator acts for when they name nobody.
+/// Whom an operator acts for.
+const ACTOR_HEADER: &str = "x-greenroom-actor";
+/// Who that is when they name nobody.
 const ACTOR: &str = "local";
 
 pub(crate) async fn records(State(app): State<App>, params: Params, request: Request) -> Answer {
-    let params = params.only(&["workspace_id", "actor"])?;
+    let params = params.only(&["workspace_id"])?;
     let (mut parts, body) = request.into_parts();
     let by_credential = bearer(&parts).and_then(|token| app.host.record_caller(token));
     let caller = match by_credential {
@@ -24,7 +27,7 @@ pub(crate) async fn records(State(app): State<App>, params: Params, request: Req
             Caller::from_request_parts(&mut parts, &app).await?.admin()?;
             RecordCaller {
                 workspace_id: params.workspace().to_owned(),
-                actor: params.text("actor").unwrap_or(ACTOR).to_owned(),
+                actor: actor(&parts.headers)?,
                 methods: None,
             }
         }
@@ -34,4 +37,11 @@ pub(crate) async fn records(State(app): State<App>, params: Params, request: Req
     let op: RecordOp = serde_json::from_slice(&body)
         .map_err(|error| Problem::invalid(format!("this is no operation on records: {error}")))?;
     ok(app.host.record(&caller, op).await.map_err(Problem::from)?)
+}
+
+fn actor(headers: &HeaderMap) -> Result<String, Problem> {
+    let Some(actor) = headers.get(ACTOR_HEADER) else { return Ok(ACTOR.to_owned()) };
+    let actor = std::str::from_utf8(actor.as_bytes()).ok().filter(|actor| !actor.is_empty());
+    let wrong = || Problem::invalid(format!("`{ACTOR_HEADER}` is no actor"));
+    actor.map(str::to_owned).ok_or_else(wrong)
 }

@@ -31,7 +31,11 @@ impl Stage {
     }
 
     pub(crate) async fn open_with(limits: &str, more: &str) -> Self {
-        let mut host = TestHost::prepare(PROGRAM, &config(limits, more));
+        Self::with(TestHost::prepare(PROGRAM, &config(limits, more))).await
+    }
+
+    /// A host that was prepared otherwise.
+    pub(crate) async fn with(mut host: TestHost) -> Self {
         for name in ["puppet", "other"] {
             std::fs::create_dir(host.folder().join(name)).unwrap();
         }

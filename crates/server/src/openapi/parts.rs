@@ -27,7 +27,7 @@ pub(super) fn parameters(page_size_max: usize) -> Value {
     json!({
         "workspace_id": query("workspace_id", "Default: `default`.", text()),
         "conversation_id": query("conversation_id", "Of this conversation only.", text()),
-        "actor": query("actor", "Whose records, for an admin.", text()),
+        "actor": header("x-greenroom-actor", "Whose records, for an admin."),
         "agent": query("agent", "Of this agent only.", text()),
         "status": query("status", "In this status only.", json!({"enum": statuses})),
         "approval_status": query("status", "In this status only.",

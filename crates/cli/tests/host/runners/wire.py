@@ -34,7 +34,8 @@ def serve(name, play):
     plugin = {"author": "test", "name": name, "version": "1"}
     manifest = {"id": f"plugin:test/{name}/main", "name": "main", "label": {"en_US": name}, "permissions": {
         "storage": ["plugin"], "platform_api": ["message.send", "message.edit", "message.react", "message.delete"],
-        "history": ["page"]}, "capabilities": {"steering": True}}
+        "history": ["page"], "artifacts": ["metadata", "read", "create"], "models": ["invoke", "stream", "rerank", "embed"],
+        "tools": ["detail", "call"]}, "capabilities": {"steering": True}}
     for line in sys.stdin:
         message = json.loads(line)
         request, method, params = message.get("id"), message.get("method"), message.get("params")

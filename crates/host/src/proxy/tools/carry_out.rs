@@ -12,6 +12,7 @@ use crate::proxy::call::{Call, failed, refuse, stale};
 use greenroom_protocol::api::tools::ToolCallResult;
 use greenroom_protocol::{AgentAPIError, ErrorCode, Object};
 use greenroom_store::commands::{BeginToolCall, Begun, RunFence};
+use greenroom_store::fault;
 use greenroom_store::types::HostEvent;
 use greenroom_tools::{
     Entry, Invocation, Risk, ToolAgentOutput, ToolFailure, ToolOutput, Toolbox, project_cli,
@@ -84,10 +85,12 @@ impl Work {
     }
 
     pub(super) async fn carry_out(self) -> Result<ToolCallResult, AgentAPIError> {
+        fault::point("before_tool");
         let output = match self.credential() {
             Ok(credential) => self.invoke(credential.as_ref().map(Issued::expose)).await,
             Err(failure) => ToolOutput::failure(failure),
         };
+        fault::point("after_tool");
         outcome::settle(self, output).await
     }
 
