@@ -18,6 +18,7 @@ command -v git >/dev/null || missing+=(git)
 compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null || command -v initdb >/dev/null || missing+=(postgresql)
 command -v python3 >/dev/null || missing+=(python3)
 command -v node >/dev/null || missing+=(nodejs)
+command -v npm >/dev/null || missing+=(npm)
 if command -v python3 >/dev/null && ! python3 -c 'import ensurepip' 2>/dev/null; then missing+=(python3-venv); fi
 [ ${#missing[@]} -eq 0 ] || install_packages "${missing[@]}"
 

@@ -29,6 +29,7 @@ pub struct ChildSpec {
     /// Whom it serves, for the log.
     pub name: String,
     pub command: Vec<String>,
+    /// Where it runs; empty for a private folder that ends with it.
     pub dir: PathBuf,
     /// Whether it may write in `dir`, or only read there.
     pub owns_dir: bool,

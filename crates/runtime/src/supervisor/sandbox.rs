@@ -55,6 +55,8 @@ const PROC_FILES: [&str; 17] = [
     "sys/vm/overcommit_memory",
 ];
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+/// The folder among the private ones where a program without one of its own runs.
+const HOME: &str = "home";
 /// The isolation of a runner that should have one, on a kernel that offers none.
 const UNAVAILABLE: &str = "unavailable";
 /// Folders that hold much more than one script's neighbours.
@@ -91,7 +93,9 @@ pub(super) struct Plan {
 }
 
 pub(super) fn plan(job: &Job) -> Result<Plan, String> {
-    let dir = std::fs::canonicalize(&job.dir).map_err(|error| {
+    let has_dir = !job.dir.as_os_str().is_empty();
+    let dir = if has_dir { job.dir.as_path() } else { Path::new("/") };
+    let dir = std::fs::canonicalize(dir).map_err(|error| {
         format!("cannot enter the runner's folder `{}`: {error}", job.dir.display())
     })?;
     let (command, args) = job.command.split_first().ok_or("the runner has no command")?;
@@ -107,6 +111,7 @@ pub(super) fn plan(job: &Job) -> Result<Plan, String> {
     let user = user::choose(job, needed, &mut warnings);
     let private = user::private_folder(job, user)
         .map_err(|error| format!("cannot create `{}`: {error}", job.private.display()))?;
+    let dir = if has_dir { dir } else { private.join(HOME) };
     let mut plan = Plan {
         program: found.program,
         args: args.to_vec(),
@@ -221,7 +226,7 @@ fn environment(
     private: &Path,
 ) -> Result<BTreeMap<String, String>, String> {
     let mut env = BTreeMap::from([("LANG".to_owned(), "C.UTF-8".to_owned())]);
-    for (name, folder) in [("HOME", "home"), ("TMPDIR", "tmp")] {
+    for (name, folder) in [("HOME", HOME), ("TMPDIR", "tmp")] {
         let path = private.join(folder);
         std::fs::create_dir_all(&path)
             .map_err(|error| format!("cannot create `{}`: {error}", path.display()))?;
@@ -241,7 +246,8 @@ fn allow(job: &Job, plan: &mut Plan, interpreters: BTreeSet<PathBuf>) -> Result<
     for path in read {
         plan.read.extend(without_hidden(&resolve(&path), &hidden));
     }
-    for path in std::iter::once(&job.dir).chain(&job.paths) {
+    let given = std::iter::once(&job.dir).chain(&job.paths);
+    for path in given.filter(|path| !path.as_os_str().is_empty()) {
         let path = resolve(path);
         if hidden.contains(&path) {
             return Err(format!(

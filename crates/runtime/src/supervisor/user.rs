@@ -25,7 +25,7 @@ pub(super) fn choose<'a>(
     }
     let tried = as_nobody(|| {
         let is_open = |path: &Path, access| accessat(CWD, path, access, AtFlags::EACCESS).is_ok();
-        let own = job.owns_dir.then_some(&job.dir);
+        let own = Some(&job.dir).filter(|dir| job.owns_dir && !dir.as_os_str().is_empty());
         let wanted = job.paths.iter().chain(own);
         let both = Access::READ_OK | Access::WRITE_OK;
         (

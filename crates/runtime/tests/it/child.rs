@@ -164,6 +164,14 @@ async fn a_child_cannot_read_or_write_outside_its_folder() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_child_without_a_folder_runs_in_a_private_one() {
+    let kit = Kit::new();
+    let told = kit.told(&ChildSpec { dir: PathBuf::new(), ..kit.spec(&["where"]) }).await;
+    assert_eq!(told, json!({"is_home": true, "write": "ok: 3"}));
+    assert!(kit.is_clear());
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_folder_that_the_other_user_cannot_use_is_warned_about() {
     if !is_root() {
         return;

@@ -43,6 +43,8 @@ if verb == "echo":
 elif verb in ("read", "write"):
     action = read if verb == "read" else write
     tell({path: attempt(lambda: action(path)) for path in os.environ["PATHS"].split(":")})
+elif verb == "where":
+    tell({"is_home": os.getcwd() == os.environ["HOME"], "write": attempt(lambda: write("new"))})
 elif verb == "who":
     tell({"uid": os.getuid(), "gid": os.getgid(), "groups": os.getgroups()})
 elif verb == "sockets":

@@ -6,7 +6,7 @@
 use super::pace::Pace;
 use super::settings::McpLimits;
 use rmcp::RoleClient;
-use rmcp::model::{ErrorData, RequestId, ServerJsonRpcMessage};
+use rmcp::model::{ClientRequest, ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage};
 use rmcp::service::TxJsonRpcMessage;
 use rmcp::transport::Transport;
 use serde::Deserialize;
@@ -30,6 +30,7 @@ pub(super) struct Stdio {
     stdin: Arc<AsyncMutex<Option<pipe::Sender>>>,
     pace: Pace,
     foreign_lines: u32,
+    discovery: Discovery,
     limits: McpLimits,
     fault: Fault,
 }
@@ -41,9 +42,37 @@ pub(super) struct Fault {
     raised: CancellationToken,
 }
 
+/// The question that newer servers know. One that takes long to start answers it when we have given up on it
+/// and greeted the server in the older way; that answer would end the connection.
+#[derive(Debug, Default)]
+struct Discovery {
+    asked: Option<RequestId>,
+    given_up: bool,
+}
+
 enum Parsed {
     Message(Box<ServerJsonRpcMessage>),
     Foreign,
+}
+
+impl Discovery {
+    fn note(&mut self, sent: &TxJsonRpcMessage<RoleClient>) {
+        let JsonRpcMessage::Request(sent) = sent else { return };
+        match sent.request {
+            ClientRequest::DiscoverRequest(_) => self.asked = Some(sent.id.clone()),
+            ClientRequest::InitializeRequest(_) => self.given_up = true,
+            _ => {}
+        }
+    }
+
+    fn is_stale(&self, message: &ServerJsonRpcMessage) -> bool {
+        let answered = match message {
+            JsonRpcMessage::Response(answer) => Some(&answer.id),
+            JsonRpcMessage::Error(answer) => answer.id.as_ref(),
+            _ => None,
+        };
+        self.given_up && answered.is_some() && answered == self.asked.as_ref()
+    }
 }
 
 impl Fault {
@@ -72,6 +101,7 @@ impl Stdio {
             stdin: Arc::new(AsyncMutex::new(Some(stdin))),
             pace: Pace::new(limits.notices_per_s, limits.notices_burst),
             foreign_lines: 0,
+            discovery: Discovery::default(),
             limits,
             fault,
         }
@@ -98,6 +128,7 @@ impl Stdio {
                 }
             };
             match parsed {
+                Parsed::Message(message) if self.discovery.is_stale(&message) => {}
                 Parsed::Message(message) => {
                     let is_answer = matches!(
                         *message,
@@ -150,6 +181,7 @@ impl Transport<RoleClient> for Stdio {
         &mut self,
         item: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = Result<(), io::Error>> + Send + 'static {
+        self.discovery.note(&item);
         let (stdin, fault) = (self.stdin.clone(), self.fault.clone());
         let write_timeout = self.limits.write_timeout;
         async move {

@@ -140,6 +140,16 @@ async fn a_server_that_does_not_speak_the_protocol_is_left_alone_for_longer_and_
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_answer_to_a_question_that_was_given_up_changes_nothing() {
+    let kit = Kit::new();
+    let server = kit.hostile("late");
+    ready(&server).await;
+    let said = server.call("bad.echo", object(json!({"x": 3})), call()).await;
+    assert_eq!(text(&said), r#"{"x": 3}"#);
+    assert_eq!(server.health().restarts, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_storm_of_changes_is_waited_out() {
     let kit = Kit::new();
     let good = kit.good().await;

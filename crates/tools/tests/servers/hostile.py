@@ -117,6 +117,9 @@ def storm():
 def answer(number, method, params):
     if VICE == "silent":
         return
+    if VICE == "late" and method in ("server/discover", "initialize"):
+        # As one that starts slowly: both questions wait, and are answered in their order.
+        time.sleep(11 if method == "server/discover" else 2)
     if VICE == "prose":
         while True:
             write("I would rather talk about something else.\n")
