@@ -16,14 +16,12 @@ mod table;
 pub use http::{HttpRecords, OnBehalf};
 pub use methods::MethodSet;
 pub use outcome::CliResult;
-pub use records::{
-    Answered, Deleted, Found, LIST_MAX, Link, LinkStatus, Listed, Module, Op, OpKind, Put, Record,
-    Records, RecordsError, Shared, Written,
-};
+pub use records::{Found, LIST_MAX, Module, Put, Records, RecordsError};
 pub use table::{Action, MethodSpec, find, specs};
 
 use crate::{Risk, Source, Tool, ToolFailure};
 use greenroom_protocol::Object;
+use greenroom_protocol::records::RecordLinkStatus;
 use input::Trouble;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -117,10 +115,10 @@ async fn handle(action: Action, input: &Object, records: &dyn Records) -> Result
         Action::CalendarDelete => calendar::delete(input, records).await,
         Action::CalendarShare => calendar::share(input, records).await,
         Action::CalendarAcceptInvite => {
-            calendar::answer(input, LinkStatus::Accepted, records).await
+            calendar::answer(input, RecordLinkStatus::Accepted, records).await
         }
         Action::CalendarRejectInvite => {
-            calendar::answer(input, LinkStatus::Rejected, records).await
+            calendar::answer(input, RecordLinkStatus::Rejected, records).await
         }
         Action::ContactsRead => contacts::read(input, records).await,
         Action::MemoryRead => memory::read(input, records).await,

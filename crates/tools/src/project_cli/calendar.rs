@@ -9,9 +9,10 @@ mod event;
 pub(super) use change::{answer, delete, share, update};
 
 use super::input::{Day, Id, Moment, Text, Trouble, Zone, given, read as strict};
-use super::records::{Found, Link, Module, Put, Record, Records};
+use super::records::{Found, Module, Put, Records};
 use event::{Event, rendered, shown};
 use greenroom_protocol::Object;
+use greenroom_protocol::records::{RecordLink as Link, RecordView as Record};
 use jiff::tz::TimeZone;
 use serde::Deserialize;
 use serde_json::Value;

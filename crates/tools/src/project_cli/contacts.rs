@@ -3,9 +3,10 @@
 //! Invariant: pages stand in one order (name, then id), so that a cursor means the same on every call.
 
 use super::input::{Id, Text, Trouble, given, read as strict};
-use super::records::{LIST_MAX, Module, Record, Records};
+use super::records::{LIST_MAX, Module, Records};
 use crate::ToolFailure;
 use greenroom_protocol::Object;
+use greenroom_protocol::records::RecordView as Record;
 use serde::Deserialize;
 use serde_json::{Value, json};
 

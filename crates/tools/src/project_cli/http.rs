@@ -2,12 +2,12 @@
 //!
 //! Invariant: the credential stands in one header of these requests and nowhere else.
 
-use super::records::{
-    Answered, Deleted, Found, Link, LinkStatus, Listed, Module, Op, Put, Record, Records,
-    RecordsError, Shared, Written,
-};
+use super::records::{Found, Module, Put, Records, RecordsError};
 use greenroom_outgoing::{Outgoing, cause};
 use greenroom_protocol::AgentAPIError;
+use greenroom_protocol::records::{
+    RecordLink as Link, RecordLinkStatus as LinkStatus, RecordOp as Op, RecordView as Record,
+};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use std::time::Duration;
@@ -34,6 +34,31 @@ pub struct OnBehalf {
 #[derive(Deserialize)]
 struct Refusal {
     error: AgentAPIError,
+}
+
+#[derive(Deserialize)]
+struct Listed {
+    items: Vec<Record>,
+}
+
+#[derive(Deserialize)]
+struct Written {
+    record: Record,
+}
+
+#[derive(Deserialize)]
+struct Deleted {
+    deleted: bool,
+}
+
+#[derive(Deserialize)]
+struct Shared {
+    links: Vec<Link>,
+}
+
+#[derive(Deserialize)]
+struct Answered {
+    link: Option<Link>,
 }
 
 impl HttpRecords {
@@ -100,16 +125,19 @@ impl Records for HttpRecords {
         limit: u32,
     ) -> Result<Vec<Record>, RecordsError> {
         let (from, to) = span.unzip();
-        let listed: Listed = self.send(&Op::List { module, from, to, limit }).await?;
+        let module = module.as_str().to_owned();
+        let op = Op::List { module, from, to, limit: Some(limit), cursor: None };
+        let listed: Listed = self.send(&op).await?;
         Ok(listed.items)
     }
 
     async fn get(&self, module: Module, id: &str) -> Result<Found, RecordsError> {
-        self.send(&Op::Get { module, id: id.to_owned() }).await
+        self.send(&Op::Get { module: module.as_str().to_owned(), id: id.to_owned() }).await
     }
 
     async fn put(&self, module: Module, put: Put) -> Result<Record, RecordsError> {
         let Put { id, if_version, starts_at, ends_at, body } = put;
+        let module = module.as_str().to_owned();
         let op = Op::Put { module, id, if_version, starts_at, ends_at, body };
         let written: Written = self.send(&op).await?;
         Ok(written.record)
@@ -121,6 +149,7 @@ impl Records for HttpRecords {
         id: &str,
         if_version: Option<i64>,
     ) -> Result<bool, RecordsError> {
+        let module = module.as_str().to_owned();
         let op = Op::Delete { module, id: id.to_owned(), if_version };
         let deleted: Deleted = self.send(&op).await?;
         Ok(deleted.deleted)
@@ -132,7 +161,8 @@ impl Records for HttpRecords {
         id: &str,
         with: Vec<String>,
     ) -> Result<Vec<Link>, RecordsError> {
-        let shared: Shared = self.send(&Op::Share { module, id: id.to_owned(), with }).await?;
+        let op = Op::Share { module: module.as_str().to_owned(), id: id.to_owned(), with };
+        let shared: Shared = self.send(&op).await?;
         Ok(shared.links)
     }
 
@@ -142,8 +172,8 @@ impl Records for HttpRecords {
         id: &str,
         status: LinkStatus,
     ) -> Result<Option<Link>, RecordsError> {
-        let answered: Answered =
-            self.send(&Op::Answer { module, id: id.to_owned(), status }).await?;
+        let op = Op::Answer { module: module.as_str().to_owned(), id: id.to_owned(), status };
+        let answered: Answered = self.send(&op).await?;
         Ok(answered.link)
     }
 }

@@ -2,7 +2,10 @@
 //!
 //! Invariant: answers as the design of the record API says, so that handlers meet what the host gives them.
 
-use super::records::{Found, Link, LinkStatus, Module, Put, Record, Records, RecordsError};
+use super::records::{Found, Module, Put, Records, RecordsError};
+use greenroom_protocol::records::{
+    RecordLink as Link, RecordLinkStatus as LinkStatus, RecordView as Record,
+};
 use greenroom_protocol::{AgentAPIError, ErrorCode};
 use std::sync::{Arc, Mutex};
 
@@ -104,7 +107,7 @@ impl Records for InMemory {
             let link = row.links.iter().find(|link| link.actor == self.actor);
             row.module == module
                 && (row.record.owner == self.actor
-                    || link.is_some_and(|link| link.status == LinkStatus::Accepted))
+                    || link.is_some_and(|link| link.status != LinkStatus::Rejected))
         };
         // The edges are left to the handler on purpose: it asked for a span, it gets what touches it.
         let touches = |row: &&Row| {

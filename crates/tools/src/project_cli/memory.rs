@@ -4,8 +4,9 @@
 
 use super::contacts::holds_all;
 use super::input::{Text, Trouble, given, read as strict};
-use super::records::{LIST_MAX, Module, Put, Record, Records, RecordsError};
+use super::records::{LIST_MAX, Module, Put, Records, RecordsError};
 use greenroom_protocol::Object;
+use greenroom_protocol::records::RecordView as Record;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;

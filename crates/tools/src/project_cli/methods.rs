@@ -2,7 +2,6 @@
 //!
 //! Invariant: a name or `module.*`; what cannot be read allows nothing.
 
-use super::records::Op;
 use super::table::specs;
 use std::collections::BTreeSet;
 
@@ -36,14 +35,6 @@ impl MethodSet {
 
     pub fn is_empty(&self) -> bool {
         self.patterns.is_empty()
-    }
-
-    /// Whether one of these methods does this to records: the third check, made by the host.
-    pub fn permits(&self, op: &Op) -> bool {
-        let allows = |spec: &&super::MethodSpec| {
-            spec.records == op.module() && spec.ops.contains(&op.kind())
-        };
-        specs().iter().filter(allows).any(|spec| self.contains(&spec.name()))
     }
 }
 

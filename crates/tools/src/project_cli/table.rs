@@ -1,10 +1,8 @@
-//! The methods that exist: each with its risk, what it may do to records, and its contract.
+//! The methods that exist: each with its risk and its contract.
 //!
 //! Invariant: exactly the methods of seed 004 §7. The contract says in words what the strict input of the
 //! handler takes; a test compares the two.
 
-use super::OpKind::{self, Answer, Create, Delete, Get, List, Put, Share};
-use super::records::Module::{self, Calendar, Contacts, Memory};
 use crate::Risk;
 use greenroom_protocol::Object;
 use serde_json::Value;
@@ -17,10 +15,6 @@ pub struct MethodSpec {
     pub risk: Risk,
     pub about: &'static str,
     pub action: Action,
-    /// The records it works on.
-    pub records: Module,
-    /// What a credential for this method may do to them.
-    pub ops: &'static [OpKind],
     /// Each field of the input with what it takes.
     pub fields: &'static [(&'static str, &'static str)],
 }
@@ -73,8 +67,6 @@ const TABLE: &[MethodSpec] = &[
         risk: Risk::Read,
         about: "Events of a day or of a range of time, or one event",
         action: Action::CalendarRead,
-        records: Calendar,
-        ops: &[List, Get],
         fields: &[
             ("mode", "string enum(day|range|event)"),
             ("date", "string date YYYY-MM-DD, required with mode=day, else absent"),
@@ -99,8 +91,6 @@ const TABLE: &[MethodSpec] = &[
         risk: Risk::Write,
         about: "Add an event",
         action: Action::CalendarCreate,
-        records: Calendar,
-        ops: &[Create],
         fields: &[
             ("title", "string, 1 to 200 characters"),
             ("start_at", "string RFC 3339 time with zone, e.g. 2026-04-21T10:00:00+08:00"),
@@ -116,8 +106,6 @@ const TABLE: &[MethodSpec] = &[
         risk: Risk::Write,
         about: "Change some fields of an event",
         action: Action::CalendarUpdate,
-        records: Calendar,
-        ops: &[Get, Put],
         fields: &[
             EVENT_ID,
             ("title", "string, optional, 1 to 200 characters"),
@@ -135,8 +123,6 @@ const TABLE: &[MethodSpec] = &[
         risk: Risk::Destructive,
         about: "Remove an event",
         action: Action::CalendarDelete,
-        records: Calendar,
-        ops: &[Get, Delete],
         fields: &[EVENT_ID, IF_VERSION],
     },
     MethodSpec {
@@ -145,8 +131,6 @@ const TABLE: &[MethodSpec] = &[
         risk: Risk::External,
         about: "Invite people to an event",
         action: Action::CalendarShare,
-        records: Calendar,
-        ops: &[Get, Share],
         fields: &[
             EVENT_ID,
             ("with", "array of 1 to 50 strings: actor ids of the people to invite"),
@@ -158,8 +142,6 @@ const TABLE: &[MethodSpec] = &[
         risk: Risk::Write,
         about: "Accept an invitation to an event",
         action: Action::CalendarAcceptInvite,
-        records: Calendar,
-        ops: &[Get, Answer],
         fields: &[EVENT_ID],
     },
     MethodSpec {
@@ -168,8 +150,6 @@ const TABLE: &[MethodSpec] = &[
         risk: Risk::Write,
         about: "Reject an invitation to an event",
         action: Action::CalendarRejectInvite,
-        records: Calendar,
-        ops: &[Get, Answer],
         fields: &[EVENT_ID],
     },
     MethodSpec {
@@ -178,8 +158,6 @@ const TABLE: &[MethodSpec] = &[
         risk: Risk::Read,
         about: "Contacts by id, by words, or all of them",
         action: Action::ContactsRead,
-        records: Contacts,
-        ops: &[List, Get],
         fields: &[
             ("contact_id", "string, optional: this contact; not together with the others"),
             ("query", "string, optional: contacts that hold all of these words"),
@@ -193,8 +171,6 @@ const TABLE: &[MethodSpec] = &[
         risk: Risk::Read,
         about: "Facts that are remembered, by key, by words, or all of them",
         action: Action::MemoryRead,
-        records: Memory,
-        ops: &[List, Get],
         fields: &[
             ("keys", "array of 1 to 50 strings, optional: these facts; not together with query"),
             ("query", "string, optional: facts that hold all of these words"),
@@ -206,8 +182,6 @@ const TABLE: &[MethodSpec] = &[
         risk: Risk::Write,
         about: "Remember facts, forget others",
         action: Action::MemoryUpdate,
-        records: Memory,
-        ops: &[Put, Delete],
         fields: &[
             (
                 "set",

@@ -148,41 +148,6 @@ fn the_tool_takes_three_layers_and_nothing_else() {
 }
 
 #[test]
-fn a_credential_for_one_method_does_to_records_what_the_method_does() {
-    let op = |op: Value| serde_json::from_value::<Op>(op).unwrap();
-    let list = op(json!({"op": "list", "module": "calendar", "from": 1, "to": 2, "limit": 10}));
-    let create = op(json!({"op": "put", "module": "calendar", "body": {}}));
-    let put =
-        op(json!({"op": "put", "module": "calendar", "id": "rec_1", "if_version": 1, "body": {}}));
-    let delete = op(json!({"op": "delete", "module": "calendar", "id": "rec_1"}));
-    let share = op(json!({"op": "share", "module": "calendar", "id": "rec_1", "with": ["u2"]}));
-    let answer =
-        op(json!({"op": "answer", "module": "calendar", "id": "rec_1", "status": "accepted"}));
-    let other = op(json!({"op": "list", "module": "memory", "limit": 10}));
-    let permitted = |methods: &str| {
-        let set = MethodSet::from_list(methods);
-        [&list, &create, &put, &delete, &share, &answer, &other].map(|op| set.permits(op))
-    };
-    assert_eq!(permitted("calendar.read"), [true, false, false, false, false, false, false]);
-    assert_eq!(permitted("calendar.create"), [false, true, false, false, false, false, false]);
-    assert_eq!(permitted("calendar.update"), [false, false, true, false, false, false, false]);
-    assert_eq!(permitted("calendar.delete"), [false, false, false, true, false, false, false]);
-    assert_eq!(permitted("calendar.share"), [false, false, false, false, true, false, false]);
-    assert_eq!(
-        permitted("calendar.accept_invite"),
-        [false, false, false, false, false, true, false]
-    );
-    assert_eq!(permitted("memory.*"), [false, false, false, false, false, false, true]);
-    assert_eq!(permitted(""), [false; 7]);
-    for unknown in [
-        json!({"op": "drop", "module": "calendar"}),
-        json!({"op": "get", "module": "calendar", "id": "x", "owner": "u2"}),
-    ] {
-        assert!(serde_json::from_value::<Op>(unknown).is_err());
-    }
-}
-
-#[test]
 fn what_a_child_writes_cannot_pretend_to_be_another_method() {
     let read = |text: &str| CliResult::read("weather", "now", text.as_bytes()).unwrap().to_value();
     assert_eq!(

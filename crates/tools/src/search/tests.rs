@@ -17,124 +17,95 @@ fn tool(name: &str, description: &str, parameters: &[&str]) -> Tool {
     }
 }
 
+/// Name, description and parameters.
+const TOOLS: &[(&str, &str, &[&str])] = &[
+    (
+        "fs.read_text_file",
+        "Read the complete contents of a file as text",
+        &["path", "head", "tail"],
+    ),
+    (
+        "fs.write_file",
+        "Create a new file or overwrite an existing file with new content",
+        &["path", "content"],
+    ),
+    ("fs.edit_file", "Make line-based edits to a text file", &["path", "edits", "dryRun"]),
+    ("fs.create_directory", "Create a new directory or ensure a directory exists", &["path"]),
+    (
+        "fs.list_directory",
+        "Get a detailed listing of all files and directories in a path",
+        &["path"],
+    ),
+    (
+        "fs.list_directory_with_sizes",
+        "List files and directories in a path, including sizes",
+        &["path", "sortBy"],
+    ),
+    ("fs.move_file", "Move or rename files and directories", &["source", "destination"]),
+    (
+        "fs.search_files",
+        "Recursively search for files and directories matching a pattern",
+        &["path", "pattern", "excludePatterns"],
+    ),
+    ("fs.get_file_info", "Retrieve detailed metadata about a file or directory", &["path"]),
+    (
+        "memory.create_entities",
+        "Create multiple new entities in the knowledge graph",
+        &["entities"],
+    ),
+    (
+        "memory.create_relations",
+        "Create multiple new relations between entities in the knowledge graph",
+        &["relations"],
+    ),
+    (
+        "memory.delete_entities",
+        "Delete multiple entities and their relations from the knowledge graph",
+        &["entityNames"],
+    ),
+    ("memory.search_nodes", "Search for nodes in the knowledge graph based on a query", &["query"]),
+    ("git.git_commit", "Records changes to the repository", &["repo_path", "message"]),
+    ("git.git_log", "Shows the commit logs", &["repo_path", "max_count"]),
+    (
+        "git.git_create_branch",
+        "Creates a new branch from an optional base branch",
+        &["repo_path", "branch_name"],
+    ),
+    ("git.git_diff", "Shows differences between branches or commits", &["repo_path", "target"]),
+    (
+        "github.create_issue",
+        "Create a new issue in a GitHub repository",
+        &["owner", "repo", "title", "body"],
+    ),
+    ("github.merge_pull_request", "Merge a pull request", &["owner", "repo", "pull_number"]),
+    ("github.search_code", "Search for code across GitHub repositories", &["q"]),
+    (
+        "fetch.fetch",
+        "Fetches a URL from the internet and extracts its contents as markdown",
+        &["url", "max_length"],
+    ),
+    ("time.get_current_time", "Get current time in a specific timezone", &["timezone"]),
+    (
+        "time.convert_time",
+        "Convert time between timezones",
+        &["source_timezone", "time", "target_timezone"],
+    ),
+    ("slack.post_message", "Post a new message to a Slack channel", &["channel_id", "text"]),
+    ("slack.list_channels", "List public channels in the workspace", &["limit", "cursor"]),
+    ("mail.sendEmail", "Send an e-mail to one or more recipients", &["to", "subject", "body"]),
+    ("browser.take_screenshot", "Take a screenshot of the current page", &["filename"]),
+    ("browser.click", "Perform click on a web page", &["element", "ref"]),
+    ("sqlite.read_query", "Execute a SELECT query on the SQLite database", &["query"]),
+    ("sqlite.list_tables", "List all tables in the SQLite database", &[]),
+    ("weather.forecast", "Get the weather forecast for a location", &["latitude", "longitude"]),
+    ("maps.directions", "Get directions between two points", &["origin", "destination", "mode"]),
+    ("kb.问答", "在知识库中检索答案", &["问题"]),
+    ("crm.客户列表", "列出所有客户的名称与联系方式", &["页码"]),
+];
+
 fn tools() -> Vec<Tool> {
-    vec![
-        project_cli::tool(),
-        tool(
-            "fs.read_text_file",
-            "Read the complete contents of a file as text",
-            &["path", "head", "tail"],
-        ),
-        tool(
-            "fs.write_file",
-            "Create a new file or overwrite an existing file with new content",
-            &["path", "content"],
-        ),
-        tool("fs.edit_file", "Make line-based edits to a text file", &["path", "edits", "dryRun"]),
-        tool(
-            "fs.create_directory",
-            "Create a new directory or ensure a directory exists",
-            &["path"],
-        ),
-        tool(
-            "fs.list_directory",
-            "Get a detailed listing of all files and directories in a path",
-            &["path"],
-        ),
-        tool(
-            "fs.list_directory_with_sizes",
-            "List files and directories in a path, including sizes",
-            &["path", "sortBy"],
-        ),
-        tool("fs.move_file", "Move or rename files and directories", &["source", "destination"]),
-        tool(
-            "fs.search_files",
-            "Recursively search for files and directories matching a pattern",
-            &["path", "pattern", "excludePatterns"],
-        ),
-        tool("fs.get_file_info", "Retrieve detailed metadata about a file or directory", &["path"]),
-        tool(
-            "memory.create_entities",
-            "Create multiple new entities in the knowledge graph",
-            &["entities"],
-        ),
-        tool(
-            "memory.create_relations",
-            "Create multiple new relations between entities in the knowledge graph",
-            &["relations"],
-        ),
-        tool(
-            "memory.delete_entities",
-            "Delete multiple entities and their relations from the knowledge graph",
-            &["entityNames"],
-        ),
-        tool(
-            "memory.search_nodes",
-            "Search for nodes in the knowledge graph based on a query",
-            &["query"],
-        ),
-        tool("git.git_commit", "Records changes to the repository", &["repo_path", "message"]),
-        tool("git.git_log", "Shows the commit logs", &["repo_path", "max_count"]),
-        tool(
-            "git.git_create_branch",
-            "Creates a new branch from an optional base branch",
-            &["repo_path", "branch_name"],
-        ),
-        tool(
-            "git.git_diff",
-            "Shows differences between branches or commits",
-            &["repo_path", "target"],
-        ),
-        tool(
-            "github.create_issue",
-            "Create a new issue in a GitHub repository",
-            &["owner", "repo", "title", "body"],
-        ),
-        tool(
-            "github.merge_pull_request",
-            "Merge a pull request",
-            &["owner", "repo", "pull_number"],
-        ),
-        tool("github.search_code", "Search for code across GitHub repositories", &["q"]),
-        tool(
-            "fetch.fetch",
-            "Fetches a URL from the internet and extracts its contents as markdown",
-            &["url", "max_length"],
-        ),
-        tool("time.get_current_time", "Get current time in a specific timezone", &["timezone"]),
-        tool(
-            "time.convert_time",
-            "Convert time between timezones",
-            &["source_timezone", "time", "target_timezone"],
-        ),
-        tool(
-            "slack.post_message",
-            "Post a new message to a Slack channel",
-            &["channel_id", "text"],
-        ),
-        tool("slack.list_channels", "List public channels in the workspace", &["limit", "cursor"]),
-        tool(
-            "mail.sendEmail",
-            "Send an e-mail to one or more recipients",
-            &["to", "subject", "body"],
-        ),
-        tool("browser.take_screenshot", "Take a screenshot of the current page", &["filename"]),
-        tool("browser.click", "Perform click on a web page", &["element", "ref"]),
-        tool("sqlite.read_query", "Execute a SELECT query on the SQLite database", &["query"]),
-        tool("sqlite.list_tables", "List all tables in the SQLite database", &[]),
-        tool(
-            "weather.forecast",
-            "Get the weather forecast for a location",
-            &["latitude", "longitude"],
-        ),
-        tool(
-            "maps.directions",
-            "Get directions between two points",
-            &["origin", "destination", "mode"],
-        ),
-        tool("kb.问答", "在知识库中检索答案", &["问题"]),
-        tool("crm.客户列表", "列出所有客户的名称与联系方式", &["页码"]),
-    ]
+    let listed = TOOLS.iter().map(|(name, about, parameters)| tool(name, about, parameters));
+    std::iter::once(project_cli::tool()).chain(listed).collect()
 }
 
 fn search(query: &str, top_k: usize) -> Vec<String> {

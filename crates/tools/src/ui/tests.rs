@@ -211,7 +211,8 @@ fn the_catalogue_refuses_what_renderers_pass_over() {
         change(ui.pointer_mut(path).unwrap().as_array_mut().unwrap());
         validate(&ui).unwrap_err().to_string()
     };
-    let cases: [(&dyn Fn(&mut Vec<Value>), &str); 8] = [
+    type Change<'a> = &'a dyn Fn(&mut Vec<Value>);
+    let cases: [(Change<'_>, &str); 8] = [
         (
             &|list| list[0]["component"] = json!("Iframe"),
             "is a `Iframe`, which is not in the catalogue",

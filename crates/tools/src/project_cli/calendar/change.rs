@@ -5,11 +5,12 @@
 use super::super::input::{
     Id, Moment, Text, Trouble, Zone, clearable, given, is_conflict, read as strict,
 };
-use super::super::records::{LinkStatus, Put, Record, Records};
+use super::super::records::{Put, Records};
 use super::event::{Event, attendees, shown};
 use super::{CALENDAR, OneEvent, load, no_event, outcome, placed};
 use crate::ToolFailure;
 use greenroom_protocol::Object;
+use greenroom_protocol::records::{RecordLinkStatus as LinkStatus, RecordView as Record};
 use serde::Deserialize;
 use serde_json::{Value, json};
 

@@ -3,8 +3,8 @@
 //! Invariant: when it happens is kept once, as the record's moments; zone and offset only say how to write them.
 
 use super::super::input::Zone;
-use super::super::records::{Link, Record};
 use greenroom_protocol::Object;
+use greenroom_protocol::records::{RecordLink as Link, RecordView as Record};
 use jiff::Timestamp;
 use jiff::tz::{Offset, TimeZone};
 use serde::{Deserialize, Serialize};

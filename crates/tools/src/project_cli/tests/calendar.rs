@@ -248,13 +248,15 @@ async fn an_event_is_shared_accepted_and_rejected() {
     let seen = data(&ben, "calendar.read", json!({"mode": "event", "event_id": id})).await;
     assert_eq!(seen["invitation"], "pending");
     assert_eq!(seen["owner"], "ann");
+    let day = json!({"mode": "day", "date": "2026-04-21", "timezone": "UTC"});
+    let listed = data(&ben, "calendar.read", day.clone()).await;
+    assert_eq!(listed["items"][0]["invitation"], "pending");
     let accepted = data(&ben, "calendar.accept_invite", json!({"event_id": id})).await;
     assert_eq!(
         (&accepted["outcome"], &accepted["status"]),
         (&json!("accepted"), &json!("accepted"))
     );
     assert_eq!(accepted["id"], json!(id));
-    let day = json!({"mode": "day", "date": "2026-04-21", "timezone": "UTC"});
     assert_eq!(titles(&data(&ben, "calendar.read", day.clone()).await), ["sync"]);
 
     let cleo = ann.seen_by("cleo");
