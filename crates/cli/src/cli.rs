@@ -19,6 +19,7 @@ Environment:
   GREENROOM_CONFIG  configuration file of `serve`, `check` and `doctor`
   GREENROOM_DATA    data folder
   GREENROOM_LOG     what is logged, e.g. `info` or `greenroom_host=debug`
+  GREENROOM_MODEL   model to use where none is configured, as `provider/model`
   NO_COLOR          when set, nothing is coloured
 
 Examples:

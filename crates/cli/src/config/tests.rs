@@ -45,7 +45,16 @@ fn the_example_file_loads_and_shows_the_defaults() {
     assert_eq!(config.server.listen, Server::default().listen);
     let triage = &config.agents["triage"];
     let actions = BTreeMap::from([("message.send".to_owned(), Approval::Ask)]);
-    assert_eq!(triage.grant, GrantPolicy { actions, ..GrantPolicy::default() });
+    let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
+    let grant = GrantPolicy {
+        models: texts(&["main"]),
+        tools: texts(&["files.read_file"]),
+        skills: texts(&["booking"]),
+        modules: texts(&["calendar.read", "weather.*"]),
+        actions,
+        ..GrantPolicy::default()
+    };
+    assert_eq!(triage.grant, grant);
     for limit in Limits::ALL {
         assert!(EXAMPLE.contains(&format!("\n{} = ", limit.name)), "no {}", limit.name);
     }
@@ -102,6 +111,7 @@ fn an_agent_is_read_whole() {
         delivery: text("helpdesk"),
         config: json!({ "tone": "friendly" }).as_object().unwrap().clone(),
         grant: config.agents["triage"].grant.clone(),
+        budget: greenroom_host::Budget { run: Some(500_000), day: Some(10_000_000) },
         ..Agent::new("plugin:acme/triage/default".to_owned().try_into().unwrap())
     };
     assert_eq!(config.agents, BTreeMap::from([("triage".to_owned(), triage)]));
@@ -154,7 +164,8 @@ fn a_store_address_may_hold_a_password_and_is_never_shown() {
 #[test]
 fn later_checks_can_point_into_the_file() {
     let loaded = read(EXAMPLE).unwrap();
-    let line = EXAMPLE.lines().position(|line| line.starts_with("command = ")).unwrap() + 1;
+    let line =
+        EXAMPLE.lines().position(|line| line.starts_with("command = [\"python3\"")).unwrap() + 1;
     assert_eq!(loaded.line_of(&["runners", "triage", "command"]), Some(line));
     assert_eq!(loaded.line_of(&["runners", "nobody"]), None);
     let invalid = loaded.invalid_at(&["agents", "triage"], "a tie".to_owned(), None);

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum ToolSource {
-    Mcp(McpServer),
+    Mcp(Box<McpServer>),
     /// A manifest of methods (`docs/guides/tools.md`).
     Module {
         manifest: PathBuf,
@@ -55,7 +55,7 @@ impl ToolSource {
     pub(super) fn read(mut reader: Reader<'_>) -> Option<Self> {
         let kind = reader.get("kind").map_or(Some(Kind::Mcp), |value| value.choice(&KINDS));
         let source = match kind? {
-            Kind::Mcp => mcp(&mut reader).map(ToolSource::Mcp),
+            Kind::Mcp => mcp(&mut reader).map(Box::new).map(ToolSource::Mcp),
             Kind::Module => {
                 let manifest = reader.require("manifest").and_then(|value| value.path());
                 manifest.map(|manifest| ToolSource::Module { manifest })

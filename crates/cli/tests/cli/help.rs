@@ -52,6 +52,7 @@ fn the_help_of_the_program() {
       GREENROOM_CONFIG  configuration file of `serve`, `check` and `doctor`
       GREENROOM_DATA    data folder
       GREENROOM_LOG     what is logged, e.g. `info` or `greenroom_host=debug`
+      GREENROOM_MODEL   model to use where none is configured, as `provider/model`
       NO_COLOR          when set, nothing is coloured
 
     Examples:

@@ -129,7 +129,7 @@ fn check_warns_of_what_is_missing_and_doctor_calls_it_a_problem() {
     --- stdout
     AGENT      TAKES             SCOPE     RUNNER
     a          message.received  anywhere  plugin:local/other/default
-    assistant  message.received  anywhere  plugin:greenroom/echo/default
+    assistant  message.received  anywhere  plugin:greenroom/local-agent/default
     echo       only when named   anywhere  plugin:greenroom/echo/default
     --- stderr
     `greenroom.toml` is valid

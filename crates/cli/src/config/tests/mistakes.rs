@@ -218,18 +218,18 @@ token = { env = "T" }"#;
 
 #[test]
 fn what_comes_later_is_said_to_come_later() {
-    let text = r#"[models.small]
-provider = "openai"
+    let text = r#"[knowledge.small]
+dir = "docs"
 
 [runners.r]
 command = ["x"]
 wire = "langbot""#;
     assert_snapshot!(mistakes(text), @r#"
-    error: `models` is not supported by this version
+    error: `knowledge` is not supported by this version
       --> greenroom.toml:1:2
        |
-     1 | [models.small]
-       |  ^^^^^^
+     1 | [knowledge.small]
+       |  ^^^^^^^^^
     hint: remove the section
 
     error: `runners.r.wire`: `langbot` is not supported by this version
@@ -478,21 +478,21 @@ knowledge = ["handbook"]"#;
        |
      4 | models = ["small"]
        |           ^^^^^^^
-    hint: no model is configured
+    hint: configured: `default`
 
     error: there is no tool `calendar.*`
       --> greenroom.toml:5:10
        |
      5 | tools = ["calendar.*", "search"]
        |          ^^^^^^^^^^^^
-    hint: no tool is configured
+    hint: add `[tools.calendar]`
 
     error: there is no tool `search`
       --> greenroom.toml:5:24
        |
      5 | tools = ["calendar.*", "search"]
        |                        ^^^^^^^^
-    hint: no tool is configured
+    hint: add `[tools.search]`
 
     error: there is no knowledge base `handbook`
       --> greenroom.toml:6:14
