@@ -63,8 +63,7 @@ pub(super) fn private_folder(job: &Job, user: Option<u32>) -> std::io::Result<Pa
     let folder = match reachable {
         Ok(true) => job.private.clone(),
         _ => {
-            let name = job.private.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-            let folder = std::env::temp_dir().join(format!("greenroom-{name}"));
+            let folder = elsewhere(&job.private);
             std::os::unix::fs::symlink(&folder, &job.private)?;
             folder
         }
@@ -79,17 +78,18 @@ pub(super) fn private_folder(job: &Job, user: Option<u32>) -> std::io::Result<Pa
     Ok(folder)
 }
 
-/// Removes what `private_folder` has made. Leftovers cost space, not safety.
+/// Removes what `private_folder` has made, also where the link to it is gone. Leftovers cost space, not safety.
 pub(crate) fn remove_private(private: &Path) {
-    match std::fs::read_link(private) {
-        Ok(folder) => {
-            let _ = std::fs::remove_dir_all(folder);
-            let _ = std::fs::remove_file(private);
-        }
-        Err(_) => {
-            let _ = std::fs::remove_dir_all(private);
-        }
-    }
+    let folder = std::fs::read_link(private).unwrap_or_else(|_| elsewhere(private));
+    // Of a link this removes the link alone.
+    let _ = std::fs::remove_dir_all(private);
+    let _ = std::fs::remove_dir_all(folder);
+}
+
+/// The place outside the run folder; its name is as random as that of the lock.
+fn elsewhere(private: &Path) -> PathBuf {
+    let name = private.file_stem().unwrap_or_default().to_string_lossy();
+    std::env::temp_dir().join(format!("greenroom-{name}"))
 }
 
 /// Makes this process that user's for good.
