@@ -6,6 +6,9 @@ use greenroom_host::Redactor;
 use std::io::{self, IsTerminal, Write};
 use tracing_subscriber::EnvFilter;
 
+/// The MCP library would log what servers say.
+const DEFAULT: &str = "info,rmcp=error";
+
 /// Starts logging; `GREENROOM_LOG` says what, `json` in front of it how.
 pub(crate) fn start(redactor: Redactor) {
     let wanted = crate::env::get(crate::env::LOG).unwrap_or_default();
@@ -13,8 +16,8 @@ pub(crate) fn start(redactor: Redactor) {
         Some(rest) => (true, rest.trim_start_matches(',')),
         None => (false, wanted.as_str()),
     };
-    let filter = if filter.is_empty() { "info" } else { filter };
-    let filter = EnvFilter::try_new(filter).unwrap_or_else(|_| EnvFilter::new("info"));
+    let filter = if filter.is_empty() { DEFAULT } else { filter };
+    let filter = EnvFilter::try_new(filter).unwrap_or_else(|_| EnvFilter::new(DEFAULT));
     let plain = crate::env::get(crate::env::NO_COLOR).is_some_and(|value| !value.is_empty());
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)

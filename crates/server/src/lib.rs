@@ -18,6 +18,7 @@ mod listen;
 mod openapi;
 mod origin;
 mod query;
+mod resources;
 mod router;
 mod runs;
 mod stream;

@@ -5,7 +5,8 @@
 use crate::access::Access;
 use crate::answer::Problem;
 use crate::{
-    approvals, artifacts, audit, connect, events, facts, guard, openapi, runs, system, tool_runtime,
+    approvals, artifacts, audit, connect, events, facts, guard, openapi, resources, runs, system,
+    tool_runtime,
 };
 use arc_swap::ArcSwap;
 use axum::Router;
@@ -160,5 +161,8 @@ pub(crate) fn routes() -> Vec<Route> {
         Route::get("/v1/runners", system::runners),
         Route::get("/v1/runners/connect", connect::connect),
         Route::get("/v1/agents", system::agents),
+        Route::get("/v1/models", resources::models),
+        Route::get("/v1/tools", resources::tools),
+        Route::get("/v1/tool-servers", resources::tool_servers),
     ]
 }

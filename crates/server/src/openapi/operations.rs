@@ -3,6 +3,7 @@
 //! Invariant: the statuses of an operation are all that the handlers, the guard and the store can lead to.
 
 mod artifacts;
+mod resources;
 
 use super::parts::{by_ref, event_stream, json_body, page_of, parameter};
 use serde_json::{Value, json};
@@ -65,10 +66,9 @@ impl Operation {
 }
 
 pub(super) fn all() -> Vec<Operation> {
-    [events(), runs(), conversations(), artifacts::all(), approvals(), audit(), records(), host()]
-        .into_iter()
-        .flatten()
-        .collect()
+    let facts = [events(), runs(), conversations(), artifacts::all(), approvals(), audit()];
+    let rest = [records(), host(), resources::all()];
+    facts.into_iter().chain(rest).flatten().collect()
 }
 
 fn events() -> Vec<Operation> {
@@ -134,7 +134,7 @@ fn runs() -> Vec<Operation> {
             "/v1/runs/{id}",
             "get_run",
             "runs",
-            "One run\nWith `deliveries` and `diagnostics`.",
+            "One run\nWith `deliveries`, `diagnostics` and what its `model_calls` took.",
         )
         .takes(&["run_id_in_path", "workspace_id"])
         .answers("200", run())

@@ -136,6 +136,41 @@ fn own() -> Map<String, Value> {
                 "runner_available": {"type": "boolean"},
             }}),
         ),
+        (
+            "Model",
+            json!({"type": "object", "required": ["name", "provider", "model", "kind", "has_price"],
+            "properties": {
+                "name": {"type": "string"}, "provider": {"type": "string"},
+                "model": {"type": "string", "description": "The provider's own name."},
+                "kind": {"enum": ["chat", "embedding", "rerank"]},
+                "context_window": {"type": ["integer", "null"]},
+                "max_output_tokens": {"type": ["integer", "null"]},
+                "has_price": {"type": "boolean", "description": "Whether its calls count in budgets."},
+            }}),
+        ),
+        (
+            "Tool",
+            json!({"type": "object",
+            "required": ["tool_name", "description", "source", "risk", "timeout_s", "parameters"],
+            "properties": {
+                "tool_name": {"type": "string"}, "description": {"type": "string"},
+                "source": {"type": "string"}, "timeout_s": count(),
+                "risk": {"enum": ["read", "write", "destructive", "external"]},
+                "parameters": {"type": "object", "description": "JSON Schema of its input."},
+            }}),
+        ),
+        (
+            "ToolServer",
+            json!({"type": "object", "required": ["name", "status", "tools", "warnings", "restarts"],
+            "properties": {
+                "name": {"type": "string"},
+                "status": {"enum": ["starting", "ready", "backing_off", "stopped"]},
+                "server": optional(), "protocol_version": optional(), "isolation": optional(),
+                "pid": {"type": ["integer", "null"]}, "tools": count(), "restarts": count(),
+                "warnings": {"type": "array", "items": {"type": "string"}},
+                "last_error": optional(),
+            }}),
+        ),
     ];
     own.into_iter().map(|(name, schema)| (name.to_owned(), schema)).collect()
 }

@@ -37,7 +37,7 @@ impl Running {
         }
     }
 
-    /// Its store and its runners.
+    /// Its store, its runners, and where its models and tools come from.
     pub(super) async fn findings(&self) -> Vec<Value> {
         let ready: Result<Value, Error> = self.client.get(&["readyz"], &[]).await;
         let mut findings = vec![match ready {
@@ -48,8 +48,41 @@ impl Running {
             Ok(page) => findings.extend(page.items.iter().map(runner)),
             Err(error) => findings.push(finding("runners", false, &error.to_string())),
         }
+        match self.client.get::<Page<Object>>(&["v1", "models"], &[]).await {
+            Ok(page) => findings.extend(page.items.iter().map(model)),
+            Err(error) => findings.push(finding("models", false, &error.to_string())),
+        }
+        match self.client.get::<Page<Object>>(&["v1", "tool-servers"], &[]).await {
+            Ok(page) => findings.extend(page.items.iter().map(tool_server)),
+            Err(error) => findings.push(finding("tools", false, &error.to_string())),
+        }
         findings
     }
+}
+
+/// A model is what is configured of it: whether its provider answers is known with the first call.
+fn model(model: &Object) -> Value {
+    let word = |key: &str| model.get(key).and_then(Value::as_str).unwrap_or_default();
+    let what = format!("model {}", word("name"));
+    let found = match word("provider") {
+        "scripted" => "scripted: fixed rules, no network".to_owned(),
+        provider => format!("{} of {provider}", word("model")),
+    };
+    finding(&what, true, &found)
+}
+
+fn tool_server(server: &Object) -> Value {
+    let word = |key: &str| server.get(key).and_then(Value::as_str);
+    let what = format!("tools {}", word("name").unwrap_or_default());
+    let status = word("status").unwrap_or_default();
+    let tools = server.get("tools").and_then(Value::as_u64).unwrap_or(0);
+    let is_well = matches!(status, "ready" | "starting");
+    let isolation = word("isolation").map(|isolation| format!(", sandbox: {isolation}"));
+    let more = match is_well {
+        true => format!(", {tools} tools{}", isolation.unwrap_or_default()),
+        false => word("last_error").map(|error| format!(": {error}")).unwrap_or_default(),
+    };
+    finding(&what, is_well, &format!("{status}{more}"))
 }
 
 fn runner(runner: &Object) -> Value {

@@ -1,0 +1,86 @@
+//! Models, tools and the servers they come from, as they are configured now.
+//!
+//! Invariant: no key, header or price is shown; what a run may use of them is in its grant.
+
+use crate::access::Caller;
+use crate::answer::{Answer, ok};
+use crate::query::Params;
+use crate::router::App;
+use axum::extract::State;
+use greenroom_models::Kind;
+use greenroom_tools::{McpHealth, McpStatus};
+use serde_json::{Value, json};
+
+pub(crate) async fn models(State(app): State<App>, caller: Caller, params: Params) -> Answer {
+    caller.reader()?;
+    params.only(&[])?;
+    let resources = app.host.resources();
+    let models = resources.models.names().filter_map(|name| resources.models.get(name));
+    let items: Vec<Value> = models
+        .map(|model| {
+            let settings = model.settings();
+            let kind = match settings.kind {
+                Kind::Chat => "chat",
+                Kind::Embedding => "embedding",
+                Kind::Rerank => "rerank",
+            };
+            json!({"name": settings.name, "provider": settings.provider_name,
+                "model": settings.model, "kind": kind,
+                "context_window": settings.context_window,
+                "max_output_tokens": settings.max_output_tokens,
+                "has_price": settings.price.is_some()})
+        })
+        .collect();
+    ok(json!({"items": items, "next_cursor": null, "has_more": false}))
+}
+
+pub(crate) async fn tools(State(app): State<App>, caller: Caller, params: Params) -> Answer {
+    caller.reader()?;
+    params.only(&[])?;
+    let toolbox = &app.host.resources().tools;
+    let entries = toolbox.names().into_iter().filter_map(|name| toolbox.entry(&name));
+    let items: Vec<Value> = entries
+        .map(|entry| {
+            let tool = &entry.tool;
+            json!({"tool_name": tool.name, "description": tool.description,
+                "source": tool.source.to_string(), "risk": tool.risk.as_str(),
+                "timeout_s": tool.timeout.as_secs(), "parameters": tool.input_schema})
+        })
+        .collect();
+    ok(json!({"items": items, "next_cursor": null, "has_more": false}))
+}
+
+pub(crate) async fn tool_servers(State(app): State<App>, caller: Caller, params: Params) -> Answer {
+    caller.reader()?;
+    params.only(&[])?;
+    let resources = app.host.resources();
+    let items: Vec<Value> = resources
+        .tools
+        .servers()
+        .iter()
+        .map(|server| {
+            let McpHealth {
+                status,
+                server: calls_itself,
+                protocol_version,
+                pid,
+                isolation,
+                tools,
+                warnings,
+                last_error,
+                restarts,
+            } = server.health();
+            let status = match status {
+                McpStatus::Starting => "starting",
+                McpStatus::Ready => "ready",
+                McpStatus::BackingOff => "backing_off",
+                McpStatus::Stopped => "stopped",
+            };
+            json!({"name": server.name(), "status": status, "server": calls_itself,
+                "protocol_version": protocol_version, "pid": pid, "isolation": isolation,
+                "tools": tools, "warnings": warnings, "last_error": last_error,
+                "restarts": restarts})
+        })
+        .collect();
+    ok(json!({"items": items, "next_cursor": null, "has_more": false}))
+}
