@@ -198,9 +198,11 @@ impl Shared {
         limits: &Limits,
     ) -> NewRun {
         let descriptor = self.runtime.descriptor(&agent.runner);
-        let grant = descriptor.map(|descriptor| {
-            let grant =
-                Arc::new(Grant::build(agent, &descriptor.manifest, &self.resources.load().names()));
+        let resources = self.resources.load();
+        // What is still about to say what it offers is waited for by the run, not by the sender.
+        let is_known = resources.tools.is_settled(&agent.grant.tools);
+        let grant = descriptor.filter(|_| is_known).map(|descriptor| {
+            let grant = Arc::new(Grant::build(agent, &descriptor.manifest, &resources.names()));
             let doc = grant.to_doc();
             self.keep_grant(&doc.hash, &grant);
             (doc, grant.steering)

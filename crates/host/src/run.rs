@@ -202,7 +202,7 @@ impl RunTask {
         }
     }
 
-    /// The manifest was not known when the event came: the grant is made now, and stored first.
+    /// Not everything was known when the event came: the grant is made now, and stored first.
     async fn freeze(
         &mut self,
         manifest: &greenroom_protocol::AgentRunnerManifest,
@@ -212,7 +212,13 @@ impl RunTask {
         let agent = agent.ok_or_else(|| {
             unavailable(format!("agent `{}` is no longer configured", self.run.agent), false)
         })?;
-        let grant = Arc::new(Grant::build(agent, manifest, &self.shared.resources.load().names()));
+        let resources = self.shared.resources.load_full();
+        let until = Instant::now() + settings.limits.runner_start;
+        tokio::select! {
+            () = resources.tools.settled(&agent.grant.tools, until) => {}
+            stop = self.stopped() => return Err(stop),
+        }
+        let grant = Arc::new(Grant::build(agent, manifest, &resources.names()));
         let doc = grant.to_doc();
         self.run.grant_hash = Some(doc.hash.clone());
         let command = FreezeGrant {

@@ -12,6 +12,9 @@ use tokio::time::Instant;
 /// The most that a method may answer.
 const OUTPUT_BYTES_MAX: usize = 8 * 1024 * 1024;
 
+/// A shorter text of stderr is all of it.
+const UNCUT_BYTES: usize = 2048;
+
 /// A method that is to be run.
 #[derive(Debug)]
 pub struct MethodCall<'a> {
@@ -49,7 +52,8 @@ fn read(module: &str, method: &str, finished: &Finished) -> Result<CliResult, To
     }
     let crashed = || {
         let Finished { message, stderr_tail, .. } = finished;
-        tracing::warn!(module, method, %message, stderr = %stderr_tail, "a method crashed");
+        let stderr = whole_lines(stderr_tail);
+        tracing::warn!(module, method, %message, stderr, "a method crashed");
         ToolFailure::new("METHOD_CRASHED", format!("the method {message}"))
     };
     let result = CliResult::read(module, method, &finished.stdout);
@@ -62,6 +66,15 @@ fn read(module: &str, method: &str, finished: &Finished) -> Result<CliResult, To
         (ChildEnd::Exited(_), Ok(failed @ CliResult::Failed(_))) => Ok(failed),
         _ => Err(crashed()),
     }
+}
+
+/// Of a text whose beginning may have been cut off, what certainly has its beginning: the rest of a secret
+/// is not known for what it is.
+fn whole_lines(tail: &str) -> &str {
+    if tail.len() < UNCUT_BYTES {
+        return tail;
+    }
+    tail.split_once('\n').map_or("", |(_, lines)| lines)
 }
 
 fn failure(error: &ChildError) -> ToolFailure {

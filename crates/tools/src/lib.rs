@@ -22,4 +22,6 @@ pub use mcp::{
 };
 pub use output::{Attachment, Status, ToolAgentOutput, ToolFailure, ToolOutput};
 pub use tool::{Risk, Source, Tool};
-pub use toolbox::{CliProgram, Entry, Invocation, ToolSettings, Toolbox, ToolsError, check};
+pub use toolbox::{
+    Admitted, CliProgram, Entry, Invocation, ToolSettings, Toolbox, ToolsError, check,
+};

@@ -3,6 +3,8 @@
 //! Invariant: a name belongs to one source; two that claim it are a mistake that names both. A tool whose
 //! schema cannot be checked against is not offered.
 
+mod settled;
+
 use crate::child::{MethodCall, run_method};
 use crate::manifest::{Manifest, ManifestError, ModuleMethod, Modules, Target};
 use crate::mcp::{McpCall, McpServer, McpSettings};
@@ -18,6 +20,7 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -37,8 +40,6 @@ pub struct ToolSettings {
 pub struct CliProgram {
     /// The program and its arguments in front of module and method.
     pub command: Vec<String>,
-    /// A folder of its own, which it only reads.
-    pub dir: PathBuf,
     /// Where it reaches the host, and on which port.
     pub url: String,
     pub port: u16,
@@ -76,6 +77,15 @@ impl Entry {
     pub fn is_project_cli(&self) -> bool {
         self.tool.source == Source::ProjectCli
     }
+}
+
+/// What is known of a call before it is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Admitted {
+    /// What it does at worst.
+    pub risk: Risk,
+    /// How long it may take.
+    pub timeout: Duration,
 }
 
 /// One call that may be made.
@@ -169,20 +179,21 @@ impl Toolbox {
     }
 
     /// Whether a call can be made at all: its arguments fit, and a method of the project CLI is one of these.
-    /// Gives what the call does at worst.
     pub fn admit(
         &self,
         entry: &Entry,
         args: &Object,
         methods: &BTreeSet<String>,
-    ) -> Result<Risk, ToolFailure> {
+    ) -> Result<Admitted, ToolFailure> {
         entry.schema.check(&Value::Object(args.clone()))?;
         match entry.is_project_cli() {
             true => {
                 let call = project_cli::Call::read(args)?;
-                Ok(self.modules.resolve(&call, &MethodSet::new(methods.iter().cloned()))?.risk())
+                let allowed = MethodSet::new(methods.iter().cloned());
+                let target = self.modules.resolve(&call, &allowed)?;
+                Ok(Admitted { risk: target.risk(), timeout: target.timeout() })
             }
-            false => Ok(entry.tool.risk),
+            false => Ok(Admitted { risk: entry.tool.risk, timeout: entry.tool.timeout }),
         }
     }
 
@@ -232,7 +243,7 @@ impl Toolbox {
             Err(failure) => return ToolOutput::failure(failure),
         };
         let method = MethodCall {
-            deadline: call.deadline.min(Instant::now() + target.timeout()),
+            deadline: call.deadline,
             program: self.program(target, call),
             module: &asked.module,
             method: &asked.method,
@@ -250,7 +261,6 @@ impl Toolbox {
                 ChildSpec {
                     name: project_cli::TOOL_NAME.to_owned(),
                     command: cli.command.clone(),
-                    dir: cli.dir.clone(),
                     env,
                     processes: 1,
                     memory_mb: 256,

@@ -160,7 +160,7 @@ impl Running {
             let message = format!("{left} runner processes of an earlier host are still there");
             return Err(Failure::new(message).hint("end them, then start again"));
         }
-        for own in ["echo", "local-agent", "tool"] {
+        for own in ["echo", "local-agent"] {
             std::fs::create_dir_all(data.join("runners").join(own))?;
         }
         let options = wiring::store(&config, &data);
@@ -181,7 +181,7 @@ impl Running {
             settings: wiring::settings(&config),
             runners: runners.clone(),
             runtime: wiring::runtime(&config, &program, &data),
-            resources: wiring::resources(&config, &program, &data, listener.local_addr()?),
+            resources: wiring::resources(&config, &program, listener.local_addr()?),
             redactor,
         });
         let host = host.await.map_err(anyhow::Error::new)?;
@@ -287,7 +287,7 @@ impl Running {
         self.secrets.add(wiring::secrets(&config, &self.admin_token));
         let data = self.folder.path();
         let runners = wiring::runners(&config, &self.program, data);
-        let resources = wiring::resources(&config, &self.program, data, self.address);
+        let resources = wiring::resources(&config, &self.program, self.address);
         match self.host.reload(wiring::settings(&config), runners.clone(), resources).await {
             Ok(()) => {
                 self.runners = runners;
@@ -316,8 +316,7 @@ impl Running {
         for runner in runners.iter().filter(|runner| !self.runners.contains(runner)) {
             tracing::info!(runner = runner.name, "its files changed, it is started anew");
         }
-        let data = self.folder.path();
-        let resources = wiring::resources(&self.config, &self.program, data, self.address);
+        let resources = wiring::resources(&self.config, &self.program, self.address);
         match self.host.reload(wiring::settings(&self.config), runners.clone(), resources).await {
             Ok(()) => self.runners = runners,
             Err(error) => output::note(&format!("error: {error}")),

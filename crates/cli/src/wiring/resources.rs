@@ -7,14 +7,13 @@ use crate::config::{self, Config, Loaded, McpReach, ToolSource};
 use crate::env;
 use crate::failure::{Exit, Failure};
 use greenroom_host::resources::ResourceSettings;
-use greenroom_models::{Model, ModelSettings, ProviderKind, Secret, presets};
+use greenroom_models::{Model, ModelError, ModelSettings, ProviderKind, Secret, presets};
 use greenroom_runtime::{ChildSpec, Network};
 use greenroom_tools::manifest::Modules;
 use greenroom_tools::skills::Skills;
 use greenroom_tools::{CliProgram, McpSettings, McpTransport, ToolSettings, ToolsError};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::path::Path;
 
 /// Names of sources that the host's own tools have.
 const RESERVED: [&str; 2] = ["skill", "project_cli"];
@@ -34,15 +33,9 @@ const USUAL_MODELS: [(&str, &str); 10] = [
 ];
 
 /// What the host is told of models and tools.
-pub(crate) fn resources(
-    config: &Config,
-    program: &str,
-    data: &Path,
-    address: SocketAddr,
-) -> ResourceSettings {
+pub(crate) fn resources(config: &Config, program: &str, address: SocketAddr) -> ResourceSettings {
     let cli = CliProgram {
         command: [program, "tool"].map(str::to_owned).to_vec(),
-        dir: data.join("runners").join("tool"),
         url: format!("http://{}", reachable(address)),
         port: address.port(),
     };
@@ -88,9 +81,7 @@ fn default_model(env: &dyn Fn(&str) -> Option<String>) -> ModelSettings {
 pub(super) fn check(loaded: &Loaded) -> Result<(), Failure> {
     let config = &loaded.config;
     for (name, model) in &config.models {
-        Model::new(model.clone()).map_err(|error| {
-            usage(loaded.invalid_at(&["models", name], error.to_string(), None))
-        })?;
+        Model::new(model.clone()).map_err(|error| mistake(loaded, name, model, &error))?;
     }
     let (modules, skills) = check_tools(loaded)?;
     let methods: Vec<String> = modules.all().map(|(name, ..)| name).collect();
@@ -109,15 +100,26 @@ pub(super) fn check(loaded: &Loaded) -> Result<(), Failure> {
     Ok(())
 }
 
+/// What is wrong with a model, at the key that it comes from.
+fn mistake(loaded: &Loaded, name: &str, model: &ModelSettings, error: &ModelError) -> Failure {
+    let key = [("script", model.script.is_some()), ("base_url", model.base_url.is_some())];
+    let key = key.into_iter().find(|(_, given)| *given).map(|(key, _)| key);
+    let key: Vec<&str> = ["models", name].into_iter().chain(key).collect();
+    let allowed = Model::new(ModelSettings { allow_private: true, ..model.clone() });
+    let hint = allowed.is_ok().then(|| {
+        format!("with `allow_private = true` in `models.{name}` it may be in your own network")
+    });
+    usage(loaded.invalid_at(&key, error.to_string(), hint))
+}
+
 /// Each source by itself, so that a mistake points at it; then all of them together.
 fn check_tools(loaded: &Loaded) -> Result<(Modules, Skills), Failure> {
     let told = |name: &str, error: &ToolsError| {
-        let mut message = error.to_string();
-        let mut source = std::error::Error::source(error);
-        while let Some(cause) = source {
-            message = cause.to_string();
-            source = cause.source();
-        }
+        // What it is about is shown by its place in the file; the causes say which file, and why.
+        let causes =
+            std::iter::successors(std::error::Error::source(error), |cause| cause.source());
+        let causes: Vec<String> = causes.map(ToString::to_string).collect();
+        let message = if causes.is_empty() { error.to_string() } else { causes.join(": ") };
         usage(loaded.invalid_at(&["tools", name], message, None))
     };
     let config = &loaded.config;

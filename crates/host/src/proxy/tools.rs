@@ -21,7 +21,7 @@ use greenroom_protocol::api::tools::{
 use greenroom_protocol::{AgentAPIError, ErrorCode, Object};
 use greenroom_store::types::{ApprovalKind, NewApproval};
 use greenroom_tools::project_cli::{self, close_matches};
-use greenroom_tools::{Entry, Risk};
+use greenroom_tools::{Admitted, Entry, Risk};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use uuid::Uuid;
@@ -85,7 +85,8 @@ async fn call_tool(
     let args = params.parameters;
     // The first of the two checks that a method of the project CLI has to pass.
     let admitted = call.rights.resources.tools.admit(&entry, &args, &call.rights.grant.methods);
-    let risk = admitted.as_ref().copied().unwrap_or(Risk::Read);
+    let refused = Admitted { risk: Risk::Read, timeout: entry.tool.timeout };
+    let Admitted { risk, timeout } = admitted.as_ref().copied().unwrap_or(refused);
     let scope = match project_cli::Call::read(&args) {
         Ok(asked) if entry.is_project_cli() => format!("{}.{}", asked.module, asked.method),
         _ => risk.as_str().to_owned(),
@@ -94,7 +95,7 @@ async fn call_tool(
     if admitted.is_ok() {
         permit(call, &entry, &args, risk, &tool_call_id).await?;
     }
-    let work = Work::new(call, entry, tool_call_id, args, risk);
+    let work = Work::new(call, entry, tool_call_id, args, Admitted { risk, timeout });
     if risk != Risk::Read
         && let Some(before) = begin(call, &work).await?
     {

@@ -15,7 +15,8 @@ use greenroom_store::commands::{BeginToolCall, Begun, RunFence};
 use greenroom_store::fault;
 use greenroom_store::types::HostEvent;
 use greenroom_tools::{
-    Entry, Invocation, Risk, ToolAgentOutput, ToolFailure, ToolOutput, Toolbox, project_cli,
+    Admitted, Entry, Invocation, Risk, ToolAgentOutput, ToolFailure, ToolOutput, Toolbox,
+    project_cli,
 };
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -49,17 +50,17 @@ impl Work {
         entry: Arc<Entry>,
         tool_call_id: String,
         args: Object,
-        risk: Risk,
+        admitted: Admitted,
     ) -> Self {
         let Rights { grant, identity, resources, .. } = call.rights;
-        let left = call.live.deadline.left().min(entry.tool.timeout);
+        let left = call.live.deadline.left().min(admitted.timeout);
         Self {
             shared: Arc::clone(call.shared),
             live: Arc::clone(call.live),
             toolbox: Arc::clone(&resources.tools),
             tool_call_id,
             args,
-            risk,
+            risk: admitted.risk,
             fence: call.fence(),
             identity: Arc::new(identity.clone()),
             methods: grant.methods.clone(),

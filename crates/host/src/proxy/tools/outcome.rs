@@ -16,6 +16,9 @@ use greenroom_store::types::{HostEvent, NewItem};
 use greenroom_tools::{Attachment, Status, ToolAgentOutput, ToolFailure, ToolOutput, post};
 use serde_json::{Value, json};
 
+/// How much of an error is told where the whole of it is too long.
+const ERROR_BYTES_SHOWN: usize = 2048;
+
 /// Stores the outcome, then gives it.
 pub(super) async fn settle(
     work: Work,
@@ -65,6 +68,7 @@ fn canonical(work: &Work, mut output: ToolOutput) -> ToolAgentOutput {
     let redactor = &work.shared.redactor;
     redactor.value(&mut output.result);
     if let Some(error) = &mut output.error {
+        error.code = redactor.text(&error.code).into_owned();
         error.message = redactor.text(&error.message).into_owned();
         error.details.values_mut().for_each(|detail| redactor.value(detail));
     }
@@ -89,15 +93,40 @@ async fn keep_bytes(
         kept.push(artifact);
     }
     put_references(&mut output.result, &references);
+    if let Some(error) = &mut output.error {
+        error.details.values_mut().for_each(|detail| put_references(detail, &references));
+    }
     let text = output.result.to_string();
     if text.len() > work.result_bytes_max {
         let mut result = output.result;
         work.shared.redactor.value(&mut result);
-        let (instead, artifact) = work.shared.keep_large(&result, owner).await?;
+        let (instead, artifact) = work.shared.keep_large(&result, owner.clone()).await?;
         kept.push(artifact);
         output.result = instead;
     }
+    if let Some(error) = output.error.take() {
+        output.error = Some(keep_error(work, error, owner, kept).await?);
+    }
     Ok(output)
+}
+
+/// What went wrong may be told at any length as well.
+async fn keep_error(
+    work: &Work,
+    error: ToolFailure,
+    owner: Owner,
+    kept: &mut Vec<Kept>,
+) -> Result<ToolFailure, ArtifactError> {
+    let mut whole = json!(error);
+    if whole.to_string().len() <= work.result_bytes_max {
+        return Ok(error);
+    }
+    work.shared.redactor.value(&mut whole);
+    let (instead, artifact) = work.shared.keep_large(&whole, owner).await?;
+    kept.push(artifact);
+    let short = |text: &str| text[..text.floor_char_boundary(ERROR_BYTES_SHOWN)].to_owned();
+    let failure = ToolFailure::new(&short(&error.code), short(&error.message));
+    Ok(failure.detail("artifact", instead["artifact"].clone()).detail("truncated", true))
 }
 
 /// `{"attachment": N}` becomes `{"artifact": {…}}`.

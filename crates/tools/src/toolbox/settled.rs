@@ -1,0 +1,50 @@
+//! Whether sources have said what they offer: a run that begins while its servers start waits for them.
+//!
+//! Invariant: only a first start is waited for; a source that has failed, or is away for a while, holds nobody up.
+
+use super::Toolbox;
+use crate::mcp::McpStatus;
+use greenroom_runtime::RunnerStatus;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// Between two looks at what starts.
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
+
+impl Toolbox {
+    /// Whether everything that these patterns of a grant name is known, or will not be soon.
+    pub fn is_settled(&self, patterns: &[String]) -> bool {
+        if patterns.is_empty() {
+            return true;
+        }
+        let starts = |server: &&std::sync::Arc<crate::McpServer>| {
+            let is_first = server.list_number() == 0;
+            is_first && server.health().status == McpStatus::Starting
+        };
+        let mut servers = self.servers.iter().filter(starts).map(|server| server.name());
+        if servers.any(|server| reaches(patterns, server)) {
+            return false;
+        }
+        // A runner need not offer tools; one that starts again has told of them before.
+        let runners = self.runtime.runners();
+        !runners.iter().any(|runner| {
+            let is_first = runner.restarts == 0 && runner.status == RunnerStatus::Starting;
+            is_first && reaches(patterns, &runner.name)
+        })
+    }
+
+    /// Waits until everything that these patterns name is known, or the time is up.
+    pub async fn settled(&self, patterns: &[String], deadline: Instant) {
+        while !self.is_settled(patterns) && Instant::now() < deadline {
+            tokio::time::sleep(LOOK_AGAIN).await;
+        }
+    }
+}
+
+/// Whether one of the patterns names a tool of this source.
+fn reaches(patterns: &[String], source: &str) -> bool {
+    patterns.iter().any(|pattern| {
+        let rest = pattern.strip_prefix(source);
+        pattern == "*" || rest.is_some_and(|rest| rest.starts_with('.'))
+    })
+}
