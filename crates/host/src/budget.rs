@@ -44,6 +44,8 @@ struct Today {
     day: i64,
     /// By workspace and agent.
     agents: HashMap<(String, String), Spent>,
+    /// What calls under way may still spend, by run.
+    runs: HashMap<String, Micro>,
     all: Spent,
 }
 
@@ -63,6 +65,7 @@ impl Spent {
 #[derive(Debug)]
 pub(crate) struct Wish<'a> {
     pub(crate) workspace_id: &'a str,
+    pub(crate) run_id: &'a str,
     pub(crate) agent: &'a str,
     pub(crate) budget: Budget,
     /// For all agents together.
@@ -79,6 +82,7 @@ pub(crate) struct Wish<'a> {
 pub(crate) struct Reservation {
     budgets: Arc<Budgets>,
     key: (String, String),
+    run_id: String,
     day: i64,
     amount: Micro,
 }
@@ -104,15 +108,17 @@ impl Budgets {
             Some(budget) if would > budget => Err(Exceeded { whose, spent, budget }),
             _ => Ok(()),
         };
-        let run = wish.run_spent.saturating_add(wish.estimate);
+        let reserved = today.runs.get(wish.run_id).copied().unwrap_or(0);
+        let run = Spent { done: wish.run_spent, reserved }.with(wish.estimate);
         within("this run", wish.budget.run, run, wish.run_spent)?;
         within("this agent today", wish.budget.day, agent.with(wish.estimate), agent.done)?;
         let all = today.all;
         within("this host today", wish.day, all.with(wish.estimate), all.done)?;
         today.agents.entry(key.clone()).or_default().reserved += wish.estimate;
+        *today.runs.entry(wish.run_id.to_owned()).or_default() += wish.estimate;
         today.all.reserved += wish.estimate;
-        let (day, amount) = (today.day, wish.estimate);
-        Ok(Reservation { budgets: Arc::clone(self), key, day, amount })
+        let (day, amount, run_id) = (today.day, wish.estimate, wish.run_id.to_owned());
+        Ok(Reservation { budgets: Arc::clone(self), key, run_id, day, amount })
     }
 
     /// A call of today has cost so much.
@@ -142,6 +148,13 @@ impl Drop for Reservation {
             if let Some(agent) = today.agents.get_mut(&self.key) {
                 agent.reserved -= self.amount;
             }
+            let run = today.runs.get_mut(&self.run_id).map(|reserved| {
+                *reserved -= self.amount;
+                *reserved
+            });
+            if run.is_some_and(|reserved| reserved <= 0) {
+                today.runs.remove(&self.run_id);
+            }
         }
     }
 }
@@ -157,6 +170,7 @@ mod tests {
     fn wish(budget: Budget, estimate: Micro, run_spent: Micro) -> Wish<'static> {
         Wish {
             workspace_id: "w",
+            run_id: "r",
             agent: "a",
             budget,
             day: Some(1_000),
@@ -173,8 +187,12 @@ mod tests {
         let first = budgets.reserve(&wish(budget, 90, 0)).unwrap();
         let over_run = budgets.reserve(&wish(budget, 20, 90)).unwrap_err();
         assert_eq!(over_run, Exceeded { whose: "this run", spent: 90, budget: 100 });
-        // Another run of the agent: 90 are reserved already.
-        assert!(budgets.reserve(&wish(budget, 70, 0)).is_err());
+        // Another call of the run at the same time, or of another run of the agent: 90 are reserved already.
+        let beside = budgets.reserve(&wish(budget, 20, 0)).unwrap_err();
+        assert_eq!(beside, Exceeded { whose: "this run", spent: 0, budget: 100 });
+        let other = Wish { run_id: "s", ..wish(budget, 70, 0) };
+        let other = budgets.reserve(&other).unwrap_err();
+        assert_eq!(other, Exceeded { whose: "this agent today", spent: 0, budget: 150 });
         drop(first);
         budgets.spent("w", "a", 40, 0);
         let second = budgets.reserve(&wish(budget, 70, 0)).unwrap();

@@ -8,12 +8,13 @@ use crate::feed::write_json;
 use crate::host::Host;
 use crate::ids::{Moment, rfc3339};
 use bytes::BytesMut;
-use greenroom_protocol::{Object, RunView};
+use greenroom_protocol::{ModelCalls, Object, RunView};
 use greenroom_store::reads::Direction;
 use greenroom_store::reads::approvals::ApprovalFilter;
 use greenroom_store::reads::conversations::{Position, Span};
 use greenroom_store::reads::runs::RunFilter;
 use greenroom_store::reads::search::{Hit, SearchQuery};
+use greenroom_store::reads::spend::RunSpend;
 use greenroom_store::types::{ApprovalRow, DeliveryRow, EventRow, ItemRow, RunRow};
 use greenroom_store::{StoreError, reads};
 use greenroom_tools::ui;
@@ -61,10 +62,11 @@ impl Host {
             let of_run = ApprovalFilter { status: None, run_id: Some(run_id.clone()) };
             let approvals =
                 reads::approvals::page(tx, &workspace, &of_run, None, DIAGNOSTICS_SHOWN)?;
-            Ok(Some((run, diagnostics, deliveries, approvals)))
+            let spend = reads::spend::sum_of_run(tx, &workspace, &run_id)?;
+            Ok(Some((run, diagnostics, deliveries, approvals, spend)))
         });
-        Ok(read.await?.map(|(run, diagnostics, deliveries, approvals)| {
-            let mut view = run_view(run);
+        Ok(read.await?.map(|(run, diagnostics, deliveries, approvals, spend)| {
+            let mut view = RunView { model_calls: Some(model_calls(spend)), ..run_view(run) };
             let notes: Vec<Value> = diagnostics
                 .into_iter()
                 .map(|note| {
@@ -309,7 +311,19 @@ fn run_view(run: RunRow) -> RunView {
         usage: run.usage.and_then(|usage| serde_json::from_str(&usage).ok()),
         last_sequence: run.last_seq,
         isolation: run.isolation,
+        model_calls: None,
         extra: Object::new(),
+    }
+}
+
+/// No call at all is known to cost nothing.
+fn model_calls(spend: RunSpend) -> ModelCalls {
+    let none = (spend.calls == 0).then_some(0);
+    ModelCalls {
+        calls: spend.calls,
+        unpriced: spend.unpriced,
+        tokens: spend.tokens.or(none),
+        cost_usd: spend.cost_micro.or(none).map(|micro| micro as f64 / 1_000_000.0),
     }
 }
 

@@ -93,10 +93,10 @@ pub(crate) fn granted_resources(grant: &Grant, resources: &Resources) -> AgentRe
 
 fn model_resource(model: &Model, grant: &Grant) -> ModelResource {
     let settings = model.settings();
-    let (kind, able): (&str, &[ModelPermission]) = match settings.kind {
-        Kind::Chat => ("chat", &[ModelPermission::Invoke, ModelPermission::Stream]),
-        Kind::Embedding => ("embedding", &[ModelPermission::Embed]),
-        Kind::Rerank => ("rerank", &[ModelPermission::Rerank]),
+    let able: &[ModelPermission] = match settings.kind {
+        Kind::Chat => &[ModelPermission::Invoke, ModelPermission::Stream],
+        Kind::Embedding => &[ModelPermission::Embed],
+        Kind::Rerank => &[ModelPermission::Rerank],
     };
     let granted = &grant.models.operations;
     let known = [
@@ -107,7 +107,7 @@ fn model_resource(model: &Model, grant: &Grant) -> ModelResource {
     let known = known.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?)));
     ModelResource {
         model_id: settings.name.clone(),
-        model_type: Some(kind.to_owned()),
+        model_type: Some(settings.kind.as_str().to_owned()),
         provider: Some(settings.provider_name.clone()),
         operations: able.iter().copied().filter(|one| granted.contains(one)).collect(),
         metadata: known.collect(),

@@ -126,11 +126,10 @@ impl Model {
 fn script(settings: &ModelSettings) -> Result<Script, ModelError> {
     match &settings.script {
         None => Ok(Script::built_in()),
-        Some(path) => {
-            let wrong =
-                |error: scripted::ScriptError| ModelError::InvalidRequest(error.to_string());
-            Script::load(path).map_err(wrong)
-        }
+        Some(path) => Script::load(path).map_err(|error| {
+            let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}"));
+            ModelError::InvalidRequest(format!("{error}{}", cause.unwrap_or_default()))
+        }),
     }
 }
 

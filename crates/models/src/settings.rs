@@ -60,6 +60,17 @@ pub enum Kind {
     Rerank,
 }
 
+impl Kind {
+    /// As it is configured.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Chat => "chat",
+            Self::Embedding => "embedding",
+            Self::Rerank => "rerank",
+        }
+    }
+}
+
 /// US dollars for a million tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Price {

@@ -48,6 +48,21 @@ pub struct RunError {
     pub retryable: bool,
 }
 
+/// What a run's calls of models took together.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ModelCalls {
+    #[schemars(range(min = 0))]
+    pub calls: i64,
+    /// Calls of which nobody knows the cost: no usage was told, or the model has no price. They are not part
+    /// of `cost_usd`.
+    #[schemars(range(min = 0))]
+    pub unpriced: i64,
+    /// In and out together, as far as it was told; null where no call told any.
+    pub tokens: Option<i64>,
+    /// US dollars, by the prices of the configuration; null where no cost is known.
+    pub cost_usd: Option<f64>,
+}
+
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunView {
     pub run_id: String,
@@ -68,6 +83,9 @@ pub struct RunView {
     /// What kept the runner from the rest of the machine, e.g. `landlock:7`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub isolation: Option<String>,
+    /// What the host counted of the run's calls of models; not in lists.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model_calls: Option<ModelCalls>,
     #[serde(flatten)]
     pub extra: Object,
 }

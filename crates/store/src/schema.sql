@@ -295,6 +295,7 @@ CREATE TABLE model_calls (
     method       TEXT NOT NULL,
     outcome      TEXT NOT NULL,
     usage        TEXT,
+    tokens       BIGINT,
     cost_micro   BIGINT,
     duration_ms  BIGINT NOT NULL,
     created_at   BIGINT NOT NULL

@@ -37,8 +37,8 @@ pub(super) fn read(mut reader: Reader<'_>) -> Option<ModelSettings> {
     let (context_window, max_output_tokens) =
         (number("context_window", 100_000_000), number("max_output_tokens", 100_000_000));
     let options = reader.get("options").and_then(|value| value.object()).unwrap_or_default();
-    let price = reader.get("price").and_then(|value| value.table()).map(price);
     let kind = reader.get("kind").and_then(|value| value.choice(&KINDS)).unwrap_or_default();
+    let price = reader.get("price").and_then(|value| value.table()).map(|table| price(table, kind));
     let script = reader.get("script").and_then(|value| value.path());
     reader.finish();
     let preset = preset?;
@@ -84,14 +84,19 @@ fn headers(value: &Value<'_>) -> Option<BTreeMap<String, Secret>> {
     Some(headers)
 }
 
-/// US dollars for a million tokens.
-fn price(mut reader: Reader<'_>) -> Price {
-    let mut dollars = |key| reader.get(key).and_then(|value: Value<'_>| value.amount());
+/// US dollars for a million tokens. A price that was forgotten is not taken for none.
+fn price(mut reader: Reader<'_>, kind: Kind) -> Price {
+    let dollars = |value: Option<Value<'_>>| value.and_then(|value| value.amount());
+    let input = dollars(reader.require("input"));
+    let output = match kind {
+        Kind::Chat => dollars(reader.require("output")),
+        Kind::Embedding | Kind::Rerank => dollars(reader.get("output")),
+    };
     let price = Price {
-        input: dollars("input").unwrap_or_default(),
-        output: dollars("output").unwrap_or_default(),
-        cached_input: dollars("cached_input"),
-        cache_write: dollars("cache_write"),
+        input: input.unwrap_or_default(),
+        output: output.unwrap_or_default(),
+        cached_input: dollars(reader.get("cached_input")),
+        cache_write: dollars(reader.get("cache_write")),
     };
     reader.finish();
     price

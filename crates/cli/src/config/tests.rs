@@ -1,6 +1,7 @@
 //! What a user reads for a mistake, and what a right file becomes.
 
 mod mistakes;
+mod models;
 
 use super::*;
 use greenroom_host::settings::{Approval, GrantPolicy, Scope};

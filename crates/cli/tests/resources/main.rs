@@ -3,8 +3,10 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking, its helpers too")]
 
 mod approvals;
+mod budgets;
 #[cfg(feature = "faults")]
 mod killed;
+mod models;
 mod project_cli;
 mod skills;
 #[path = "../host/stage.rs"]

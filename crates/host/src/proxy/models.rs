@@ -8,15 +8,16 @@ mod spending;
 
 use super::call::{Answer, Call, answer, not_found, refuse};
 use super::resources::granted;
-use greenroom_models::{Fold, Model, ModelError, ModelRequest};
+use greenroom_models::{Fold, Kind, Model, ModelError, ModelRequest};
 use greenroom_protocol::api::Method;
 use greenroom_protocol::api::models::{
     CountTokensParams, EmbedResult, ModelEmbedParams, ModelInvokeParams, ModelRerankParams,
     ModelStreamItem, ModelStreamParams, ProviderResponse, RerankResult, TokenCount,
 };
-use greenroom_protocol::{AgentAPIError, ErrorCode};
+use greenroom_protocol::{AgentAPIError, ErrorCode, Object};
+use serde_json::Value;
 use serde_json::value::to_raw_value;
-use spending::Spending;
+use spending::{Size, Spending};
 use std::sync::Arc;
 use tokio::time::Instant;
 
@@ -44,11 +45,13 @@ pub(super) async fn serve(call: &mut Call<'_>) -> Answer {
 }
 
 async fn generate(call: &mut Call<'_>, params: ModelInvokeParams, way: Way) -> Answer {
-    let model = model(call, &params.model_id)?;
+    let model = model(call, &params.model_id, Kind::Chat)?;
+    let size = Size {
+        input_bytes: input::text_bytes(call.params.get().len(), &params.messages),
+        output_tokens_max: most_out(&model, params.extra_args.as_ref()),
+    };
     let request = input::request(call, params).await?;
-    // Without the media, whose bytes are no text.
-    let bytes = call.params.get().len();
-    let mut spending = Spending::begin(call, &model, bytes)?;
+    let mut spending = Spending::begin(call, &model, size).await?;
     let answered = converse(call, &model, request, way, &mut spending).await;
     match answered {
         Ok(response) => {
@@ -94,9 +97,9 @@ async fn converse(
 
 async fn rerank(call: &mut Call<'_>) -> Answer {
     let params: ModelRerankParams = call.params()?;
-    let model = model(call, &params.model_id)?;
+    let model = model(call, &params.model_id, Kind::Rerank)?;
     let bytes = params.query.len() + params.documents.iter().map(String::len).sum::<usize>();
-    let spending = Spending::begin(call, &model, bytes)?;
+    let spending = Spending::begin(call, &model, Size::of_input(bytes)).await?;
     let results = model.rerank(&params, deadline(call)).await;
     let (results, usage) = taken(results, &spending).await?;
     spending.counted(usage).await?;
@@ -105,9 +108,9 @@ async fn rerank(call: &mut Call<'_>) -> Answer {
 
 async fn embed(call: &mut Call<'_>) -> Answer {
     let params: ModelEmbedParams = call.params()?;
-    let model = model(call, &params.model_id)?;
+    let model = model(call, &params.model_id, Kind::Embedding)?;
     let bytes = params.inputs.iter().map(String::len).sum::<usize>();
-    let spending = Spending::begin(call, &model, bytes)?;
+    let spending = Spending::begin(call, &model, Size::of_input(bytes)).await?;
     let vectors = model.embed(&params, deadline(call)).await;
     let (vectors, usage) = taken(vectors, &spending).await?;
     spending.counted(usage).await?;
@@ -130,15 +133,39 @@ async fn taken<T>(
 
 async fn count_tokens(call: &mut Call<'_>) -> Answer {
     let params: CountTokensParams = call.params()?;
-    let model = model(call, &params.model_id)?;
+    let model = granted_model(call, &params.model_id)?;
     let tokens = model.count_tokens(&params, deadline(call)).await;
     answer(&TokenCount { tokens: tokens.map_err(|error| error.to_api())? })
 }
 
+/// A granted model of the kind that the method takes.
+fn model(call: &mut Call<'_>, model_id: &str, wanted: Kind) -> Result<Arc<Model>, AgentAPIError> {
+    let model = granted_model(call, model_id)?;
+    let kind = model.settings().kind;
+    if kind == wanted {
+        return Ok(model);
+    }
+    let message = format!(
+        "`{}` takes a model of kind `{}`, and `{model_id}` is of kind `{}`",
+        call.method.as_str(),
+        wanted.as_str(),
+        kind.as_str()
+    );
+    Err(refuse(ErrorCode::InvalidArgument, message).detail("reason", "kind"))
+}
+
 /// A granted model, as it was configured when the run began.
-fn model(call: &mut Call<'_>, model_id: &str) -> Result<Arc<Model>, AgentAPIError> {
+fn granted_model(call: &mut Call<'_>, model_id: &str) -> Result<Arc<Model>, AgentAPIError> {
     granted(call, "model", model_id, |call| &call.rights.grant.models.names)?;
     call.rights.resources.models.get(model_id).ok_or_else(|| not_found("model"))
+}
+
+/// What an answer has at most, where anyone has said it: the caller, or the configuration.
+fn most_out(model: &Model, options: Option<&Object>) -> u64 {
+    let settings = model.settings();
+    let asked = options.and_then(|options| options.get("max_tokens"));
+    let asked = asked.or_else(|| settings.options.get("max_tokens")).and_then(Value::as_u64);
+    asked.into_iter().chain(settings.max_output_tokens).min().unwrap_or(0)
 }
 
 fn deadline(call: &Call<'_>) -> Instant {

@@ -17,7 +17,8 @@ pub struct RecordModelCall {
     pub outcome: String,
     /// Usage as JSON text, where the provider gave one.
     pub usage: Option<String>,
-    pub tokens: i64,
+    /// In and out together, where they are known.
+    pub tokens: Option<i64>,
     /// Millionths of a dollar, where they are known.
     pub cost_micro: Option<i64>,
     pub duration_ms: i64,
@@ -29,9 +30,9 @@ pub struct RecordModelCall {
 impl RecordModelCall {
     pub(super) fn execute(&self, tx: &mut dyn Tx) -> Result<bool, StoreError> {
         tx.execute(
-            "INSERT INTO model_calls (workspace_id, run_id, model, method, outcome, usage, cost_micro,
-                 duration_ms, created_at)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+            "INSERT INTO model_calls (workspace_id, run_id, model, method, outcome, usage, tokens,
+                 cost_micro, duration_ms, created_at)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
             params![
                 &self.workspace_id,
                 &self.run_id,
@@ -39,6 +40,7 @@ impl RecordModelCall {
                 self.method,
                 &self.outcome,
                 &self.usage,
+                self.tokens,
                 self.cost_micro,
                 self.duration_ms,
                 self.now_ms
@@ -57,7 +59,7 @@ impl RecordModelCall {
                 &self.agent,
                 &self.model,
                 i64::from(self.cost_micro.is_none()),
-                self.tokens,
+                self.tokens.unwrap_or(0),
                 self.cost_micro.unwrap_or(0)
             ],
         )?;

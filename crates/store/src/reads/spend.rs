@@ -42,6 +42,33 @@ pub fn of_run(
         .collect()
 }
 
+/// What the calls of a run took together.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct RunSpend {
+    pub calls: i64,
+    /// Calls whose cost is not known; they are not part of `cost_micro`.
+    pub unpriced: i64,
+    /// Nothing where no call has told any.
+    pub tokens: Option<i64>,
+    pub cost_micro: Option<i64>,
+}
+
+pub fn sum_of_run(tx: &mut dyn Tx, workspace: &str, run_id: &str) -> Result<RunSpend, StoreError> {
+    let rows = tx.query(
+        "SELECT COUNT(*), COUNT(*) - COUNT(cost_micro), CAST(SUM(tokens) AS BIGINT),
+             CAST(SUM(cost_micro) AS BIGINT)
+         FROM model_calls WHERE run_id = ?2 AND workspace_id || '' = ?1",
+        params![workspace, run_id],
+    )?;
+    let Some(mut row) = rows.into_iter().next() else { return Ok(RunSpend::default()) };
+    Ok(RunSpend {
+        calls: row.int()?,
+        unpriced: row.int()?,
+        tokens: row.opt_int()?,
+        cost_micro: row.opt_int()?,
+    })
+}
+
 /// What the models of one agent took on a day.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SpendRow {

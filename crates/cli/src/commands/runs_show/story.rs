@@ -5,7 +5,7 @@
 use crate::output::{plain, table};
 use crate::times;
 use greenroom_protocol::result::kind;
-use greenroom_protocol::{AgentRunResult, Object, RunView};
+use greenroom_protocol::{AgentRunResult, ModelCalls, Object, RunView};
 use serde_json::Value;
 
 pub(super) fn tell(run: &RunView, event: &Object, results: &[AgentRunResult]) -> String {
@@ -26,7 +26,24 @@ fn facts(run: &RunView) -> Vec<Vec<String>> {
     }
     facts.extend(run.isolation.clone().map(|isolation| ("isolation", isolation)));
     facts.extend(run.usage.as_ref().map(|usage| ("usage", Value::from(usage.clone()).to_string())));
+    let calls = run.model_calls.as_ref().filter(|calls| calls.calls > 0);
+    facts.extend(calls.map(|calls| ("models", models(calls))));
     facts.into_iter().map(|(name, value)| vec![format!("  {name}"), value]).collect()
+}
+
+/// Calls, tokens and cost, and what of it is not known.
+fn models(calls: &ModelCalls) -> String {
+    let plural = if calls.calls == 1 { "" } else { "s" };
+    let mut text = format!("{} call{plural}", calls.calls);
+    text += &calls.tokens.map(|tokens| format!(", {tokens} tokens")).unwrap_or_default();
+    text += &match calls.cost_usd {
+        Some(cost) => format!(", ${cost}"),
+        None => ", cost not known".to_owned(),
+    };
+    if calls.unpriced > 0 && calls.cost_usd.is_some() {
+        text += &format!(" without {} of unknown cost", calls.unpriced);
+    }
+    text
 }
 
 fn steps(run: &RunView, event: &Object, results: &[AgentRunResult]) -> Vec<Vec<String>> {
@@ -184,6 +201,7 @@ mod tests {
     #[test]
     fn a_failed_run_says_why() {
         let run = run(json!({ "status": "failed", "attempt": 2, "conversation_id": null,
+            "model_calls": { "calls": 3, "unpriced": 1, "tokens": 120, "cost_usd": 0.0012 },
             "diagnostics": [{ "kind": "result.invalid", "message": "`key` is empty", "created_at": "2026-01-02T03:04:06.000Z" }], "error": {
             "code": "runner.crashed", "message": "the process ended with status 3", "retryable": true } }));
         let results = json!([{ "run_id": "r1", "type": "run.restarted", "sequence": 4, "data": { "attempt": 2 } }]);
@@ -192,6 +210,7 @@ mod tests {
 
           agent    triage (plugin:acme/triage/default)
           attempt  2
+          models   3 calls, 120 tokens, $0.0012 without 1 of unknown cost
 
                0 ms  accepted       message.received from api at 2026-01-02T03:04:05.000Z
                2 ms  started

@@ -2,7 +2,7 @@
 import itertools, json, os, sys, threading
 
 lock, cancelled = threading.RLock(), {}
-numbers, answers = itertools.count(1), {}
+numbers, answers, items = itertools.count(1), {}, {}
 
 
 def write(data):
@@ -51,7 +51,14 @@ def serve(name, play):
         elif method == "run.cancel":
             note("cancel " + params["run_id"])
             cancelled[params["run_id"]].set()
+        elif method == "stream.item":
+            items.setdefault(params["request_id"], []).append(params["item"])
+            note("item " + params["item"].get("type", ""))
         elif method is None:
-            answers.pop(request, lambda answer: None)({key: message[key] for key in ("result", "error") if key in message})
+            answer = {key: message[key] for key in ("result", "error") if key in message}
+            # What came before the answer; what comes after it is lost.
+            if request in items:
+                answer["items"] = items.pop(request)
+            answers.pop(request, lambda answer: None)(answer)
         elif request is not None:
             send(id=request, result={})

@@ -18,6 +18,22 @@ const MEDIA_BYTES_MAX: u64 = 32 * 1024 * 1024;
 /// Media up to this size stay in the answer.
 const INLINE_BYTES_MAX: usize = 64 * 1024;
 
+/// What one picture, recording or file counts as, whatever its size.
+const MEDIA_AS_BYTES: usize = 4_500;
+
+/// How much a call says to the model: its parameters without media, whose bytes are no text.
+pub(super) fn text_bytes(call_bytes: usize, messages: &[ModelMessage]) -> usize {
+    let parts = messages.iter().filter_map(|message| match &message.content {
+        Some(MessageContent::Parts(parts)) => Some(parts),
+        _ => None,
+    });
+    let media = parts.flatten().filter_map(ContentElement::media);
+    media.fold(call_bytes, |bytes, media| {
+        let inline = media.data_base64.as_ref().map_or(0, String::len);
+        bytes.saturating_sub(inline) + MEDIA_AS_BYTES
+    })
+}
+
 pub(super) async fn request(
     call: &mut Call<'_>,
     params: ModelInvokeParams,

@@ -12,6 +12,7 @@ use greenroom_protocol::api::models::{ModelStreamItem, ProviderResponse};
 use greenroom_protocol::error::run_code;
 use greenroom_protocol::{AgentAPIError, ErrorCode, Object};
 use greenroom_store::commands::RecordModelCall;
+use greenroom_store::reads;
 use serde_json::Value;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -33,25 +34,41 @@ pub(super) struct Spending {
     _reservation: Reservation,
 }
 
+/// What can be told of a call before it is made.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Size {
+    pub(super) input_bytes: usize,
+    /// 0 where nobody knows.
+    pub(super) output_tokens_max: u64,
+}
+
+impl Size {
+    /// Of a call that puts nothing out.
+    pub(super) fn of_input(input_bytes: usize) -> Self {
+        Self { input_bytes, output_tokens_max: 0 }
+    }
+}
+
 impl Spending {
     /// Makes room in the budgets, or ends the run.
-    pub(super) fn begin(
+    pub(super) async fn begin(
         call: &Call<'_>,
         model: &Arc<Model>,
-        input_bytes: usize,
+        size: Size,
     ) -> Result<Self, AgentAPIError> {
         let identity = &call.rights.identity;
         let agent = call.settings.agents.iter().find(|agent| agent.name == identity.agent);
         let settings = model.settings();
-        let most_out = settings.max_output_tokens.unwrap_or(0);
-        let guess = guessed(input_bytes, 0, most_out);
+        let guess = guessed(size.input_bytes, 0, size.output_tokens_max);
+        let run_spent = run_spent(call).await?;
         let now_ms = now_ms();
         let wish = Wish {
             workspace_id: &identity.workspace_id,
+            run_id: &identity.run_id,
             agent: &identity.agent,
             budget: agent.map(|agent| agent.budget).unwrap_or_default(),
             day: call.settings.budget_day,
-            run_spent: call.live.spent(),
+            run_spent,
             estimate: settings.price.and_then(|p| price::cost_micro(&p, &guess)).unwrap_or(0),
             now_ms,
         };
@@ -68,7 +85,7 @@ impl Spending {
             method: call.method.as_str(),
             outcome: "cancelled".to_owned(),
             usage: None,
-            tokens: 0,
+            tokens: None,
             cost_micro: None,
             duration_ms: 0,
             day: day_of(now_ms),
@@ -80,7 +97,7 @@ impl Spending {
             model: Arc::clone(model),
             record,
             started: Instant::now(),
-            input_bytes,
+            input_bytes: size.input_bytes,
             output_bytes: 0,
             usage: None,
             settled: AtomicBool::new(false),
@@ -132,10 +149,13 @@ impl Spending {
     fn settle(&self, outcome: &str, usage: Option<Object>) -> RecordModelCall {
         self.settled.store(true, Ordering::Relaxed);
         let cost = usage.as_ref().and_then(|usage| self.cost(usage));
-        self.count(cost.unwrap_or(0));
+        // On the day on which it ended, in the store as here.
+        let now_ms = now_ms();
+        self.count(cost.unwrap_or(0), now_ms);
         RecordModelCall {
             outcome: outcome.to_owned(),
-            tokens: usage.as_ref().map_or(0, tokens),
+            day: day_of(now_ms),
+            tokens: usage.as_ref().and_then(tokens),
             usage: usage.map(|usage| Value::Object(usage).to_string()),
             cost_micro: cost,
             duration_ms: i64::try_from(self.started.elapsed().as_millis()).unwrap_or(i64::MAX),
@@ -147,10 +167,10 @@ impl Spending {
         self.model.settings().price.and_then(|price| price::cost_micro(&price, usage))
     }
 
-    fn count(&self, cost: Micro) {
+    fn count(&self, cost: Micro, now_ms: i64) {
         self.live.spend(cost);
         let (workspace, agent) = (&self.record.workspace_id, &self.record.agent);
-        self.shared.budgets.spent(workspace, agent, cost, now_ms());
+        self.shared.budgets.spent(workspace, agent, cost, now_ms);
     }
 }
 
@@ -172,8 +192,22 @@ impl Drop for Spending {
     }
 }
 
+/// What the run has cost, attempts before this one included.
+async fn run_spent(call: &Call<'_>) -> Result<Micro, AgentAPIError> {
+    let here = call.live.spent();
+    if call.rights.attempt <= 1 {
+        return Ok(here);
+    }
+    let identity = &call.rights.identity;
+    let (workspace, run_id) = (identity.workspace_id.clone(), identity.run_id.clone());
+    let read =
+        call.shared.store.read(move |tx| reads::spend::sum_of_run(tx, &workspace, &run_id)).await;
+    let sum = read.map_err(|error| failed(&error))?;
+    Ok(sum.cost_micro.unwrap_or(0).max(here))
+}
+
 fn guessed(input_bytes: usize, output_bytes: usize, most_out: u64) -> Object {
-    let tokens = |bytes: usize| (bytes / BYTES_PER_TOKEN) as u64;
+    let tokens = |bytes: usize| bytes.div_ceil(BYTES_PER_TOKEN) as u64;
     let output = tokens(output_bytes).max(most_out);
     Object::from_iter([
         ("input_tokens".to_owned(), tokens(input_bytes).into()),
@@ -182,8 +216,10 @@ fn guessed(input_bytes: usize, output_bytes: usize, most_out: u64) -> Object {
     ])
 }
 
-fn tokens(usage: &Object) -> i64 {
+/// In and out together, unless nothing is known of them.
+fn tokens(usage: &Object) -> Option<i64> {
     let count = |key: &str| usage.get(key).and_then(Value::as_i64);
-    let parts = || count("input_tokens").unwrap_or(0) + count("output_tokens").unwrap_or(0);
-    count("total_tokens").unwrap_or_else(parts)
+    let (input, output) = (count("input_tokens"), count("output_tokens"));
+    let parts = input.or(output).map(|_| input.unwrap_or(0).saturating_add(output.unwrap_or(0)));
+    count("total_tokens").or(parts)
 }
