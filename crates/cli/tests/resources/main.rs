@@ -6,8 +6,13 @@ mod approvals;
 mod budgets;
 #[cfg(feature = "faults")]
 mod killed;
+mod mcp;
 mod models;
+mod modules;
+mod plugin_tools;
+mod programs;
 mod project_cli;
+mod secrecy;
 mod skills;
 #[path = "../host/stage.rs"]
 #[expect(dead_code, reason = "shared with the tests of the host, which need more of it")]
