@@ -38,6 +38,8 @@ mod reads;
 mod retention;
 #[path = "suite/search.rs"]
 mod search;
+#[path = "suite/spend.rs"]
+mod spend;
 #[path = "suite/steering.rs"]
 mod steering;
 #[path = "suite/storage.rs"]
@@ -154,6 +156,7 @@ suite! {
         a_run_asks_only_so_much_at_once,
         a_thousand_questions_are_paged_and_filtered,
         a_call_that_asked_is_open_until_it_has_its_one_record;
+    spend: calls_are_summed_per_run_and_per_day_and_unknown_is_not_nothing;
     steering:
         a_message_goes_to_the_run_that_is_under_way,
         what_was_never_pulled_becomes_a_run_at_the_end,
