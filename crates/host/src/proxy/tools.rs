@@ -1,7 +1,8 @@
 //! `tools.*`: granted tools, looked up and called.
 //!
 //! Invariant: a call that may change something is begun in the store before it acts and ended there before
-//! its answer is told, also when the run or the caller is gone by then. Every call has one output.
+//! its answer is told, also when the run or the caller is gone by then. Every such call, and every call of a
+//! live run, has one output.
 
 mod carry_out;
 mod outcome;

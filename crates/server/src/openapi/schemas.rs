@@ -136,6 +136,15 @@ fn own() -> Map<String, Value> {
                 "runner_available": {"type": "boolean"},
             }}),
         ),
+    ];
+    own.into_iter().chain(resources()).map(|(name, schema)| (name.to_owned(), schema)).collect()
+}
+
+/// What agents can be granted, and where it comes from.
+fn resources() -> [(&'static str, Value); 3] {
+    let optional = || json!({"type": ["string", "null"]});
+    let count = || json!({"type": "integer", "minimum": 0});
+    [
         (
             "Model",
             json!({"type": "object", "required": ["name", "provider", "model", "kind", "has_price"],
@@ -171,8 +180,7 @@ fn own() -> Map<String, Value> {
                 "last_error": optional(),
             }}),
         ),
-    ];
-    own.into_iter().map(|(name, schema)| (name.to_owned(), schema)).collect()
+    ]
 }
 
 #[cfg(test)]
