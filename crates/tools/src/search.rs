@@ -3,6 +3,7 @@
 //! Invariant: the same tools and the same query give the same names in the same order; a tool that is not allowed
 //! is neither found nor does it change what is.
 
+mod stem;
 mod synonyms;
 mod terms;
 
@@ -10,24 +11,29 @@ use crate::Tool;
 use crate::project_cli;
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
-use terms::{Term, query_terms, words};
+use terms::{Concept, Term, concepts, words};
 
 /// How soon more of the same word stops counting.
 const SATURATION: f64 = 1.2;
 /// How much longer texts count for less.
 const LENGTH: f64 = 0.6;
+/// How much more a tool counts whose whole name was asked for.
+const WHOLE_NAME: f64 = 0.25;
 /// Ranks of the two lists are added as `1 / (RANK + rank)`.
 const RANK: f64 = 20.0;
 /// Deepest nesting of a schema that is read for names of parameters.
 const SCHEMA_DEPTH: usize = 4;
 
 /// Where a word stands, and how much it counts there.
-const FIELDS: [f64; 5] = [3.0, 1.5, 1.0, 0.8, 0.4];
+const FIELDS: [f64; 6] = [3.0, 3.0, 2.0, 0.6, 0.3, 0.1];
+/// The tool's own name, without that of its module.
 const NAME: usize = 0;
 const MODULE: usize = 1;
-const DESCRIPTION: usize = 2;
-const PARAMETER: usize = 3;
-const PARAMETER_TEXT: usize = 4;
+/// The first sentence of the description.
+const SUMMARY: usize = 2;
+const DESCRIPTION: usize = 3;
+const PARAMETER: usize = 4;
+const PARAMETER_TEXT: usize = 5;
 
 /// The tools that can be found.
 #[derive(Debug, Default)]
@@ -49,6 +55,14 @@ struct Indexed {
 struct Posting {
     tool: usize,
     counts: [u32; FIELDS.len()],
+}
+
+/// What one tool has of one thing that is asked for.
+struct Hit {
+    tool: usize,
+    score: f64,
+    /// How much of it stands in the tool's name.
+    named: f64,
 }
 
 impl ToolIndex {
@@ -117,15 +131,15 @@ impl ToolIndex {
             (total as f64 / count.max(1.0)).max(1.0)
         });
         let mut scores = vec![0.0; self.tools.len()];
-        for Term { word, weight } in query_terms(query) {
-            let Some(postings) = self.postings.get(&word) else { continue };
-            let holders: Vec<&Posting> = postings.iter().filter(|at| open[at.tool]).collect();
-            let holding = holders.len() as f64;
-            let rarity = (1.0 + (count - holding + 0.5) / (holding + 0.5)).ln();
-            for posting in holders {
-                let often = self.weighted(posting, &means);
-                scores[posting.tool] += weight * rarity * often / (SATURATION + often);
+        let mut named = vec![0.0; self.tools.len()];
+        for concept in concepts(query) {
+            for hit in self.hits(concept, &open, count, &means) {
+                scores[hit.tool] += hit.score;
+                named[hit.tool] += hit.named;
             }
+        }
+        for ((score, named), tool) in scores.iter_mut().zip(named).zip(&self.tools) {
+            *score *= 1.0 + WHOLE_NAME * (named / tool.lengths[NAME].max(1) as f64).min(1.0);
         }
         // Who names a tool means it.
         let named = query.trim().to_lowercase();
@@ -135,6 +149,32 @@ impl ToolIndex {
             }
         }
         self.ranked(scores)
+    }
+
+    /// What each tool has of one thing that is asked for: of all words for it the best counts.
+    fn hits(
+        &self,
+        Concept(terms): Concept,
+        open: &[bool],
+        count: f64,
+        means: &[f64; FIELDS.len()],
+    ) -> Vec<Hit> {
+        let mut hits: Vec<Hit> = Vec::new();
+        for Term { word, weight } in terms {
+            let Some(postings) = self.postings.get(&word) else { continue };
+            let holders: Vec<&Posting> = postings.iter().filter(|at| open[at.tool]).collect();
+            let holding = holders.len() as f64;
+            let rarity = (1.0 + (count - holding + 0.5) / (holding + 0.5)).ln();
+            hits.extend(holders.into_iter().map(|posting| {
+                let often = self.weighted(posting, means);
+                let named = if posting.counts[NAME] > 0 { weight } else { 0.0 };
+                let score = weight * rarity * often / (SATURATION + often);
+                Hit { tool: posting.tool, score, named }
+            }));
+        }
+        hits.sort_by(|a, b| a.tool.cmp(&b.tool).then(b.score.total_cmp(&a.score)));
+        hits.dedup_by_key(|hit| hit.tool);
+        hits
     }
 
     /// How often a word stands in a tool, by where it stands and how long that is.
@@ -159,15 +199,17 @@ impl ToolIndex {
     fn add(&mut self, tool: &Tool) {
         let place = self.tools.len();
         let mut fields: [Vec<String>; FIELDS.len()] = Default::default();
-        let (module, _) = tool.name.rsplit_once(['.', '/']).unwrap_or_default();
-        fields[NAME] = words(&tool.name);
+        let (module, own) = tool.name.rsplit_once(['.', '/']).unwrap_or(("", &tool.name));
+        let (summary, rest) = first_sentence(&tool.description);
+        fields[NAME] = words(own);
         fields[MODULE] = words(module);
-        fields[DESCRIPTION] = words(&tool.description);
+        fields[SUMMARY] = words(summary);
+        fields[DESCRIPTION] = words(rest);
         if tool.name == project_cli::TOOL_NAME {
             // Its modules and methods are behind one name; whoever looks for them shall find it.
             for spec in project_cli::specs() {
                 fields[MODULE].extend(words(&spec.name()));
-                fields[DESCRIPTION].extend(words(spec.about));
+                fields[SUMMARY].extend(words(spec.about));
             }
         }
         parameters(&tool.input_schema, SCHEMA_DEPTH, &mut fields);
@@ -183,6 +225,14 @@ impl ToolIndex {
         }
         self.tools.push(Indexed { name: tool.name.clone(), lengths, vector: None });
     }
+}
+
+/// The first sentence of a text or its first line, and what comes after.
+fn first_sentence(text: &str) -> (&str, &str) {
+    let text = text.trim_start();
+    let ends = [". ", ".\n", "\n", "。", "；", "! ", "? "];
+    let end = ends.iter().filter_map(|end| Some(text.find(end)? + end.len())).min();
+    text.split_at(end.unwrap_or(text.len()))
 }
 
 /// Names, descriptions and choices of parameters.

@@ -2,55 +2,70 @@
 //!
 //! Invariant: tools and queries are cut by the same rules, so that what is equal to a reader is equal here.
 
-use super::synonyms::{BILINGUAL, LIKE, STOP};
+use super::stem::stem;
+use super::synonyms::{STOP, alike, chinese_word, meant};
 
-/// A word of a query with how much it counts.
+/// A word with how much it counts.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Term {
     pub(super) word: String,
     pub(super) weight: f64,
 }
 
-/// How much a word counts that only means about the same.
-const LIKE_WEIGHT: f64 = 0.4;
-/// How much the pairs of a Chinese word count when the word itself is known.
-const PAIR_WEIGHT: f64 = 0.5;
+/// One thing that a query asks for, in all words that may stand for it. The best of them counts.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Concept(pub(super) Vec<Term>);
+
+/// How much an English word counts for a Chinese one.
+const ENGLISH_WEIGHT: f64 = 0.8;
+/// What a question without a verb asks for, and how much that counts.
+const ASKING: [&str; 4] = ["what", "which", "who", "whose"];
+const ASKED: [&str; 2] = ["list", "get"];
+const ASKED_WEIGHT: f64 = 0.4;
+/// How much a pair of Chinese characters counts that is a part of a longer word.
+const PART_WEIGHT: f64 = 0.8;
+/// How much a pair counts that a known word begins or ends in.
+const ACROSS_WEIGHT: f64 = 0.2;
 
 /// All words of a text, in order and as often as they stand there.
 pub(super) fn words(text: &str) -> Vec<String> {
-    cut(text).into_iter().map(|term| term.word).collect()
+    let concepts = cut(text).into_iter();
+    concepts.flat_map(|Concept(terms)| terms).map(|term| term.word).collect()
 }
 
-/// The words of a query, each once, with others that mean about the same.
-pub(super) fn query_terms(query: &str) -> Vec<Term> {
-    let mut terms: Vec<Term> = Vec::new();
-    let mut add = |word: String, weight: f64| match terms.iter_mut().find(|term| term.word == word)
-    {
-        Some(term) => term.weight = term.weight.max(weight),
-        None => terms.push(Term { word, weight }),
-    };
-    let own = cut(query);
-    for term in &own {
-        add(term.word.clone(), term.weight);
-    }
-    for term in &own {
-        let alike = LIKE.iter().filter(|alike| alike.iter().any(|word| stem(word) == term.word));
-        for word in alike.flat_map(|alike| alike.iter()) {
-            add(stem(word), LIKE_WEIGHT);
+/// What a query asks for, each thing once.
+pub(super) fn concepts(query: &str) -> Vec<Concept> {
+    let mut asked: Vec<Concept> = Vec::new();
+    for mut concept in cut(query) {
+        concept.0[0].word = meant(&concept.0[0].word);
+        if asked.iter().any(|known| known.0[0].word == concept.0[0].word) {
+            continue;
         }
+        for Term { word, weight } in concept.0.clone() {
+            for (like, share) in alike(&word) {
+                if concept.0.iter().all(|term| term.word != *like) {
+                    concept.0.push(Term { word: like.clone(), weight: weight * share });
+                }
+            }
+        }
+        asked.push(concept);
     }
-    terms
+    if query.split_whitespace().any(|word| ASKING.contains(&word.to_lowercase().as_str())) {
+        let read = ASKED.map(|word| Term { word: word.to_owned(), weight: ASKED_WEIGHT });
+        asked.push(Concept(read.to_vec()));
+    }
+    asked
 }
 
-fn cut(text: &str) -> Vec<Term> {
-    let mut terms = Vec::new();
+fn cut(text: &str) -> Vec<Concept> {
+    let mut concepts = Vec::new();
     for run in runs(text) {
         match run {
-            Run::Han(run) => chinese(&run, &mut terms),
-            Run::Latin(run) => terms.extend(latin(&run)),
+            Run::Han(run) => chinese(&run, &mut concepts),
+            Run::Latin(run) => concepts.extend(latin(&run)),
         }
     }
-    terms
+    concepts
 }
 
 enum Run {
@@ -81,7 +96,7 @@ fn is_han(c: char) -> bool {
 }
 
 /// The parts of `readTextFile` and `HTTPServer`, each as its stem.
-fn latin(run: &str) -> Vec<Term> {
+fn latin(run: &str) -> Vec<Concept> {
     let chars: Vec<char> = run.chars().collect();
     let mut parts = vec![String::new()];
     for (at, c) in chars.iter().enumerate() {
@@ -98,79 +113,63 @@ fn latin(run: &str) -> Vec<Term> {
             part.extend(c.to_lowercase());
         }
     }
-    let kept = parts.into_iter().filter(|part| !part.is_empty() && !STOP.contains(&part.as_str()));
-    kept.map(|part| Term { word: stem(&part), weight: 1.0 }).collect()
+    // A number is an argument of a call, not a word for a tool.
+    let says =
+        |part: &String| !part.chars().all(char::is_numeric) && !STOP.contains(&part.as_str());
+    parts
+        .into_iter()
+        .filter(says)
+        .map(|part| Concept(vec![Term { word: stem(&part), weight: 1.0 }]))
+        .collect()
 }
 
 /// Known words with what they are in English, and every pair of characters.
-fn chinese(run: &[char], terms: &mut Vec<Term>) {
-    let text: String = run.iter().collect();
-    let mut known = vec![false; run.len()];
+fn chinese(run: &[char], concepts: &mut Vec<Concept>) {
     let mut at = 0;
+    let mut unknown = 0..0;
     while at < run.len() {
-        let rest: String = run[at..].iter().collect();
-        let longest = BILINGUAL
-            .iter()
-            .filter(|(chinese, _)| rest.starts_with(chinese))
-            .max_by_key(|(chinese, _)| chinese.chars().count());
-        let Some((chinese, english)) = longest else {
-            at += 1;
-            continue;
-        };
-        let length = chinese.chars().count();
-        known[at..at + length].fill(true);
-        terms.extend(english.split(' ').map(|word| Term { word: stem(word), weight: 1.0 }));
-        at += length;
+        match chinese_word(&run[at..]) {
+            Some((length, english)) => {
+                pairs(run, unknown, concepts);
+                known(&run[at..at + length], english, concepts);
+                at += length;
+                unknown = at..at;
+            }
+            None => {
+                at += 1;
+                unknown.end = at;
+            }
+        }
     }
-    if run.len() == 1 {
-        terms.push(Term { word: text, weight: 1.0 });
+    pairs(run, unknown, concepts);
+}
+
+/// A known word: each of its English words is a thing of its own, beside the Chinese ones.
+fn known(word: &[char], english: &[Vec<String>], concepts: &mut Vec<Concept>) {
+    let weight = if word.len() == 2 { 1.0 } else { PART_WEIGHT };
+    let own = word.windows(2).map(|pair| Term { word: pair.iter().collect(), weight });
+    let own: Vec<Term> = own.collect();
+    for others in english {
+        let others = others.iter().map(|word| Term { word: word.clone(), weight: ENGLISH_WEIGHT });
+        concepts.push(Concept(others.chain(own.iter().cloned()).collect()));
+    }
+}
+
+/// Pairs of characters of which no word is known; the first and the last reach into their neighbours.
+fn pairs(run: &[char], unknown: std::ops::Range<usize>, concepts: &mut Vec<Concept>) {
+    if unknown.is_empty() {
         return;
     }
-    for (at, pair) in run.windows(2).enumerate() {
-        let weight = if known[at] || known[at + 1] { PAIR_WEIGHT } else { 1.0 };
-        terms.push(Term { word: pair.iter().collect(), weight });
+    if run.len() == 1 {
+        concepts.push(Concept(vec![Term { word: run[0].to_string(), weight: 1.0 }]));
+        return;
     }
-}
-
-/// An English word without its ending; crude, and the same on both sides.
-pub(super) fn stem(word: &str) -> String {
-    let word = word.to_lowercase();
-    let cut = |ending: &str, keep: usize| {
-        word.strip_suffix(ending).filter(|rest| rest.chars().count() >= keep).map(str::to_owned)
-    };
-    if let Some(rest) = cut("ies", 2) {
-        return format!("{rest}y");
-    }
-    let doubled = |rest: String| {
-        let mut chars = rest.chars().rev();
-        match (chars.next(), chars.next()) {
-            (Some(a), Some(b)) if a == b && !matches!(a, 'l' | 's' | 'z') => {
-                rest[..rest.len() - a.len_utf8()].to_owned()
-            }
-            _ => rest,
-        }
-    };
-    for ending in ["ing", "ed"] {
-        if let Some(rest) = cut(ending, 3) {
-            return without_e(doubled(rest));
-        }
-    }
-    for ending in ["sses", "shes", "ches", "xes"] {
-        if let Some(rest) = cut(ending, 2) {
-            return format!("{rest}{}", &ending[..ending.len() - 2]);
-        }
-    }
-    match cut("s", 3).filter(|rest| !rest.ends_with(['s', 'u', 'i'])) {
-        Some(rest) => without_e(rest),
-        None => without_e(word.clone()),
-    }
-}
-
-/// `create`, `created` and `creating` meet at `creat`.
-fn without_e(word: String) -> String {
-    match word.strip_suffix('e').filter(|rest| rest.chars().count() >= 3) {
-        Some(rest) => rest.to_owned(),
-        None => word,
+    let first = unknown.start.saturating_sub(1);
+    let last = (unknown.end + 1).min(run.len());
+    for (at, pair) in run[first..last].windows(2).enumerate() {
+        let inside = unknown.contains(&(first + at)) && unknown.contains(&(first + at + 1));
+        let weight = if inside { 1.0 } else { ACROSS_WEIGHT };
+        concepts.push(Concept(vec![Term { word: pair.iter().collect(), weight }]));
     }
 }
 
@@ -193,26 +192,18 @@ mod tests {
     }
 
     #[test]
-    fn forms_of_a_word_meet() {
-        for forms in [
-            vec!["create", "creates", "created", "creating"],
-            vec!["file", "files"],
-            vec!["query", "queries"],
-            vec!["search", "searches", "searching", "searched"],
-            vec!["stop", "stopped", "stopping"],
-            vec!["process", "processes"],
-            vec!["email", "emails", "emailed"],
-        ] {
-            let stems: Vec<String> = forms.iter().map(|form| stem(form)).collect();
-            assert!(stems.iter().all(|stem| *stem == stems[0]), "{stems:?}");
-        }
-        assert_ne!(stem("status"), stem("statu"));
+    fn chinese_is_cut_into_pairs_and_known_words_are_english_too() {
+        assert_eq!(words("读取文件"), ["read", "读取", "fil", "文件"]);
+        assert_eq!(words("鹿"), ["鹿"]);
+        assert_eq!(words("用Git提交"), ["git", "commit", "submit", "提交"]);
+        assert_eq!(words("鹿角文件"), ["鹿角", "角文", "fil", "文件"]);
     }
 
     #[test]
-    fn chinese_is_cut_into_pairs_and_known_words_are_english_too() {
-        assert_eq!(words("读取文件"), ["read", "fil", "读取", "取文", "文件"]);
-        assert_eq!(words("鹿"), ["鹿"]);
-        assert_eq!(words("用Git提交"), ["用", "git", "commit", "提交"]);
+    fn a_thing_is_asked_for_once_in_all_its_words() {
+        let asked = concepts("删除 delete");
+        assert_eq!(asked.len(), 1);
+        let words: Vec<&str> = asked[0].0.iter().map(|term| term.word.as_str()).collect();
+        assert_eq!(words, ["delet", "删除", "remov", "eras", "drop", "rm"]);
     }
 }
