@@ -29,11 +29,16 @@ pub(crate) fn load(named: Option<&Path>) -> Result<(Config, Option<Loaded>), Fai
     match config::find_file(named) {
         Some(path) => {
             let loaded = config::load(&path)?;
+            resources::check_environment(&loaded.config)?;
             check_ties(&loaded)?;
             resources::check(&loaded)?;
             Ok((loaded.config.clone(), Some(loaded)))
         }
-        None => Ok((Config::default(), None)),
+        None => {
+            let config = Config::default();
+            resources::check_environment(&config)?;
+            Ok((config, None))
+        }
     }
 }
 

@@ -22,11 +22,17 @@ pub struct Budget {
 
 /// Which budget a call would pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("{whose} has spent {} of {} dollars", dollars(*.spent), dollars(*.budget))]
+#[error(
+    "{whose} has spent {} of {} dollars, and this call may cost {}",
+    dollars(*.spent),
+    dollars(*.budget),
+    dollars(*.estimate)
+)]
 pub(crate) struct Exceeded {
     whose: &'static str,
     spent: Micro,
     budget: Micro,
+    estimate: Micro,
 }
 
 fn dollars(micro: Micro) -> String {
@@ -105,7 +111,9 @@ impl Budgets {
         let key = (wish.workspace_id.to_owned(), wish.agent.to_owned());
         let agent = today.agents.get(&key).copied().unwrap_or_default();
         let within = |whose, budget: Option<Micro>, would: Micro, spent| match budget {
-            Some(budget) if would > budget => Err(Exceeded { whose, spent, budget }),
+            Some(budget) if would > budget => {
+                Err(Exceeded { whose, spent, budget, estimate: wish.estimate })
+            }
             _ => Ok(()),
         };
         let reserved = today.runs.get(wish.run_id).copied().unwrap_or(0);
@@ -186,19 +194,25 @@ mod tests {
         let budget = Budget { run: Some(100), day: Some(150) };
         let first = budgets.reserve(&wish(budget, 90, 0)).unwrap();
         let over_run = budgets.reserve(&wish(budget, 20, 90)).unwrap_err();
-        assert_eq!(over_run, Exceeded { whose: "this run", spent: 90, budget: 100 });
+        assert_eq!(over_run, Exceeded { whose: "this run", spent: 90, budget: 100, estimate: 20 });
         // Another call of the run at the same time, or of another run of the agent: 90 are reserved already.
         let beside = budgets.reserve(&wish(budget, 20, 0)).unwrap_err();
-        assert_eq!(beside, Exceeded { whose: "this run", spent: 0, budget: 100 });
+        assert_eq!(beside, Exceeded { whose: "this run", spent: 0, budget: 100, estimate: 20 });
         let other = Wish { run_id: "s", ..wish(budget, 70, 0) };
         let other = budgets.reserve(&other).unwrap_err();
-        assert_eq!(other, Exceeded { whose: "this agent today", spent: 0, budget: 150 });
+        assert_eq!(
+            other,
+            Exceeded { whose: "this agent today", spent: 0, budget: 150, estimate: 70 }
+        );
         drop(first);
         budgets.spent("w", "a", 40, 0);
         let second = budgets.reserve(&wish(budget, 70, 0)).unwrap();
         drop(second);
         let all = budgets.reserve(&wish(Budget::default(), 970, 0)).unwrap_err();
-        assert_eq!(all, Exceeded { whose: "this host today", spent: 40, budget: 1_000 });
+        assert_eq!(
+            all,
+            Exceeded { whose: "this host today", spent: 40, budget: 1_000, estimate: 970 }
+        );
     }
 
     #[test]

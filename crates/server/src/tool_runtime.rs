@@ -15,7 +15,7 @@ use greenroom_protocol::records::RecordOp;
 /// Whom an operator acts for.
 const ACTOR_HEADER: &str = "x-greenroom-actor";
 /// Who that is when they name nobody.
-const ACTOR: &str = "local";
+const ACTOR: &str = "cli";
 
 pub(crate) async fn records(State(app): State<App>, params: Params, request: Request) -> Answer {
     let params = params.only(&["workspace_id"])?;

@@ -185,6 +185,10 @@ impl Running {
             redactor,
         });
         let host = host.await.map_err(anyhow::Error::new)?;
+        for model in wiring::models(&config) {
+            let (provider, own) = (&model.provider_name, &model.model);
+            tracing::info!(name = model.name, provider, model = own, "model");
+        }
         let stop = CancellationToken::new();
         let access = wiring::access(&config, &admin_token);
         let server = Server::new(host.clone(), access, wiring::server(&config), stop.clone());

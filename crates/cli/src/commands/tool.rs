@@ -45,7 +45,7 @@ pub struct Args {
     #[arg(long, value_name = "JSON", requires = "method")]
     input: Option<String>,
     /// Whose data it is about
-    #[arg(long, value_name = "ID", default_value = "local")]
+    #[arg(long, value_name = "ID", default_value = "cli")]
     actor: String,
     /// Workspace of the data
     #[arg(long, value_name = "ID")]

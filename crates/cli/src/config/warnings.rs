@@ -71,7 +71,7 @@ fn is_program(path: &Path) -> bool {
 
 /// Agents whose runner nobody offers, as far as pins tell; the rest is known once the runners run.
 fn agents(config: &Config) -> Found<'_> {
-    let built_in = "greenroom/echo";
+    let built_in = ["greenroom/echo", "greenroom/local-agent"];
     let is_open = config.runners.values().any(|runner| runner.plugin.is_none());
     let pinned = |plugin: &str| {
         config.runners.values().any(|runner| runner.plugin.as_deref() == Some(plugin))
@@ -81,7 +81,7 @@ fn agents(config: &Config) -> Found<'_> {
         let id = agent.runner.to_string();
         let plugin =
             id.trim_start_matches("plugin:").rsplit_once('/').map_or("", |(plugin, _)| plugin);
-        if plugin != built_in && !is_open && !pinned(plugin) {
+        if !built_in.contains(&plugin) && !is_open && !pinned(plugin) {
             let message = format!("agent `{name}`: no configured runner offers `{id}`");
             found.push((vec!["agents", name, "runner"], message));
         }

@@ -50,6 +50,26 @@ pub(crate) fn models(config: &Config) -> Vec<ModelSettings> {
     }
 }
 
+/// What `GREENROOM_MODEL` asks for has to be there: a wish that is not met is not passed over.
+pub(super) fn check_environment(config: &Config) -> Result<(), Failure> {
+    let Some(wanted) = env::get(env::MODEL).filter(|_| config.models.is_empty()) else {
+        return Ok(());
+    };
+    let problem = match wanted.split_once('/').map(|(provider, _)| presets::find(provider)) {
+        None => "it is not of the form `provider/model`".to_owned(),
+        Some(None) => format!("its provider is none of {}", presets::NAMES.join(", ")),
+        Some(Some(preset)) => match preset.key_env {
+            Some(name) if env::get(name).is_none_or(|key| key.trim().is_empty()) => {
+                format!("`{name}` is not set")
+            }
+            _ => return Ok(()),
+        },
+    };
+    let message = format!("`{}` cannot be used as the model: {problem}", env::MODEL);
+    let hint = "write e.g. `anthropic/claude-sonnet-4-5`, or leave it out";
+    Err(Failure::new(message).hint(hint).exit(Exit::Usage))
+}
+
 /// The model of the first provider whose key is in the environment, else the scripted one.
 fn default_model(env: &dyn Fn(&str) -> Option<String>) -> ModelSettings {
     let wanted = env(env::MODEL);
@@ -120,7 +140,10 @@ fn check_tools(loaded: &Loaded) -> Result<(Modules, Skills), Failure> {
             std::iter::successors(std::error::Error::source(error), |cause| cause.source());
         let causes: Vec<String> = causes.map(ToString::to_string).collect();
         let message = if causes.is_empty() { error.to_string() } else { causes.join(": ") };
-        usage(loaded.invalid_at(&["tools", name], message, None))
+        let hint = message
+            .contains("address is private")
+            .then(|| format!("add `allow_private = true` to `[tools.{name}]` if it is meant"));
+        usage(loaded.invalid_at(&["tools", name], message, hint))
     };
     let config = &loaded.config;
     for (name, source) in &config.tools {

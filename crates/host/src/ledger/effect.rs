@@ -163,12 +163,19 @@ impl Changes {
 
     fn tool_call(&mut self, call: &ToolCallCompleted, identity: &Identity) {
         self.effects = true;
+        let failed = !call.error.is_null();
         let text = match &call.result {
             serde_json::Value::String(text) => text.clone(),
+            serde_json::Value::Null if failed => {
+                json!({"status": "failure", "error": call.error}).to_string()
+            }
             other => other.to_string(),
         };
+        let status = if failed { "failure" } else { "success" };
+        let output = json!({"tool_name": call.tool_name, "tool_call_id": call.tool_call_id,
+            "status": status, "result": call.result, "error": call.error});
         let metadata = json!({"tool_call_id": call.tool_call_id, "tool_name": call.tool_name,
-            "error": call.error, "tool_agent_output": {"result": call.result}});
+            "error": call.error, "tool_agent_output": output});
         let body = json!({"segments": [], "artifacts": [], "metadata": metadata});
         self.items.push(NewItem {
             item_id: ids::fresh("item"),

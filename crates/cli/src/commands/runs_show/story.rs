@@ -103,6 +103,11 @@ fn moments(results: &[AgentRunResult]) -> Vec<(&'static str, String, &AgentRunRe
             kind::MESSAGE_DELTA => ("first delta", format!("of {deltas}")),
             kind::MESSAGE_COMPLETED => ("message", message(data)),
             kind::TOOL_CALL_STARTED => ("tool called", word(data, "tool_name")),
+            kind::TOOL_CALL_COMPLETED
+                if data.get("error").is_some_and(|error| !error.is_null()) =>
+            {
+                ("tool failed", word(data, "tool_name"))
+            }
             kind::TOOL_CALL_COMPLETED => ("tool answered", word(data, "tool_name")),
             kind::ARTIFACT_CREATED => ("artifact", word(data, "name")),
             kind::STATE_UPDATED => {

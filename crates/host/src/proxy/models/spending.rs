@@ -73,7 +73,7 @@ impl Spending {
             now_ms,
         };
         let reservation = call.shared.budgets.reserve(&wish).map_err(|exceeded| {
-            let message = format!("the budget is used up: {exceeded}");
+            let message = format!("the budget does not allow this call: {exceeded}");
             call.live.end_with(run_code::BUDGET_EXCEEDED, message.clone());
             refuse(ErrorCode::RuntimeError, message).detail("reason", run_code::BUDGET_EXCEEDED)
         })?;
