@@ -236,6 +236,10 @@ fn find(root: &DeTable<'_>, key: &[&str]) -> Option<Range<usize>> {
 }
 
 fn read_limited(path: &Path, bytes_max: usize) -> io::Result<String> {
+    // A pipe would be waited for, a device never ends.
+    if !std::fs::metadata(path)?.is_file() {
+        return Err(io::Error::other("it is not a file"));
+    }
     let mut text = String::new();
     let file = std::fs::File::open(path)?;
     file.take(bytes_max as u64 + 1).read_to_string(&mut text)?;

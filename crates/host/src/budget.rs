@@ -100,8 +100,11 @@ impl Budgets {
         let rows = store.read(move |tx| reads::spend::of_day(tx, day)).await?;
         let mut today = Today { day, ..Today::default() };
         for row in rows {
-            today.agents.entry((row.workspace_id, row.agent)).or_default().done += row.cost_micro;
-            today.all.done += row.cost_micro;
+            add(
+                &mut today.agents.entry((row.workspace_id, row.agent)).or_default().done,
+                row.cost_micro,
+            );
+            add(&mut today.all.done, row.cost_micro);
         }
         Ok(Self { today: Mutex::new(today) })
     }
@@ -133,8 +136,8 @@ impl Budgets {
     pub(crate) fn spent(&self, workspace_id: &str, agent: &str, cost: Micro, now_ms: i64) {
         let mut today = self.today(now_ms);
         let key = (workspace_id.to_owned(), agent.to_owned());
-        today.agents.entry(key).or_default().done += cost;
-        today.all.done += cost;
+        add(&mut today.agents.entry(key).or_default().done, cost);
+        add(&mut today.all.done, cost);
     }
 
     /// A new day begins with nothing spent.
@@ -165,6 +168,11 @@ impl Drop for Reservation {
             }
         }
     }
+}
+
+/// Sums never wrap: a budget that was passed stays passed.
+fn add(sum: &mut Micro, more: Micro) {
+    *sum = sum.saturating_add(more);
 }
 
 pub(crate) fn day_of(now_ms: i64) -> i64 {

@@ -8,7 +8,7 @@ use greenroom_protocol::Object;
 use serde_json::{Number, Value};
 
 /// What a request is made of.
-const OURS: [&str; 9] = [
+const OURS: [&str; 15] = [
     "model",
     "messages",
     "input",
@@ -18,6 +18,13 @@ const OURS: [&str; 9] = [
     "system",
     "systemInstruction",
     "system_instruction",
+    // What an answer may cost, and that it is told.
+    "stream_options",
+    "n",
+    "max_completion_tokens",
+    "max_output_tokens",
+    "generationConfig",
+    "generation_config",
 ];
 
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -45,7 +45,7 @@ impl<'a> Ask<'a> {
 
     /// The most tokens that an answer may have, if anyone said.
     pub(crate) fn max_tokens(&self) -> Option<u64> {
-        self.options.max_tokens.or(self.settings.max_output_tokens)
+        self.options.max_tokens.into_iter().chain(self.settings.max_output_tokens).min()
     }
 }
 

@@ -66,7 +66,7 @@ pub use state::{StateWritten, WriteState};
 pub use steering::{PullSteering, Pulled};
 pub(crate) use storage::WHOLE_WORKSPACE;
 pub use storage::{StorageWritten, WriteStorage};
-pub use tools::{BeginToolCall, Begun, EndToolCall};
+pub use tools::{BeginToolCall, Begun, EndToolCall, Ended};
 
 use crate::StoreError;
 use crate::sql::Tx;
@@ -120,6 +120,7 @@ pub enum Outcome {
     StorageWritten(StorageWritten),
     ArtifactWritten(ArtifactWritten),
     Begun(Begun),
+    Ended(Ended),
     RecordWritten(RecordWritten),
     Collected(Collected),
 }
@@ -147,7 +148,7 @@ impl Command {
             Command::CreateArtifact(command) => Outcome::ArtifactWritten(command.execute(tx)?),
             Command::RemoveArtifacts(command) => Outcome::Changed(command.execute(tx)?),
             Command::BeginToolCall(command) => Outcome::Begun(command.execute(tx)?),
-            Command::EndToolCall(command) => Outcome::Changed(command.execute(tx)?),
+            Command::EndToolCall(command) => Outcome::Ended(command.execute(tx)?),
             Command::RecordModelCall(command) => Outcome::Changed(command.execute(tx)?),
             Command::WriteRecord(command) => Outcome::RecordWritten(command.execute(tx)?),
             Command::Collect(command) => Outcome::Collected(command.execute(tx)?),

@@ -48,7 +48,7 @@ pub async fn run_method(children: &Children, call: MethodCall<'_>) -> ToolOutput
 /// A method that fails says so and exits with 1; one that exits so without saying anything has crashed.
 fn read(module: &str, method: &str, finished: &Finished) -> Result<CliResult, ToolFailure> {
     if !finished.warnings.is_empty() {
-        tracing::debug!(module, method, warnings = ?finished.warnings, "a method is confined less");
+        tracing::warn!(module, method, warnings = ?finished.warnings, "a method is confined less");
     }
     let crashed = || {
         let Finished { message, stderr_tail, .. } = finished;

@@ -17,6 +17,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+/// Largest manifest.
+const FILE_BYTES_MAX: u64 = 1024 * 1024;
 const TIMEOUT_S: u64 = 30;
 const TIMEOUT_S_MAX: u64 = 600;
 const METHODS_MAX: usize = 100;
@@ -118,8 +120,13 @@ struct FileMethod {
 
 impl Manifest {
     pub fn load(path: &Path) -> Result<Self, ManifestError> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|source| ManifestError::Unreadable { path: path.to_owned(), source })?;
+        let unreadable = |source| ManifestError::Unreadable { path: path.to_owned(), source };
+        let file = std::fs::metadata(path).map_err(unreadable)?;
+        if !file.is_file() || file.len() > FILE_BYTES_MAX {
+            let reason = format!("it is not a file of at most {FILE_BYTES_MAX} bytes");
+            return Err(unreadable(std::io::Error::other(reason)));
+        }
+        let text = std::fs::read_to_string(path).map_err(unreadable)?;
         Self::parse(&text, path)
     }
 

@@ -4,6 +4,7 @@
 
 mod approvals;
 mod budgets;
+mod ids;
 #[cfg(feature = "faults")]
 mod killed;
 mod mcp;

@@ -29,6 +29,10 @@ use uuid::Uuid;
 
 /// Longest id that a model gives a call.
 const CALL_ID_BYTES_MAX: usize = 256;
+/// Largest parameters: they are kept with the call. Larger things are artifacts.
+const ARGS_BYTES_MAX: usize = 1024 * 1024;
+/// Largest parameters that somebody is asked about: they wait in memory and in lists.
+const ASKED_BYTES_MAX: usize = 64 * 1024;
 
 pub(super) async fn serve(call: &mut Call<'_>) -> Answer {
     match call.method {
@@ -70,26 +74,47 @@ fn find(call: &mut Call<'_>, name: &str) -> Result<Arc<Entry>, AgentAPIError> {
     })
 }
 
+/// Names that are kept in the audit as they are: what a model makes up may hold anything.
+fn is_plain(asked: &project_cli::Call) -> bool {
+    let plain = |name: &str| {
+        name.len() <= CALL_ID_BYTES_MAX
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    };
+    plain(&asked.module) && plain(&asked.method)
+}
+
+fn is_call_id(id: &str) -> bool {
+    (1..=CALL_ID_BYTES_MAX).contains(&id.len()) && !id.contains(char::is_control)
+}
+
 async fn call_tool(
     call: &mut Call<'_>,
     params: ToolCallParams,
 ) -> Result<ToolCallResult, AgentAPIError> {
     let entry = find(call, &params.tool_name)?;
     let tool_call_id = match params.tool_call_id {
-        Some(id) if id.len() <= CALL_ID_BYTES_MAX && !id.is_empty() => id,
+        Some(id) if is_call_id(&id) => id,
         Some(_) => {
-            let message = format!("`tool_call_id` has 1 to {CALL_ID_BYTES_MAX} bytes");
+            let message =
+                format!("`tool_call_id` has 1 to {CALL_ID_BYTES_MAX} bytes, no control characters");
             return Err(refuse(ErrorCode::InvalidArgument, message));
         }
         None => ids::fresh("call"),
     };
     let args = params.parameters;
+    let bytes = call.params.get().len();
+    if bytes > ARGS_BYTES_MAX {
+        let message = format!("the parameters of a tool have at most {ARGS_BYTES_MAX} bytes");
+        return Err(refuse(ErrorCode::PayloadTooLarge, message));
+    }
     // The first of the two checks that a method of the project CLI has to pass.
     let admitted = call.rights.resources.tools.admit(&entry, &args, &call.rights.grant.methods);
     let refused = Admitted { risk: Risk::Read, timeout: entry.tool.timeout };
     let Admitted { risk, timeout } = admitted.as_ref().copied().unwrap_or(refused);
     let scope = match project_cli::Call::read(&args) {
-        Ok(asked) if entry.is_project_cli() => format!("{}.{}", asked.module, asked.method),
+        Ok(asked) if entry.is_project_cli() && is_plain(&asked) => {
+            format!("{}.{}", asked.module, asked.method)
+        }
         _ => risk.as_str().to_owned(),
     };
     call.about(Some(&entry.tool.name), Some(scope.into()));
@@ -123,6 +148,11 @@ async fn permit(
         Approval::Never => {
             let message = format!("calls of the risk `{}` are not granted", risk.as_str());
             Err(refuse(ErrorCode::Unauthorized, message).detail("reason", "not_granted"))
+        }
+        Approval::Ask if call.params.get().len() > ASKED_BYTES_MAX => {
+            let message =
+                format!("a call that somebody is asked about has at most {ASKED_BYTES_MAX} bytes");
+            Err(refuse(ErrorCode::PayloadTooLarge, message))
         }
         Approval::Ask => {
             let identity = &call.rights.identity;

@@ -41,7 +41,11 @@ fn file(path: &Option<PathBuf>) -> String {
 
 pub(super) fn load(path: &Path) -> Result<Script, ScriptError> {
     let unread = |source| ScriptError::Read { path: path.to_owned(), source };
-    if std::fs::metadata(path).map_err(unread)?.len() > SCRIPT_BYTES_MAX {
+    let file = std::fs::metadata(path).map_err(unread)?;
+    if !file.is_file() {
+        return Err(unread(std::io::Error::other("it is not a file")));
+    }
+    if file.len() > SCRIPT_BYTES_MAX {
         return Err(ScriptError::TooLarge);
     }
     let text = std::fs::read_to_string(path).map_err(unread)?;

@@ -177,7 +177,9 @@ fn refused() -> Result<BpfProgram, seccompiler::Error> {
 /// none but the pairs that it makes itself, and of those only kinds that cannot be addressed elsewhere.
 fn beyond(network: Network) -> Result<BpfProgram, seccompiler::Error> {
     use SeccompCmpOp::{MaskedEq, Ne};
-    let mut rules = Rules::new();
+    // Memory in a file without a name is none of a process's own, so no limit would count it.
+    let memory = [libc::SYS_memfd_create, libc::SYS_memfd_secret];
+    let mut rules: Rules = memory.map(|call| (call, Vec::new())).into();
     let mut when = |call, conditions: &[Condition]| add(&mut rules, call, conditions);
     when(libc::SYS_socketpair, &[(0, Ne, number(libc::AF_UNIX))])?;
     when(libc::SYS_socketpair, &[(1, MaskedEq(SOCKET_TYPE), number(libc::SOCK_DGRAM))])?;

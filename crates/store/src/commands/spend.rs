@@ -21,6 +21,8 @@ pub struct RecordModelCall {
     pub tokens: Option<i64>,
     /// Millionths of a dollar, where they are known.
     pub cost_micro: Option<i64>,
+    /// What it counts as in the sums, which budgets are held against.
+    pub charged_micro: i64,
     pub duration_ms: i64,
     /// Days since 1970, UTC.
     pub day: i64,
@@ -60,7 +62,7 @@ impl RecordModelCall {
                 &self.model,
                 i64::from(self.cost_micro.is_none()),
                 self.tokens.unwrap_or(0),
-                self.cost_micro.unwrap_or(0)
+                self.charged_micro
             ],
         )?;
         Ok(true)

@@ -117,19 +117,34 @@ pub struct EndToolCall {
     pub now_ms: i64,
 }
 
+/// What became of the end of a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ended {
+    Now,
+    /// The same call had ended before: its output, as JSON text.
+    Before(String),
+    /// Another call of the run has this id.
+    OtherCall,
+    /// Nobody keeps it: the run that asked is over.
+    Stale,
+}
+
 impl EndToolCall {
-    /// False when the run that asked is over and the call had not begun to act, or when it has ended already.
-    pub(super) fn execute(&self, tx: &mut dyn Tx) -> Result<bool, StoreError> {
+    pub(super) fn execute(&self, tx: &mut dyn Tx) -> Result<Ended, StoreError> {
         let RunFence { workspace_id, run_id, .. } = &self.fence;
-        if !self.keep_output(tx)? {
-            return Ok(false);
+        let kept = match self.risk {
+            "read" => self.keep_read(tx)?,
+            _ => self.keep_begun(tx)?,
+        };
+        if kept != Ended::Now {
+            return Ok(kept);
         }
         let run = tx.query_opt(
             "SELECT conversation_id, conversation_seq FROM runs
              WHERE workspace_id = ?1 AND run_id = ?2",
             params![workspace_id, run_id],
         )?;
-        let Some(mut run) = run else { return Ok(false) };
+        let Some(mut run) = run else { return Ok(Ended::Stale) };
         let (conversation, event_seq) = (run.opt_text()?, run.opt_int()?);
         for artifact in &self.artifacts {
             insert_artifact(tx, workspace_id, artifact, self.now_ms)?;
@@ -142,28 +157,43 @@ impl EndToolCall {
         }
         let about = (conversation.as_deref(), Some(run_id.as_str()));
         insert_host_event(tx, workspace_id, &self.log, about, self.now_ms)?;
-        Ok(true)
+        Ok(Ended::Now)
     }
 
-    /// A call that began keeps its output, also behind its run's end; one that only reads is the run's alone.
-    fn keep_output(&self, tx: &mut dyn Tx) -> Result<bool, StoreError> {
-        let RunFence { workspace_id, run_id, attempt, epoch } = &self.fence;
+    /// A call that began keeps its output, also behind its run's end.
+    fn keep_begun(&self, tx: &mut dyn Tx) -> Result<Ended, StoreError> {
+        let RunFence { workspace_id, run_id, .. } = &self.fence;
         let ended = tx.execute(
             "UPDATE tool_calls SET output = ?4, finished_at = ?5
-             WHERE workspace_id = ?1 AND run_id = ?2 AND tool_call_id = ?3 AND output IS NULL",
+             WHERE workspace_id = ?1 AND run_id = ?2 AND tool_call_id = ?3 AND output IS NULL
+               AND risk <> 'read'",
             params![workspace_id, run_id, &self.tool_call_id, &self.output, self.now_ms],
         )?;
-        if ended > 0 {
-            return Ok(true);
+        Ok(if ended > 0 { Ended::Now } else { Ended::Stale })
+    }
+
+    /// A call that only reads is the run's alone, and ends nobody else's.
+    fn keep_read(&self, tx: &mut dyn Tx) -> Result<Ended, StoreError> {
+        let RunFence { workspace_id, run_id, attempt, epoch } = &self.fence;
+        if !self.fence.holds(tx)? {
+            return Ok(Ended::Stale);
         }
-        if self.risk != "read" || !self.fence.holds(tx)? {
-            return Ok(false);
+        let row = tx.query_opt(
+            "SELECT tool, args, output FROM tool_calls
+             WHERE workspace_id = ?1 AND run_id = ?2 AND tool_call_id = ?3",
+            params![workspace_id, run_id, &self.tool_call_id],
+        )?;
+        if let Some(mut row) = row {
+            let (tool, args, output) = (row.text()?, row.text()?, row.opt_text()?);
+            return Ok(match output {
+                Some(output) if tool == self.tool && args == self.args => Ended::Before(output),
+                _ => Ended::OtherCall,
+            });
         }
-        let inserted = tx.execute(
+        tx.execute(
             "INSERT INTO tool_calls (workspace_id, run_id, tool_call_id, attempt, epoch, tool, risk,
                  args, output, created_at, finished_at)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?10)
-             ON CONFLICT (workspace_id, run_id, tool_call_id) DO NOTHING",
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?10)",
             params![
                 workspace_id,
                 run_id,
@@ -177,6 +207,6 @@ impl EndToolCall {
                 self.now_ms
             ],
         )?;
-        Ok(inserted > 0)
+        Ok(Ended::Now)
     }
 }

@@ -7,10 +7,10 @@ use crate::StoreError;
 use crate::commands::{
     AcceptEvent, Accepted, AnswerApproval, Answered, Applied, ApplyResults, ArtifactWritten,
     BeginToolCall, Begun, CancelApproval, CancelQueued, CancelRequest, ClaimDelivery, Collect,
-    Collected, Command, CreateArtifact, EndToolCall, ExpireApprovals, FinishDelivery, FreezeGrant,
-    IndexItems, Outcome, PullSteering, Pulled, RecordAudit, RecordDiagnostics, RecordInterrupted,
-    RecordModelCall, RecordWritten, RemoveArtifacts, RemoveItems, RequestAction, Requested,
-    RestartRun, StateWritten, StorageWritten, WriteRecord, WriteState, WriteStorage,
+    Collected, Command, CreateArtifact, EndToolCall, Ended, ExpireApprovals, FinishDelivery,
+    FreezeGrant, IndexItems, Outcome, PullSteering, Pulled, RecordAudit, RecordDiagnostics,
+    RecordInterrupted, RecordModelCall, RecordWritten, RemoveArtifacts, RemoveItems, RequestAction,
+    Requested, RestartRun, StateWritten, StorageWritten, WriteRecord, WriteState, WriteStorage,
 };
 use crate::search::index;
 use crate::types::ApprovalRow;
@@ -160,9 +160,12 @@ impl Store {
         }
     }
 
-    /// A tool has given its output; false when nobody keeps it.
-    pub async fn end_tool_call(&self, command: EndToolCall) -> Result<bool, StoreError> {
-        self.change(Command::EndToolCall(Box::new(command))).await
+    /// A tool has given its output.
+    pub async fn end_tool_call(&self, command: EndToolCall) -> Result<Ended, StoreError> {
+        match self.submit(Command::EndToolCall(Box::new(command))).await? {
+            Outcome::Ended(ended) => Ok(ended),
+            other => Err(mixed_up(&other)),
+        }
     }
 
     pub async fn record_model_call(&self, command: RecordModelCall) -> Result<(), StoreError> {

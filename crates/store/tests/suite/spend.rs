@@ -15,6 +15,7 @@ fn call(run_id: &str, tokens: Option<i64>, cost_micro: Option<i64>) -> RecordMod
         usage: tokens.map(|tokens| format!("{{\"total_tokens\":{tokens}}}")),
         tokens,
         cost_micro,
+        charged_micro: cost_micro.unwrap_or(0),
         duration_ms: 5,
         day: 7,
         now_ms: 1,

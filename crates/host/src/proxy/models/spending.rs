@@ -21,6 +21,11 @@ use std::time::Instant;
 /// Bytes of text that are taken as one token where nobody has counted; few, so that estimates are high.
 const BYTES_PER_TOKEN: usize = 3;
 
+/// Tokens that one call may be said to have taken.
+const TOKENS_MAX: u64 = 1_000_000_000;
+/// What one call may be said to have cost: a million dollars.
+const COST_MAX: Micro = 1_000_000_000_000;
+
 pub(super) struct Spending {
     shared: Arc<Shared>,
     live: Arc<LiveRun>,
@@ -87,6 +92,7 @@ impl Spending {
             usage: None,
             tokens: None,
             cost_micro: None,
+            charged_micro: 0,
             duration_ms: 0,
             day: day_of(now_ms),
             now_ms,
@@ -113,7 +119,7 @@ impl Spending {
             }
             ModelStreamItem::ToolCallDelta { args_text, .. } => args_text.len(),
             ModelStreamItem::Usage(usage) => {
-                self.usage = Some(usage.clone());
+                self.usage = Some(bounded(usage.clone()));
                 0
             }
             _ => 0,
@@ -127,7 +133,7 @@ impl Spending {
 
     /// Of calls without a stream.
     pub(super) async fn counted(&self, usage: Option<Object>) -> Result<(), AgentAPIError> {
-        self.commit("ok", usage).await
+        self.commit("ok", usage.map(bounded)).await
     }
 
     pub(super) async fn failed(&self, error: &AgentAPIError) {
@@ -149,22 +155,28 @@ impl Spending {
     fn settle(&self, outcome: &str, usage: Option<Object>) -> RecordModelCall {
         self.settled.store(true, Ordering::Relaxed);
         let cost = usage.as_ref().and_then(|usage| self.cost(usage));
+        // An answer whose usage nobody tells is no free one: budgets reckon with what can be guessed.
+        let answered = outcome != "cancelled" && (self.output_bytes > 0 || usage.is_some());
+        let guess = || self.cost(&guessed(self.input_bytes, self.output_bytes, 0));
+        let charged = cost.or_else(|| guess().filter(|_| answered)).unwrap_or(0);
         // On the day on which it ended, in the store as here.
         let now_ms = now_ms();
-        self.count(cost.unwrap_or(0), now_ms);
+        self.count(charged, now_ms);
         RecordModelCall {
             outcome: outcome.to_owned(),
             day: day_of(now_ms),
             tokens: usage.as_ref().and_then(tokens),
             usage: usage.map(|usage| Value::Object(usage).to_string()),
             cost_micro: cost,
+            charged_micro: charged,
             duration_ms: i64::try_from(self.started.elapsed().as_millis()).unwrap_or(i64::MAX),
             ..self.record.clone()
         }
     }
 
     fn cost(&self, usage: &Object) -> Option<Micro> {
-        self.model.settings().price.and_then(|price| price::cost_micro(&price, usage))
+        let cost = self.model.settings().price.and_then(|price| price::cost_micro(&price, usage));
+        cost.map(|cost| cost.clamp(0, COST_MAX))
     }
 
     fn count(&self, cost: Micro, now_ms: i64) {
@@ -214,6 +226,16 @@ fn guessed(input_bytes: usize, output_bytes: usize, most_out: u64) -> Object {
         ("output_tokens".to_owned(), output.into()),
         ("estimated".to_owned(), true.into()),
     ])
+}
+
+/// Counts as a provider may have them; a row of nonsense must not spoil the sums of a day.
+fn bounded(mut usage: Object) -> Object {
+    for count in usage.values_mut() {
+        if count.as_u64().is_some_and(|count| count > TOKENS_MAX) {
+            *count = TOKENS_MAX.into();
+        }
+    }
+    usage
 }
 
 /// In and out together, unless nothing is known of them.

@@ -86,6 +86,8 @@ impl Work {
     }
 
     pub(super) async fn carry_out(self) -> Result<ToolCallResult, AgentAPIError> {
+        // What the runner tells of the call from here on adds nothing to what the host records of it.
+        self.live.tool_calls.note(&self.tool_call_id);
         fault::point("before_tool");
         let output = match self.credential() {
             Ok(credential) => self.invoke(credential.as_ref().map(Issued::expose)).await,
@@ -175,20 +177,12 @@ pub(super) async fn begin(
     let begun = call.shared.store.begin_tool_call(command).await;
     match begun.map_err(|error| failed(&error))? {
         Begun::Now => Ok(None),
-        Begun::Before(output) => {
-            let output: ToolAgentOutput = serde_json::from_str(&output).map_err(|error| {
-                refuse(ErrorCode::RuntimeError, format!("an output cannot be read: {error}"))
-            })?;
-            Ok(Some(outcome::answer(&output)))
-        }
+        Begun::Before(output) => outcome::told_before(&output).map(Some),
         Begun::UnderWay => {
             let message = "a call with this `tool_call_id` is under way";
             Err(refuse(ErrorCode::InvalidArgument, message).detail("reason", "under_way"))
         }
-        Begun::OtherCall => {
-            let message = "another call of this run had this `tool_call_id`";
-            Err(refuse(ErrorCode::InvalidArgument, message).detail("reason", "repeated_id"))
-        }
+        Begun::OtherCall => Err(outcome::repeated_id()),
         Begun::Stale => Err(stale()),
     }
 }

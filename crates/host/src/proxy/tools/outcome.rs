@@ -7,10 +7,10 @@ use super::carry_out::{Work, item_id};
 use crate::artifacts::{ArtifactError, Kept, Owner};
 use crate::host::Shared;
 use crate::ids::now_ms;
-use crate::proxy::call::{failed, stale};
+use crate::proxy::call::{failed, refuse, stale};
 use greenroom_protocol::api::tools::ToolCallResult;
-use greenroom_protocol::{AgentAPIError, Object};
-use greenroom_store::commands::EndToolCall;
+use greenroom_protocol::{AgentAPIError, ErrorCode, Object};
+use greenroom_store::commands::{EndToolCall, Ended};
 use greenroom_store::reads::tools::OpenToolCall;
 use greenroom_store::types::{HostEvent, NewItem};
 use greenroom_tools::{Attachment, Status, ToolAgentOutput, ToolFailure, ToolOutput, post};
@@ -37,7 +37,6 @@ pub(super) async fn settle(
         }
     };
     let output = canonical(&work, output);
-    work.live.tool_calls.note(&work.tool_call_id);
     let command = EndToolCall {
         fence: work.fence.clone(),
         tool_call_id: work.tool_call_id.clone(),
@@ -58,8 +57,10 @@ pub(super) async fn settle(
     let ended = work.shared.store.end_tool_call(command).await;
     work.shared.wake_indexing.notify_one();
     match ended.map_err(|error| failed(&error))? {
-        true => Ok(answer(&output)),
-        false => Err(stale()),
+        Ended::Now => Ok(answer(&output)),
+        Ended::Before(output) => told_before(&output),
+        Ended::OtherCall => Err(repeated_id()),
+        Ended::Stale => Err(stale()),
     }
 }
 
@@ -146,6 +147,19 @@ fn put_references(value: &mut Value, references: &[greenroom_protocol::ArtifactR
     }
 }
 
+/// A call that was made before is answered as it was then.
+pub(super) fn told_before(output: &str) -> Result<ToolCallResult, AgentAPIError> {
+    let output: ToolAgentOutput = serde_json::from_str(output).map_err(|error| {
+        refuse(ErrorCode::RuntimeError, format!("an output cannot be read: {error}"))
+    })?;
+    Ok(answer(&output))
+}
+
+pub(super) fn repeated_id() -> AgentAPIError {
+    let message = "another call of this run had this `tool_call_id`";
+    refuse(ErrorCode::InvalidArgument, message).detail("reason", "repeated_id")
+}
+
 /// As the runner gets it: no hints about how it is shown.
 pub(super) fn answer(output: &ToolAgentOutput) -> ToolCallResult {
     let metadata = Object::from_iter([
@@ -185,7 +199,7 @@ impl Shared {
     pub(crate) async fn settle_interrupted(
         &self,
         open: OpenToolCall,
-    ) -> Result<bool, greenroom_store::StoreError> {
+    ) -> Result<Ended, greenroom_store::StoreError> {
         let message =
             "the host was interrupted while the tool ran: whether it took effect is not known";
         let output = ToolAgentOutput {

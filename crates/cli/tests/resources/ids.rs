@@ -1,0 +1,69 @@
+//! Ids and sizes of calls that somebody chose badly: each call keeps its own record, and harms no other.
+
+use crate::stage::{PATIENCE, Stage};
+use crate::{AGENT, call, data, play};
+use greenroom_protocol::TranscriptRole;
+use greenroom_testkit::wait::wait_for;
+use serde_json::{Value, json};
+
+#[tokio::test]
+async fn a_read_with_the_id_of_a_write_takes_nothing_over() {
+    let stage = Stage::open(AGENT).await;
+    let write = call("one", "memory", "update", json!({"set": {"a": 1}}));
+    let mut read = call("one", "memory", "read", json!({}));
+    read[3] = "two".into();
+    let mut again = write.clone();
+    again[3] = "three".into();
+    play(&stage, "ann", "c1", vec![write, read, again]).await;
+    data(&stage, "one").await;
+    let refused = stage.told("two").await;
+    assert_eq!(refused["error"]["data"]["details"]["reason"], "repeated_id");
+    assert_eq!(stage.told("three").await, stage.told("one").await);
+    let items = stage.api.history("c1").await;
+    let tools: Vec<_> = items.iter().filter(|item| item.role == TranscriptRole::Tool).collect();
+    assert_eq!(tools.len(), 1);
+    assert_eq!(tools[0].metadata["tool_agent_output"]["tool_call_args"]["method"], "update");
+}
+
+#[tokio::test]
+async fn the_same_read_again_is_answered_as_before() {
+    let stage = Stage::open(AGENT).await;
+    let read = call("one", "memory", "read", json!({}));
+    let mut again = read.clone();
+    again[3] = "two".into();
+    play(&stage, "ann", "c1", vec![read, again]).await;
+    data(&stage, "one").await;
+    assert_eq!(stage.told("two").await, stage.told("one").await);
+}
+
+#[tokio::test]
+async fn an_id_or_a_name_with_odd_characters_costs_nobody_a_record() {
+    let stage = Stage::open(AGENT).await;
+    let mut odd = call("x", "memory", "update", json!({"set": {"a": 1}}));
+    odd[2]["tool_call_id"] = "z\u{0}".into();
+    odd[3] = "odd".into();
+    let mut strange = call("strange", "mem\u{0}ory", "up\u{0}date", json!({}));
+    strange[2]["tool_call_id"] = Value::Null;
+    let fine = call("fine", "memory", "read", json!({}));
+    let run = play(&stage, "ann", "c1", vec![odd, strange, fine]).await;
+    assert_eq!(stage.told("odd").await["error"]["data"]["code"], "invalid_argument");
+    assert_eq!(stage.told("strange").await["result"]["error"]["code"], "METHOD_NOT_ALLOWED");
+    data(&stage, "fine").await;
+    wait_for("three records", PATIENCE, async || {
+        let audit = stage.api.get(&format!("/v1/audit?run_id={}", run.run_id)).await;
+        (audit["items"].as_array().unwrap().len() == 3).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn parameters_that_are_too_large_are_refused_before_they_are_kept() {
+    let limits = "cancel_grace_s = 1\nevent_bytes = 8_388_608";
+    let stage = Stage::open_with(limits, AGENT).await;
+    let large = call("large", "memory", "update", json!({"set": {"a": "x".repeat(2_000_000)}}));
+    let asked = call("asked", "calendar", "delete", json!({"event_id": "x".repeat(100_000)}));
+    play(&stage, "ann", "c1", vec![large, asked]).await;
+    for name in ["large", "asked"] {
+        assert_eq!(stage.told(name).await["error"]["data"]["code"], "payload_too_large", "{name}");
+    }
+}
