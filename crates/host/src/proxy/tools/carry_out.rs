@@ -15,8 +15,7 @@ use greenroom_store::commands::{BeginToolCall, Begun, RunFence};
 use greenroom_store::fault;
 use greenroom_store::types::HostEvent;
 use greenroom_tools::{
-    Admitted, Entry, Invocation, Risk, ToolAgentOutput, ToolFailure, ToolOutput, Toolbox,
-    project_cli,
+    Admitted, Entry, Invocation, Risk, ToolFailure, ToolOutput, Toolbox, project_cli,
 };
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
