@@ -225,9 +225,8 @@ fn change(op: RecordOp) -> Result<(String, RecordChange), AgentAPIError> {
             (id, RecordChange::Share { with, links_max: LINKS_MAX })
         }
         RecordOp::Answer { id, status, .. } => (id, RecordChange::Answer { status }),
-        RecordOp::Get { id, .. } => (id, RecordChange::Delete { if_version: Some(-1) }),
-        RecordOp::List { .. } => {
-            return Err(AgentAPIError::new(ErrorCode::InvalidArgument, "a list changes nothing"));
+        RecordOp::Get { .. } | RecordOp::List { .. } => {
+            return Err(AgentAPIError::new(ErrorCode::InvalidArgument, "a read changes nothing"));
         }
     })
 }
