@@ -26,18 +26,41 @@ const KEEPER: &str =
 /// An empty database of its own, on the shared server or on one started for it.
 pub struct Database {
     pub url: String,
-    _server: Option<Server>,
+    server: Owner,
+}
+
+/// Whose server a database is on.
+enum Owner {
+    Shared { url: String },
+    Own { _server: Server },
 }
 
 impl Database {
     pub fn fresh() -> Database {
         #[expect(clippy::disallowed_methods, reason = "the test kit's one setting")]
         match std::env::var(SERVER_VARIABLE) {
-            Ok(server) => Database { url: create_database(&server), _server: None },
+            Ok(url) => Database { url: create_database(&url), server: Owner::Shared { url } },
             Err(_) => {
                 let server = Server::start();
-                Database { url: server.fresh_database(), _server: Some(server) }
+                Database { url: server.fresh_database(), server: Owner::Own { _server: server } }
             }
+        }
+    }
+}
+
+/// A shared server would fill the disk with the databases of a thousand tests.
+impl Drop for Database {
+    fn drop(&mut self) {
+        let Owner::Shared { url } = &self.server else { return };
+        let server = url.clone();
+        let Some((_, name)) = self.url.rsplit_once('/') else { return };
+        let drop_it = format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)");
+        // The client blocks on a runtime of its own, which a test's runtime forbids on its threads.
+        let dropped = std::thread::spawn(move || {
+            Client::connect(&server, NoTls).and_then(|mut client| client.batch_execute(&drop_it))
+        });
+        if let Ok(Err(error)) = dropped.join() {
+            eprintln!("a test's database stays: {error}");
         }
     }
 }
