@@ -103,6 +103,7 @@ fn model_resource(model: &Model, grant: &Grant) -> ModelResource {
         ("model", Some(Value::from(settings.model.as_str()))),
         ("context_window", settings.context_window.map(Value::from)),
         ("max_output_tokens", settings.max_output_tokens.map(Value::from)),
+        ("tool_calling", settings.tool_calling.map(Value::from)),
     ];
     let known = known.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?)));
     ModelResource {

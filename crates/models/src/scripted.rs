@@ -10,6 +10,8 @@ mod pieces;
 mod plan;
 mod rule;
 mod sample;
+mod spoken;
+mod telling;
 mod template;
 #[cfg(test)]
 mod tests;

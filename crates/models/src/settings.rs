@@ -34,6 +34,8 @@ pub struct ModelSettings {
     pub price: Option<Price>,
     pub context_window: Option<u64>,
     pub max_output_tokens: Option<u64>,
+    /// Whether the model takes tools by the wire; told to runners, not known without it.
+    pub tool_calling: Option<bool>,
     pub kind: Kind,
     /// Rules of a scripted model; without it the built-in ones.
     pub script: Option<PathBuf>,
@@ -122,6 +124,7 @@ impl ModelSettings {
             price: None,
             context_window: None,
             max_output_tokens: None,
+            tool_calling: None,
             kind: Kind::Chat,
             script: None,
         }

@@ -36,6 +36,7 @@ pub(super) fn read(mut reader: Reader<'_>) -> Option<ModelSettings> {
         (number("max_concurrent", 10_000), number("requests_per_minute", 1_000_000));
     let (context_window, max_output_tokens) =
         (number("context_window", 100_000_000), number("max_output_tokens", 100_000_000));
+    let tool_calling = reader.get("tool_calling").and_then(|value| value.boolean());
     let options = reader.get("options").and_then(|value| value.object()).unwrap_or_default();
     let kind = reader.get("kind").and_then(|value| value.choice(&KINDS)).unwrap_or_default();
     let price = reader.get("price").and_then(|value| value.table()).map(|table| price(table, kind));
@@ -60,6 +61,7 @@ pub(super) fn read(mut reader: Reader<'_>) -> Option<ModelSettings> {
         price,
         context_window,
         max_output_tokens,
+        tool_calling,
         kind,
         script,
         ..ModelSettings::new("", preset.kind, &model)

@@ -1,9 +1,10 @@
-//! Texts with places: `{{text}}`, `{{match.1}}`, `{{last_tool_result}}`.
+//! Texts with places: `{{text}}`, `{{match.1}}`, `{{last_tool_result}}`, `{{match.day | date}}`.
 //!
 //! Invariant: a template that was read can be filled; a place that does not exist is refused when it is read.
 
 use super::day::date;
 use super::facts::Facts;
+use super::{spoken, telling};
 use regex_lite::{Captures, Regex};
 use serde_json::Value;
 use std::time::SystemTime;
@@ -14,8 +15,31 @@ pub(super) struct Template(Vec<Part>);
 #[derive(Debug, Clone, PartialEq)]
 enum Part {
     Text(String),
-    Place { place: Place, json: bool },
+    Place { place: Place, filter: Filter },
 }
+
+/// What is made of the text of a place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Filter {
+    AsIs,
+    /// The JSON value that it says.
+    Json,
+    /// The day that it speaks of.
+    Date,
+    /// The time of day that it speaks of, and an hour after it.
+    Time,
+    HourLater,
+    /// A tool's result in lines that people read.
+    Told,
+}
+
+const FILTERS: [(&str, Filter); 5] = [
+    ("json", Filter::Json),
+    ("date", Filter::Date),
+    ("time", Filter::Time),
+    ("hour_later", Filter::HourLater),
+    ("told", Filter::Told),
+];
 
 #[derive(Debug, Clone, PartialEq)]
 enum Place {
@@ -49,14 +73,11 @@ impl Template {
             if !before.is_empty() {
                 parts.push(Part::Text(before.to_owned()));
             }
-            let (name, json) = match inner.split_once('|') {
-                Some((name, filter)) if filter.trim() == "json" => (name.trim(), true),
-                Some((_, filter)) => {
-                    return Err(format!("`{}` is no filter: there is `json`", filter.trim()));
-                }
-                None => (inner.trim(), false),
+            let (name, filter) = match inner.split_once('|') {
+                Some((name, filter)) => (name.trim(), Filter::parse(filter.trim())?),
+                None => (inner.trim(), Filter::AsIs),
             };
-            parts.push(Part::Place { place: Place::parse(name, regex)?, json });
+            parts.push(Part::Place { place: Place::parse(name, regex)?, filter });
             rest = after;
         }
         if !rest.is_empty() {
@@ -68,7 +89,7 @@ impl Template {
     pub(super) fn fill(&self, source: &Source<'_>) -> String {
         let texts = self.0.iter().map(|part| match part {
             Part::Text(text) => text.clone(),
-            Part::Place { place, .. } => place.fill(source),
+            Part::Place { place, filter } => filter.apply(place.fill(source), source.now),
         });
         texts.collect()
     }
@@ -78,7 +99,7 @@ impl Template {
     fn value(&self, source: &Source<'_>) -> Value {
         let text = self.fill(source);
         match self.0.as_slice() {
-            [Part::Place { json: true, .. }] => {
+            [Part::Place { filter: Filter::Json, .. }] => {
                 serde_json::from_str(&text).unwrap_or(Value::String(text))
             }
             _ => Value::String(text),
@@ -86,12 +107,35 @@ impl Template {
     }
 }
 
-/// Every template in a JSON value, checked.
+impl Filter {
+    fn parse(name: &str) -> Result<Self, String> {
+        let found = FILTERS.iter().find(|(known, _)| *known == name);
+        let names = || FILTERS.map(|(name, _)| format!("`{name}`")).join(", ");
+        found
+            .map(|(_, filter)| *filter)
+            .ok_or_else(|| format!("`{name}` is no filter: there are {}", names()))
+    }
+
+    fn apply(self, text: String, now: SystemTime) -> String {
+        match self {
+            Self::AsIs | Self::Json => text,
+            Self::Date => spoken::day(&text, now),
+            Self::Time => spoken::time(&text),
+            Self::HourLater => spoken::hour_later(&text),
+            Self::Told => telling::told(&text),
+        }
+    }
+}
+
+/// Every template in a JSON value, its keys included, checked.
 pub(super) fn check_value(value: &Value, regex: Option<&Regex>) -> Result<(), String> {
     match value {
         Value::String(text) => Template::parse(text, regex).map(drop),
         Value::Array(items) => items.iter().try_for_each(|item| check_value(item, regex)),
-        Value::Object(fields) => fields.values().try_for_each(|field| check_value(field, regex)),
+        Value::Object(fields) => fields.iter().try_for_each(|(name, field)| {
+            Template::parse(name, regex)?;
+            check_value(field, regex)
+        }),
         _ => Ok(()),
     }
 }
@@ -106,7 +150,11 @@ pub(super) fn fill_value(value: &Value, regex: Option<&Regex>, source: &Source<'
         Value::Array(items) => items.iter().map(|item| fill_value(item, regex, source)).collect(),
         Value::Object(fields) => fields
             .iter()
-            .map(|(name, field)| (name.clone(), fill_value(field, regex, source)))
+            .map(|(name, field)| {
+                let name = Template::parse(name, regex).map(|name| name.fill(source));
+                let name = name.unwrap_or_default();
+                (name, fill_value(field, regex, source))
+            })
             .collect::<serde_json::Map<_, _>>()
             .into(),
         other => other.clone(),

@@ -1,17 +1,18 @@
 //! The body of `POST /messages`.
 //!
 //! Invariant: turns alternate; all results of one answer's calls stand in the one turn behind it; ids are of
-//! the characters that the API takes.
+//! the characters that the API takes; a request that shows calls also defines their tools.
 
 use super::WIRE;
-use crate::ModelError;
 use crate::options::{Cache, Effort, Reasoning, ResponseFormat, ToolChoice};
 use crate::turns::{Media, MediaKind, Part, Source, Turn};
 use crate::wires::{Ask, args_object, object, put};
+use crate::{ModelError, ToolSpec};
 use base64::Engine;
 use greenroom_protocol::{Object, Role};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
+use std::collections::BTreeSet;
 
 /// The API wants a number; this one every model takes.
 const MAX_TOKENS: u64 = 8192;
@@ -25,9 +26,13 @@ pub(in crate::wires) fn body(ask: &Ask<'_>) -> Result<Object, ModelError> {
         "stream": true,
     }));
     put(&mut body, "system", system(ask));
+    let shown = called(ask);
     if !ask.tools.is_empty() {
-        body.insert("tools".to_owned(), tools(ask));
+        body.insert("tools".to_owned(), tools(ask, ask.tools));
         put(&mut body, "tool_choice", choice(ask));
+    } else if !shown.is_empty() {
+        body.insert("tools".to_owned(), tools(ask, &shown));
+        body.insert("tool_choice".to_owned(), json!({"type": "none"}));
     }
     put(&mut body, "temperature", options.temperature.clone().map(Value::Number));
     put(&mut body, "top_p", options.top_p.clone().map(Value::Number));
@@ -111,8 +116,20 @@ fn system(ask: &Ask<'_>) -> Option<Value> {
     (!blocks.is_empty()).then_some(Value::Array(blocks))
 }
 
-fn tools(ask: &Ask<'_>) -> Value {
-    let made = ask.tools.iter().map(|tool| {
+/// The tools of earlier calls by their names: the API refuses messages with calls where no tools are defined.
+fn called(ask: &Ask<'_>) -> Vec<ToolSpec> {
+    let names = ask.turns.iter().flat_map(Turn::calls).map(|call| call.name.as_str());
+    let names: BTreeSet<&str> = names.collect();
+    let made = names.into_iter().map(|name| ToolSpec {
+        name: name.to_owned(),
+        description: None,
+        parameters: json!({"type": "object"}),
+    });
+    made.collect()
+}
+
+fn tools(ask: &Ask<'_>, tools: &[ToolSpec]) -> Value {
+    let made = tools.iter().map(|tool| {
         let mut made = object(json!({"name": ask.names.to_wire(&tool.name)}));
         put(&mut made, "description", tool.description.clone());
         made.insert("input_schema".to_owned(), tool.parameters.clone());

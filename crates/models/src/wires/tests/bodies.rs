@@ -185,6 +185,31 @@ fn messages_are_asked_like_this() {
 }
 
 #[test]
+fn messages_with_calls_define_their_tools_even_where_none_is_offered() {
+    let mut asked = conversation(Value::Null, json!({"tool_choice": "auto"}));
+    asked.tools.clear();
+    let made =
+        written(ProviderKind::Anthropic, "anthropic", "claude-opus-4-6", &asked)["body"].clone();
+    let schema = json!({"type": "object"});
+    let expected = json!([
+        {"name": "clock", "input_schema": schema},
+        {"name": "fs_read", "input_schema": schema, "cache_control": {"type": "ephemeral"}},
+    ]);
+    assert_eq!((&made["tools"], &made["tool_choice"]), (&expected, &json!({"type": "none"})));
+    asked.messages.truncate(2);
+    let made =
+        written(ProviderKind::Anthropic, "anthropic", "claude-opus-4-6", &asked)["body"].clone();
+    assert_eq!((made.get("tools"), made.get("tool_choice")), (None, None));
+    // The others take calls without definitions.
+    for provider in [ProviderKind::OpenAiChat, ProviderKind::OpenAiResponses, ProviderKind::Gemini]
+    {
+        let mut asked = conversation(Value::Null, json!({}));
+        asked.tools.clear();
+        assert_eq!(written(provider, "openai", "m", &asked)["body"].get("tools"), None);
+    }
+}
+
+#[test]
 fn gemini_is_asked_like_this() {
     let data = json!({"wire": "gemini", "signature": "CiQB"});
     let made =

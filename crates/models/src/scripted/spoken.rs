@@ -1,0 +1,139 @@
+//! Days and times as people say them, in English and Chinese: `tomorrow`, `下午三点半`.
+//!
+//! Invariant: what is not understood is today, at nine in the morning.
+
+use super::day::date;
+use std::time::{Duration, SystemTime};
+
+const DAY: Duration = Duration::from_secs(86_400);
+/// Days by their words; the longer word stands before the one that it holds.
+const DAYS: [(&str, i32); 12] = [
+    ("day after tomorrow", 2),
+    ("tomorrow", 1),
+    ("yesterday", -1),
+    ("大后天", 3),
+    ("后天", 2),
+    ("明天", 1),
+    ("明日", 1),
+    ("明早", 1),
+    ("明晚", 1),
+    ("昨天", -1),
+    ("today", 0),
+    ("今天", 0),
+];
+const AFTERNOON: [&str; 8] = ["pm", "p.m.", "afternoon", "evening", "下午", "晚", "傍晚", "夜"];
+
+/// The day that a text speaks of, as `2026-01-31`.
+pub(super) fn day(text: &str, now: SystemTime) -> String {
+    let text = text.to_lowercase();
+    let days = DAYS.iter().find(|(word, _)| text.contains(word)).map_or(0, |(_, days)| *days);
+    let away = DAY * days.unsigned_abs();
+    let moved = if days < 0 { now.checked_sub(away) } else { now.checked_add(away) };
+    date(moved.unwrap_or(now))
+}
+
+/// The time that a text speaks of, as `15:30:00`.
+pub(super) fn time(text: &str) -> String {
+    let (hour, minute) = clock(text);
+    format!("{hour:02}:{minute:02}:00")
+}
+
+/// An hour after that, on the same day.
+pub(super) fn hour_later(text: &str) -> String {
+    match clock(text) {
+        (23, _) => "23:59:00".to_owned(),
+        (hour, minute) => format!("{:02}:{minute:02}:00", hour + 1),
+    }
+}
+
+fn clock(text: &str) -> (u32, u32) {
+    let text = text.to_lowercase();
+    let Some(from) = text.find(|c: char| c.is_ascii_digit() || chinese_digit(c).is_some()) else {
+        return if text.contains("noon") && !text.contains("afternoon") { (12, 0) } else { (9, 0) };
+    };
+    let (hour, rest) = number(&text[from..]);
+    let minute = match rest.trim_start_matches([':', ':', '点', '时']) {
+        rest if rest.starts_with('半') => 30,
+        rest if rest.starts_with("一刻") => 15,
+        rest if rest.starts_with("三刻") => 45,
+        rest => number(rest).0,
+    };
+    let is_late = AFTERNOON.iter().any(|word| text.contains(word))
+        || (text.contains("中午") && (1..=2).contains(&hour));
+    let hour = match hour {
+        12 if text.contains("am") || text.contains("凌晨") => 0,
+        1..=11 if is_late => hour + 12,
+        hour => hour,
+    };
+    (hour.min(23), minute.min(59))
+}
+
+/// The number at the beginning of a text, and what follows it: `12…`, `十二…`.
+fn number(text: &str) -> (u32, &str) {
+    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    if end > 0 {
+        return (text[..end].parse().unwrap_or(u32::MAX), &text[end..]);
+    }
+    let end = text.find(|c: char| chinese_digit(c).is_none()).unwrap_or(text.len());
+    let mut value = 0;
+    for digit in text[..end].chars().filter_map(chinese_digit) {
+        value = match digit {
+            10 if value == 0 => 10,
+            10 => value * 10,
+            digit => value + digit,
+        };
+    }
+    (value, &text[end..])
+}
+
+fn chinese_digit(c: char) -> Option<u32> {
+    let at = "零一二三四五六七八九十".chars().position(|digit| digit == c);
+    let at = if c == '两' { Some(2) } else { at };
+    at.and_then(|at| u32::try_from(at).ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::UNIX_EPOCH;
+
+    #[test]
+    fn days_are_understood_in_both_languages() {
+        let now = UNIX_EPOCH + DAY * 10;
+        for (text, day_of_january) in [
+            ("what is on today", 11),
+            ("今天我有什么日程", 11),
+            ("明天有什么安排", 12),
+            ("Tomorrow at 3pm", 12),
+            ("后天下午", 13),
+            ("the day after tomorrow", 13),
+            ("昨天呢", 10),
+            ("no day at all", 11),
+        ] {
+            assert_eq!(day(text, now), format!("1970-01-{day_of_january}"), "{text}");
+        }
+    }
+
+    #[test]
+    fn times_are_understood_in_both_languages() {
+        for (text, start, end) in [
+            ("下午三点", "15:00:00", "16:00:00"),
+            ("上午十点半", "10:30:00", "11:30:00"),
+            ("晚上11点", "23:00:00", "23:59:00"),
+            ("十二点一刻", "12:15:00", "13:15:00"),
+            ("中午一点", "13:00:00", "14:00:00"),
+            ("凌晨12点", "00:00:00", "01:00:00"),
+            ("二十点零五分", "20:05:00", "21:05:00"),
+            ("14:45", "14:45:00", "15:45:00"),
+            ("9:05", "09:05:00", "10:05:00"),
+            ("3pm", "15:00:00", "16:00:00"),
+            ("3:30 PM", "15:30:00", "16:30:00"),
+            ("12 am", "00:00:00", "01:00:00"),
+            ("noon", "12:00:00", "13:00:00"),
+            ("99:99", "23:59:00", "23:59:00"),
+            ("sometime", "09:00:00", "10:00:00"),
+        ] {
+            assert_eq!((time(text).as_str(), hour_later(text).as_str()), (start, end), "{text}");
+        }
+    }
+}
