@@ -1,21 +1,80 @@
 //! The agent's config, with defaults that work.
+//!
+//! Invariant: a key that does not exist and a value that cannot be used end the run at once with
+//! `config.invalid`, and the message names the key.
 
 use greenroom_sdk::{Object, RunCtx, RunFailure, Value};
 use serde::Deserialize;
 
 pub(crate) const PROMPT: &str = "You are a helpful assistant. Answer in the language of the user.";
 pub(crate) const TOOL_ROUNDS: u32 = 8;
+pub(crate) const TOOLS_IN_PROMPT: usize = 40;
+pub(crate) const CONTEXT_TOKENS: u64 = 32_000;
+pub(crate) const COMPACT_AT_PERCENT: u64 = 80;
+pub(crate) const MODEL_TIMEOUT_S: u64 = 120;
+pub(crate) const KNOWLEDGE_TOP_K: u32 = 5;
 pub(crate) const HISTORY_ITEMS: u32 = 50;
 
-#[derive(Debug, Deserialize)]
-#[serde(default)]
+#[derive(Debug, Clone, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub(crate) struct Config {
     pub(crate) prompt: String,
+    /// The first granted chat model when empty.
     pub(crate) model: String,
-    pub(crate) max_tool_rounds: u32,
-    pub(crate) history_items: u32,
+    /// Asked in this order when the model cannot answer.
+    pub(crate) fallback_models: Vec<String>,
+    pub(crate) temperature: Option<f64>,
+    pub(crate) reasoning: Reasoning,
     /// Handed to the provider with every request.
     pub(crate) options: Object,
+    pub(crate) tool_calling: ToolCalling,
+    pub(crate) max_tool_rounds: u32,
+    /// With more tools than these, those that fit the input are offered, and `search_tools`.
+    pub(crate) tools_in_prompt: usize,
+    /// The window of a model whose window the host does not know.
+    pub(crate) context_tokens: u64,
+    /// The part of the window from which on the conversation is summarised.
+    pub(crate) compact_at_percent: u64,
+    /// None when 0, as with the next two.
+    pub(crate) max_tokens_per_run: u64,
+    pub(crate) max_cost_usd: f64,
+    pub(crate) max_seconds: u64,
+    /// How long a model may give no sign of life.
+    pub(crate) model_timeout_s: u64,
+    /// Passages of knowledge per run; none are looked for when 0.
+    pub(crate) knowledge_top_k: u32,
+    /// The host's, else UTC, when empty.
+    pub(crate) timezone: String,
+    /// Whether a user's message begins with the user's name.
+    pub(crate) sender_names: bool,
+    /// Whether text that begins with `/` may be a command.
+    pub(crate) commands: bool,
+    pub(crate) history_items: u32,
+}
+
+/// How hard a model thinks before it answers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Reasoning {
+    /// As the provider has it.
+    #[default]
+    Default,
+    None,
+    Low,
+    Medium,
+    High,
+}
+
+/// How the tools reach the model.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum ToolCalling {
+    /// As the model can.
+    #[default]
+    Auto,
+    Native,
+    /// Written in the prompt, for models that know text alone.
+    Prompted,
 }
 
 impl Default for Config {
@@ -23,17 +82,133 @@ impl Default for Config {
         Self {
             prompt: PROMPT.to_owned(),
             model: String::new(),
-            max_tool_rounds: TOOL_ROUNDS,
-            history_items: HISTORY_ITEMS,
+            fallback_models: Vec::new(),
+            temperature: None,
+            reasoning: Reasoning::Default,
             options: Object::new(),
+            tool_calling: ToolCalling::Auto,
+            max_tool_rounds: TOOL_ROUNDS,
+            tools_in_prompt: TOOLS_IN_PROMPT,
+            context_tokens: CONTEXT_TOKENS,
+            compact_at_percent: COMPACT_AT_PERCENT,
+            max_tokens_per_run: 0,
+            max_cost_usd: 0.0,
+            max_seconds: 0,
+            model_timeout_s: MODEL_TIMEOUT_S,
+            knowledge_top_k: KNOWLEDGE_TOP_K,
+            timezone: String::new(),
+            sender_names: false,
+            commands: true,
+            history_items: HISTORY_ITEMS,
         }
     }
 }
 
 impl Config {
     pub(crate) fn of(ctx: &RunCtx) -> Result<Self, RunFailure> {
-        serde_json::from_value(Value::Object(ctx.config.clone())).map_err(|error| {
-            RunFailure::new("config.invalid", format!("the agent's config: {error}"))
-        })
+        Self::read(&ctx.config).map_err(|problem| RunFailure::new("config.invalid", problem))
+    }
+
+    /// A null stands for the default: that is how a form writes an empty field.
+    fn read(config: &Object) -> Result<Self, String> {
+        let given: Object = config.clone().into_iter().filter(|(_, v)| !v.is_null()).collect();
+        let this = serde_json::from_value::<Self>(Value::Object(given.clone()))
+            .map_err(|error| blame(&given).unwrap_or_else(|| error.to_string()))?;
+        match this.out_of_range() {
+            Some((key, expected)) => Err(named(key, &format!("expected {expected}"))),
+            None => Ok(this),
+        }
+    }
+
+    /// The first value that is of its type and yet none to work with.
+    fn out_of_range(&self) -> Option<(&'static str, &'static str)> {
+        let ranges = [
+            ("tools_in_prompt", self.tools_in_prompt >= 1, "at least 1"),
+            ("context_tokens", self.context_tokens >= 1000, "at least 1000"),
+            ("compact_at_percent", (10..=95).contains(&self.compact_at_percent), "10 to 95"),
+            ("max_cost_usd", self.max_cost_usd >= 0.0, "0 or more"),
+            ("model_timeout_s", self.model_timeout_s >= 1, "at least 1"),
+        ];
+        ranges.into_iter().find(|(_, within, _)| !within).map(|(key, _, range)| (key, range))
+    }
+
+    /// What every request asks of the provider; the settings of their own stand over `options`.
+    pub(crate) fn model_options(&self) -> Object {
+        let mut options = self.options.clone();
+        if let Some(temperature) = self.temperature {
+            options.insert("temperature".to_owned(), temperature.into());
+        }
+        let reasoning = match self.reasoning {
+            Reasoning::Default => return options,
+            Reasoning::None => "none",
+            Reasoning::Low => "low",
+            Reasoning::Medium => "medium",
+            Reasoning::High => "high",
+        };
+        options.insert("reasoning".to_owned(), reasoning.into());
+        options
+    }
+}
+
+/// The key that cannot be read: each is tried alone, since serde does not say which it was.
+fn blame(given: &Object) -> Option<String> {
+    given.iter().find_map(|(key, value)| {
+        let alone = Object::from_iter([(key.clone(), value.clone())]);
+        let error = serde_json::from_value::<Config>(Value::Object(alone)).err()?.to_string();
+        match error.starts_with("unknown field") {
+            true => Some(format!("the agent's config: {error}")),
+            false => Some(named(key, &error)),
+        }
+    })
+}
+
+fn named(key: &str, problem: &str) -> String {
+    format!("the agent's config: `{key}`: {problem}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use greenroom_sdk::json;
+
+    fn read(config: Value) -> Result<Config, String> {
+        Config::read(config.as_object().expect("an object"))
+    }
+
+    #[test]
+    fn no_key_at_all_and_nulls_are_the_defaults() {
+        for config in [json!({}), json!({"prompt": null, "temperature": null})] {
+            let config = read(config).unwrap();
+            assert_eq!(config.prompt, PROMPT);
+            assert_eq!((config.max_tool_rounds, config.tools_in_prompt), (8, 40));
+            assert_eq!((config.context_tokens, config.compact_at_percent), (32_000, 80));
+            assert!(config.commands);
+            assert_eq!(config.model_options(), Object::new());
+        }
+    }
+
+    #[test]
+    fn settings_of_their_own_stand_over_the_options() {
+        let config = read(json!({"temperature": 0.5, "reasoning": "low",
+            "options": {"temperature": 1, "top_p": 0.9}}));
+        let expected = json!({"temperature": 0.5, "top_p": 0.9, "reasoning": "low"});
+        assert_eq!(Value::Object(config.unwrap().model_options()), expected);
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        for (config, message) in [
+            (json!({"max_tool_rounds": "8"}), "`max_tool_rounds`: invalid type: string \"8\""),
+            (json!({"model": 7, "prompt": "p"}), "`model`: invalid type: integer `7`"),
+            (json!({"promt": "p"}), "unknown field `promt`, expected one of `prompt`, `model`"),
+            (json!({"reasoning": "wild"}), "`reasoning`: unknown variant `wild`"),
+            (json!({"compact_at_percent": 100}), "`compact_at_percent`: expected 10 to 95"),
+            (json!({"max_cost_usd": -1}), "`max_cost_usd`: expected 0 or more"),
+            (json!({"max_seconds": -1}), "`max_seconds`: invalid value"),
+        ] {
+            let error = read(config).unwrap_err();
+            let expected = format!("the agent's config: {message}");
+            assert!(error.starts_with(&expected), "{error}");
+        }
     }
 }
