@@ -52,7 +52,7 @@ fn clock(text: &str) -> (u32, u32) {
         return if text.contains("noon") && !text.contains("afternoon") { (12, 0) } else { (9, 0) };
     };
     let (hour, rest) = number(&text[from..]);
-    let minute = match rest.trim_start_matches([':', ':', '点', '时']) {
+    let minute = match rest.trim_start_matches([':', '\u{ff1a}', '点', '时']) {
         rest if rest.starts_with('半') => 30,
         rest if rest.starts_with("一刻") => 15,
         rest if rest.starts_with("三刻") => 45,

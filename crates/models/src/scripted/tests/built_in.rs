@@ -1,0 +1,137 @@
+//! The model of a host without a key: what it understands, and how it tells what it found.
+
+use super::*;
+
+#[test]
+fn the_built_in_model_says_what_it_is_in_the_users_language() {
+    let says = |text: &str| self::text(&Script::built_in().plan(&asks(text), UNIX_EPOCH));
+    let english = says("how are you");
+    for part in
+        ["how are you", "scripted model", "no network", "OPENAI_API_KEY", "ANTHROPIC_API_KEY"]
+    {
+        assert!(english.contains(part), "{english}");
+    }
+    let chinese = says("你好吗");
+    for part in ["你好吗", "脚本模型", "没有网络", "OPENAI_API_KEY", "ANTHROPIC_API_KEY"]
+    {
+        assert!(chinese.contains(part), "{chinese}");
+    }
+}
+
+#[test]
+fn the_built_in_model_shows_tools_when_they_are_offered() {
+    let script = Script::built_in();
+    let plan =
+        |request: &ModelRequest| script.plan(request, UNIX_EPOCH + Duration::from_secs(86_400));
+    for question in ["What is on my calendar today?", "今天有什么安排", "today's schedule please"]
+    {
+        let day = json!({"module": "calendar", "method": "read", "input": {"mode": "day", "date": "1970-01-02", "timezone": "UTC"}});
+        let request = offering(asks(question), &["project_cli"]);
+        assert_eq!(calls(&plan(&request)), [("project_cli".to_owned(), day)], "{question}");
+        assert!(calls(&plan(&asks(question))).is_empty(), "no tool is called that is not offered");
+        let told = text(&plan(&answered(request, "project_cli", "three meetings")));
+        assert!(told.contains("three meetings"), "{told}");
+    }
+    for (wish, title) in
+        [("schedule lunch with Ann today at 12:30", "lunch with Ann"), ("安排午餐 12:30", "午餐")]
+    {
+        let input = json!({"title": title, "start_at": "1970-01-02T12:30:00Z", "end_at": "1970-01-02T13:30:00Z"});
+        let event = json!({"module": "calendar", "method": "create", "input": input});
+        let request = offering(asks(wish), &["project_cli"]);
+        assert_eq!(calls(&plan(&request)), [("project_cli".to_owned(), event)], "{wish}");
+    }
+    for question in ["list tools", "有哪些工具?"] {
+        let told = text(&plan(&offering(asks(question), &["fs.read", "clock"])));
+        assert!(told.contains("fs.read, clock"), "{told}");
+    }
+}
+
+/// What the built-in model asks the project CLI for, on the second day of 1970.
+fn built_in_call(text: &str) -> Option<(String, Value)> {
+    let request = offering(asks(text), &["project_cli"]);
+    let beats = Script::built_in().plan(&request, UNIX_EPOCH + Duration::from_secs(86_400));
+    let (_, args) = calls(&beats).into_iter().next()?;
+    let word = |key: &str| args[key].as_str().unwrap().to_owned();
+    Some((format!("{}.{}", word("module"), word("method")), args["input"].clone()))
+}
+
+#[test]
+fn the_built_in_model_understands_how_people_ask_in_both_languages() {
+    let day = |date: &str| json!({"mode": "day", "date": date, "timezone": "UTC"});
+    let event = |title: &str, date: &str, start: &str, end: &str| {
+        json!({"title": title, "start_at": format!("{date}T{start}:00Z"),
+            "end_at": format!("{date}T{end}:00Z")})
+    };
+    let (today, tomorrow, later) = ("1970-01-02", "1970-01-03", "1970-01-04");
+    let cases = [
+        ("明天有什么安排", "calendar.read", day(tomorrow)),
+        ("今天我有什么日程", "calendar.read", day(today)),
+        ("我明天下午有会议吗?", "calendar.read", day(tomorrow)),
+        ("看看后天的日程", "calendar.read", day(later)),
+        ("明天的安排", "calendar.read", day(tomorrow)),
+        ("What's on my calendar tomorrow?", "calendar.read", day(tomorrow)),
+        ("do I have any meetings today", "calendar.read", day(today)),
+        ("am I free tomorrow?", "calendar.read", day(tomorrow)),
+        (
+            "帮我建一个明天下午三点的会议",
+            "calendar.create",
+            event("会议", tomorrow, "15:00", "16:00"),
+        ),
+        (
+            "安排后天上午十点半的产品评审",
+            "calendar.create",
+            event("产品评审", later, "10:30", "11:30"),
+        ),
+        ("明天晚上8点提醒我交报告", "calendar.create", event("交报告", tomorrow, "20:00", "21:00")),
+        ("明天12点和张三吃饭", "calendar.create", event("和张三吃饭", tomorrow, "12:00", "13:00")),
+        ("今天安排午餐 12:30", "calendar.create", event("午餐", today, "12:30", "13:30")),
+        (
+            "Book a meeting with Bob tomorrow at 3pm",
+            "calendar.create",
+            event("meeting with Bob", tomorrow, "15:00", "16:00"),
+        ),
+        (
+            "please schedule lunch at noon",
+            "calendar.create",
+            event("lunch", today, "12:00", "13:00"),
+        ),
+        ("记住我喜欢喝茶", "memory.update", json!({"set": {"喜欢": "喝茶"}})),
+        ("请记住,我的生日是五月三号", "memory.update", json!({"set": {"生日": "五月三号"}})),
+        ("我喜欢什么", "memory.read", json!({"query": "喜欢"})),
+        ("我喜欢喝什么?", "memory.read", json!({"query": "喜欢"})),
+        ("我的生日是什么时候", "memory.read", json!({"query": "生日"})),
+        ("你记得什么", "memory.read", json!({})),
+        ("Remember that I like tea", "memory.update", json!({"set": {"like": "tea"}})),
+        ("remember my birthday is May 3", "memory.update", json!({"set": {"birthday": "May 3"}})),
+        ("what do I like?", "memory.read", json!({"query": "like"})),
+        ("What is my birthday?", "memory.read", json!({"query": "birthday"})),
+        ("张三的电话是多少", "contacts.read", json!({"query": "张三"})),
+        ("打开通讯录", "contacts.read", json!({})),
+        ("what is the email of Ann Lee?", "contacts.read", json!({"query": "Ann Lee"})),
+        ("cancel evt_42", "calendar.delete", json!({"event_id": "evt_42"})),
+    ];
+    for (text, method, input) in cases {
+        assert_eq!(built_in_call(text), Some((method.to_owned(), input)), "{text}");
+    }
+    for text in ["你好", "how are you", "list tools", "什么是量子力学"] {
+        assert_eq!(built_in_call(text), None, "{text}");
+    }
+}
+
+#[test]
+fn the_built_in_model_tells_what_a_tool_found_in_the_language_of_the_question() {
+    let says = |question: &str, result: Value| {
+        let request = answered(asks(question), "project_cli", &result.to_string());
+        text(&Script::built_in().plan(&request, UNIX_EPOCH))
+    };
+    let found = json!({"module": "memory", "method": "read", "data": {"count": 1,
+        "items": [{"key": "喜欢", "value": "喝茶"}]}});
+    assert_eq!(says("我喜欢什么", found.clone()), "查到了：\n- 喜欢: 喝茶");
+    assert_eq!(says("what do I like", found), "This is what I found:\n- 喜欢: 喝茶");
+    let none = json!({"module": "calendar", "method": "read", "data": {"count": 0, "items": []}});
+    assert!(says("明天有什么安排", none.clone()).starts_with("没有找到。"));
+    assert!(says("what is on tomorrow", none).starts_with("There is nothing."));
+    let failed =
+        json!({"status": "failure", "error": {"code": "NOT_FOUND", "message": "no such event"}});
+    assert_eq!(says("删除 evt_1", failed), "没有成功：no such event (NOT_FOUND)");
+}
