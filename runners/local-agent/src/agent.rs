@@ -1,151 +1,185 @@
 //! The loop: ask the model, carry out what it asks for, ask again, answer.
 //!
-//! Invariant: a run has one final message; after the last round of tools the model is asked once more,
-//! without tools.
+//! Invariant: a run has one terminal. Every call of the model has its result before the model is asked again;
+//! after the last round of tools the model is asked once more, without tools.
 
+use crate::commands;
 use crate::config::Config;
-use crate::{history, tools};
-use greenroom_sdk::protocol::MessageContent;
-use greenroom_sdk::{
-    Message, ModelInvokeParams, ModelMessage, ModelStreamItem, ModelToolCall, Object,
-    ProviderResponse, Role, RunCtx, RunFailure, RunResult, Value, json,
-};
+use crate::context::Context;
+use crate::event;
+use crate::knowledge;
+use crate::limits::Limits;
+use crate::model::{Models, Request};
+use crate::texts::Texts;
+use crate::tools::Toolbox;
+use crate::turn::Turn;
+use greenroom_sdk::{Message, Object, RunCtx, RunFailure, RunResult, Value, json};
+use std::collections::HashSet;
+use std::time::Duration;
 
-/// What one answer of the model comes to.
-struct Turn {
-    text: String,
-    calls: Vec<ModelToolCall>,
-    response: ProviderResponse,
+/// Where the loop stands.
+enum State {
+    /// The model is to be asked.
+    Ask,
+    /// The model wants tools.
+    Act(Turn),
+    /// The model has answered.
+    Answer(Turn),
 }
 
-pub(crate) struct Agent<'a> {
+struct Agent<'a> {
     ctx: &'a RunCtx,
-    config: Config,
-    model_id: String,
-    usage: Object,
+    config: &'a Config,
+    texts: Texts,
+    models: Models<'a>,
+    toolbox: Toolbox<'a>,
+    context: Context,
+    limits: Limits,
+    /// The ids of the calls of each round so far.
+    rounds: Vec<Vec<String>>,
+    call_ids: HashSet<String>,
+    citations: Vec<Value>,
+    /// The last answer was empty.
+    was_empty: bool,
+}
+
+/// Answers the run's event.
+pub(crate) async fn run(ctx: &RunCtx) -> Result<(), RunFailure> {
+    let config = Config::of(ctx)?;
+    if config.commands && commands::run(ctx, &config).await? {
+        return Ok(());
+    }
+    Agent::begin(ctx, &config).await?.run().await
 }
 
 impl<'a> Agent<'a> {
-    pub(crate) fn new(ctx: &'a RunCtx) -> Result<Self, RunFailure> {
-        let config = Config::of(ctx)?;
-        let granted = || ctx.resources.models.iter().map(|model| model.model_id.as_str());
-        let model_id = match config.model.as_str() {
-            "" => granted().next(),
-            wanted => granted().find(|name| *name == wanted),
-        };
-        let Some(model_id) = model_id.map(str::to_owned) else {
-            let message = match config.model.as_str() {
-                "" => "this agent has no model: add `models = [\"NAME\"]` to its grant".to_owned(),
-                wanted => format!("the model `{wanted}` is not granted to this agent"),
+    async fn begin(ctx: &'a RunCtx, config: &'a Config) -> Result<Self, RunFailure> {
+        let texts = Texts::for_text(ctx.text());
+        let limits = Limits::new(config, texts);
+        let mut models = Models::choose(ctx, config)?;
+        let found = knowledge::gather(ctx, config).await?;
+        let (passages, citations) =
+            found.map_or_else(Default::default, |found| (vec![found.message], found.citations));
+        let context = Context::assemble(ctx, config, &mut models, passages).await?;
+        Ok(Self {
+            ctx,
+            config,
+            texts,
+            models,
+            toolbox: Toolbox::open(ctx, config).await?,
+            context,
+            limits,
+            rounds: Vec::new(),
+            call_ids: HashSet::new(),
+            citations,
+            was_empty: false,
+        })
+    }
+
+    async fn run(mut self) -> Result<(), RunFailure> {
+        let mut state = State::Ask;
+        loop {
+            let left = self.limits.time_left();
+            state = match within(left, self.step(state)).await {
+                Some(Ok(Some(next))) => next,
+                Some(Ok(None)) => return Ok(()),
+                Some(Err(failure)) => return Err(failure),
+                None => return Err(self.limits.time_is_up()),
             };
-            return Err(RunFailure::new("agent.no_model", message));
-        };
-        Ok(Self { ctx, config, model_id, usage: Object::new() })
-    }
-
-    pub(crate) async fn run(mut self) -> Result<(), RunFailure> {
-        let mut messages = vec![ModelMessage::text(Role::System, self.prompt())];
-        messages.extend(history::before(self.ctx, self.config.history_items).await?);
-        messages.push(history::input(self.ctx));
-        for round in 0..=self.config.max_tool_rounds {
-            let may_call = round < self.config.max_tool_rounds;
-            let turn = self.ask(&messages, may_call).await?;
-            if turn.calls.is_empty() || !may_call {
-                return self.finish(turn).await;
-            }
-            messages.push(asked(&turn));
-            for call in &turn.calls {
-                messages.push(tools::call(self.ctx, call).await?);
-            }
-        }
-        Ok(())
-    }
-
-    /// The prompt, and the cards of the skills that can be read.
-    fn prompt(&self) -> String {
-        let cards = self.ctx.resources.extra.get("skills").and_then(Value::as_array);
-        let word = |card: &Value, key: &str| card[key].as_str().unwrap_or_default().to_owned();
-        let lines: Vec<String> = cards
-            .into_iter()
-            .flatten()
-            .map(|card| format!("- {}: {}", word(card, "name"), word(card, "description")))
-            .collect();
-        match lines.is_empty() {
-            true => self.config.prompt.clone(),
-            false => format!(
-                "{}\n\nSkills, to be read with `skill.read` before they are used:\n{}",
-                self.config.prompt,
-                lines.join("\n")
-            ),
         }
     }
 
-    async fn ask(&mut self, messages: &[ModelMessage], may_call: bool) -> Result<Turn, RunFailure> {
-        let tools = self.ctx.resources.tools.iter().map(|tool| {
-            Object::from_iter([
-                ("tool_name".to_owned(), tool.tool_name.as_str().into()),
-                ("description".to_owned(), json!(tool.description)),
-                ("parameters".to_owned(), Value::Object(tool.parameters.clone())),
-            ])
-        });
-        let tools: Vec<Object> = if may_call { tools.collect() } else { Vec::new() };
-        let options = &self.config.options;
-        let params = ModelInvokeParams {
-            tools: (!tools.is_empty()).then_some(tools),
-            extra_args: (!options.is_empty()).then(|| options.clone()),
-            ..ModelInvokeParams::new(&self.model_id, messages.to_vec())
-        };
-        let mut stream = self.ctx.models().stream(params).await?;
-        let (mut text, mut calls) = (String::new(), Vec::new());
-        while let Some(item) = stream.next().await {
-            match item? {
-                ModelStreamItem::TextDelta { text: more } => {
-                    self.ctx.delta(&more).await?;
-                    text.push_str(&more);
-                }
-                ModelStreamItem::ToolCallEnd(call) => calls.push(call),
-                ModelStreamItem::Usage(usage) => self.count(&usage),
-                _ => {}
-            }
-        }
-        let response = stream.response().cloned().unwrap_or_default();
-        Ok(Turn { text, calls, response })
-    }
-
-    /// Sums what is known over the turns.
-    fn count(&mut self, usage: &Object) {
-        for (key, value) in usage {
-            if let Some(more) = value.as_u64() {
-                let sum = self.usage.get(key).and_then(Value::as_u64).unwrap_or(0) + more;
-                self.usage.insert(key.clone(), sum.into());
-            }
+    /// One step; `None` after the last.
+    async fn step(&mut self, state: State) -> Result<Option<State>, RunFailure> {
+        match state {
+            State::Ask => self.ask().await.map(Some),
+            State::Act(turn) => self.act(turn).await.map(Some),
+            State::Answer(turn) => self.answer(turn).await.map(|()| None),
         }
     }
 
-    async fn finish(self, turn: Turn) -> Result<(), RunFailure> {
-        if !self.usage.is_empty() {
-            self.ctx.set_usage(self.usage);
+    async fn ask(&mut self) -> Result<State, RunFailure> {
+        self.limits.check()?;
+        self.take_steering().await?;
+        let may_call = self.rounds.len() < self.config.max_tool_rounds as usize;
+        let tools = if may_call { self.toolbox.offered().to_vec() } else { Vec::new() };
+        let messages = self.context.request(self.ctx, &mut self.models).await?;
+        let request = Request { messages, tools: &tools };
+        let mut turn = self.models.ask(&request, &mut self.limits).await?;
+        self.ctx.set_usage(self.limits.usage().clone());
+        turn.distinguish(&mut self.call_ids);
+        if !may_call {
+            turn.calls.clear();
+            return match turn.is_empty() {
+                true => Err(RunFailure::new("loop.max_rounds", self.texts.rounds_used_up())),
+                false => Ok(State::Answer(turn)),
+            };
         }
-        let media = |kind: &str| matches!(kind, "image" | "audio" | "video");
-        let kind =
-            |segment: &Object| segment.get("type").and_then(Value::as_str).map(str::to_owned);
-        let shown = turn.response.segments.iter().any(|one| kind(one).is_some_and(|k| media(&k)));
+        if turn.is_empty() {
+            let model = &self.models.current().model_id;
+            return match std::mem::replace(&mut self.was_empty, true) {
+                true => Err(RunFailure::new("model.empty_answer", self.texts.empty_answer(model))),
+                false => Ok(State::Ask),
+            };
+        }
+        Ok(if turn.calls.is_empty() { State::Answer(turn) } else { State::Act(turn) })
+    }
+
+    async fn act(&mut self, turn: Turn) -> Result<State, RunFailure> {
+        // What was said before the calls stands before them in the transcript.
+        if !turn.text.trim().is_empty() {
+            self.ctx.emit(RunResult::message(&turn.text)).await?;
+        }
+        self.rounds.push(turn.calls.iter().map(|call| call.id.clone()).collect());
+        self.context.push(turn.message());
+        for result in self.toolbox.carry_out(&turn.calls, &mut self.limits).await? {
+            self.context.push(result);
+        }
+        Ok(State::Ask)
+    }
+
+    async fn answer(&mut self, turn: Turn) -> Result<(), RunFailure> {
+        let mut metadata = Object::new();
+        if !self.rounds.is_empty() {
+            metadata.insert("rounds".to_owned(), json!(self.rounds));
+        }
+        let citations = knowledge::cited(&turn.text, &self.citations);
+        if !citations.is_empty() {
+            metadata.insert("citations".to_owned(), Value::Array(citations));
+        }
+        if let Some(reason) = turn.finish_reason.as_deref().filter(|reason| *reason != "stop") {
+            metadata.insert("finish_reason".to_owned(), reason.into());
+        }
         let message = Message {
-            segments: shown
-                .then(|| turn.response.segments.iter().cloned().map(Value::Object).collect()),
+            segments: turn.shown_segments(),
+            metadata: (!metadata.is_empty()).then_some(metadata),
             ..Message::assistant(turn.text)
         };
         self.ctx.emit(RunResult::message_of(message)).await
     }
+
+    /// Messages that came meanwhile are part of the question from here on.
+    async fn take_steering(&mut self) -> Result<(), RunFailure> {
+        if !self.ctx.context.available_apis.steering_pull {
+            return Ok(());
+        }
+        for item in self.ctx.steering().pull().await? {
+            if commands::is_cancel(item.input.text.as_deref().unwrap_or_default()) {
+                return Err(RunFailure {
+                    message: self.texts.cancelled(),
+                    ..RunFailure::cancelled()
+                });
+            }
+            self.context.push(event::steered(&item));
+        }
+        Ok(())
+    }
 }
 
-/// The model's turn as the next request repeats it.
-fn asked(turn: &Turn) -> ModelMessage {
-    let content = (!turn.text.is_empty()).then(|| MessageContent::Text(turn.text.clone()));
-    ModelMessage {
-        content,
-        tool_calls: turn.calls.clone(),
-        segments: Some(turn.response.segments.clone()),
-        ..ModelMessage::text(Role::Assistant, "")
+/// The future's output; `None` when the time is up before.
+async fn within<T>(left: Option<Duration>, future: impl Future<Output = T>) -> Option<T> {
+    match left {
+        Some(left) => tokio::time::timeout(left, future).await.ok(),
+        None => Some(future.await),
     }
 }

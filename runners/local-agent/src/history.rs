@@ -68,3 +68,16 @@ fn tool_turn(item: &TranscriptItem, text: String) -> Vec<ModelMessage> {
     };
     vec![asked, crate::tools::result(&id, &name, text)]
 }
+
+pub(crate) const SEARCH_HISTORY: &str = "search_history";
+
+pub(crate) fn search_tool() -> greenroom_sdk::ToolResource {
+    greenroom_sdk::ToolResource { tool_name: SEARCH_HISTORY.to_owned(), ..Default::default() }
+}
+
+pub(crate) async fn search(
+    _ctx: &RunCtx,
+    _args: &Object,
+) -> Result<Value, greenroom_sdk::AgentAPIError> {
+    Ok(Value::Null)
+}

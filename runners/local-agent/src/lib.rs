@@ -4,10 +4,20 @@
 //! becomes of it, and nothing stands between the two.
 
 mod agent;
+mod commands;
 mod config;
+mod context;
+mod event;
 mod history;
+mod knowledge;
+mod limits;
 mod manifest;
+mod model;
+mod prompted;
+mod retrieval;
+mod texts;
 mod tools;
+mod turn;
 
 use greenroom_sdk::{Manifest, Plugin, RunCtx, RunFailure, Runner};
 use std::process::ExitCode;
@@ -30,6 +40,6 @@ impl Runner for LocalAgent {
     }
 
     async fn run(&self, ctx: RunCtx) -> Result<(), RunFailure> {
-        agent::Agent::new(&ctx)?.run().await
+        agent::run(&ctx).await
     }
 }

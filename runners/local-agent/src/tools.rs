@@ -1,46 +1,159 @@
 //! The tool calls of one turn: each gets exactly one result.
 //!
 //! Invariant: what a model wrote that is no JSON is never executed; a call that fails is told as what it is.
+//! Calls that only read run side by side, all others one after the other, in the order of the turn.
 
+use crate::config::Config;
+use crate::history;
+use crate::limits::Limits;
+use crate::retrieval::{self, Offer};
+use futures_util::future::join_all;
 use greenroom_sdk::{
-    AgentAPIError, ModelMessage, ModelToolCall, Role, RunCtx, RunFailure, RunResult,
-    ToolCallParams, ToolCallResult, Value, json,
+    AgentAPIError, ErrorCode, ModelMessage, ModelToolCall, Object, Role, RunCtx, RunFailure,
+    RunResult, ToolCallParams, ToolCallResult, ToolResource, Value, json,
 };
 
-/// Carries a call out and gives what the model is told of it.
-pub(crate) async fn call(ctx: &RunCtx, asked: &ModelToolCall) -> Result<ModelMessage, RunFailure> {
-    ctx.emit(RunResult::tool_started(&asked.id, &asked.name, asked.args.clone())).await?;
-    let answered = match (&asked.args, &asked.args_error) {
-        (Value::Object(args), None) => {
-            let params = ToolCallParams {
-                tool_name: asked.name.clone(),
-                parameters: args.clone(),
-                tool_call_id: Some(asked.id.clone()),
-            };
-            ctx.tools().call_with(params).await.map_err(told)
-        }
-        (_, problem) => Err(malformed(asked, problem.as_deref())),
-    };
-    // A run that is over has nobody to tell.
-    if ctx.is_cancelled() {
-        return Err(RunFailure::cancelled());
+/// Calls that run side by side.
+const AT_ONCE: usize = 8;
+/// Names that are told to a model that asked for a tool which does not exist.
+const CLOSE_NAMES: usize = 5;
+
+/// What the model may call in this run: what was granted, and what the agent brings itself.
+pub(crate) struct Toolbox<'a> {
+    ctx: &'a RunCtx,
+    offer: Offer,
+}
+
+/// How a call went.
+struct Done {
+    result: Value,
+    error: Option<Value>,
+    content: String,
+}
+
+impl<'a> Toolbox<'a> {
+    pub(crate) async fn open(ctx: &'a RunCtx, config: &Config) -> Result<Self, RunFailure> {
+        let own =
+            Vec::from_iter(ctx.context.available_apis.history_search.then(history::search_tool));
+        Ok(Self { ctx, offer: Offer::new(ctx, config, own).await })
     }
-    let (done, content) = match answered {
+
+    /// What the next request offers.
+    pub(crate) fn offered(&self) -> &[ToolResource] {
+        self.offer.tools()
+    }
+
+    /// Carries the calls out and gives the model's messages of their results, in the order of the calls.
+    pub(crate) async fn carry_out(
+        &mut self,
+        calls: &[ModelToolCall],
+        limits: &mut Limits,
+    ) -> Result<Vec<ModelMessage>, RunFailure> {
+        let mut told = Vec::with_capacity(calls.len());
+        let mut halt = None;
+        for batch in self.batches(calls) {
+            let done = join_all(batch.iter().map(|call| self.carry_out_one(call))).await;
+            for (call, done) in batch.iter().zip(done) {
+                let Done { error, mut content, .. } = done?;
+                match limits.note(call, error.is_some()) {
+                    Ok(Some(warning)) => content = warned(&content, &warning),
+                    Ok(None) => {}
+                    Err(failure) => halt = halt.or(Some(failure)),
+                }
+                self.offer.used(&call.name);
+                told.push(result(&call.id, &call.name, content));
+            }
+            if let Some(failure) = halt {
+                return Err(failure);
+            }
+        }
+        Ok(told)
+    }
+
+    /// Neighbours that only read stand in one batch.
+    fn batches<'c>(&self, calls: &'c [ModelToolCall]) -> Vec<&'c [ModelToolCall]> {
+        let mut batches = Vec::new();
+        let mut rest = calls;
+        while !rest.is_empty() {
+            let reads = rest.iter().take(AT_ONCE).take_while(|call| self.only_reads(call)).count();
+            let (batch, after) = rest.split_at(reads.max(1));
+            batches.push(batch);
+            rest = after;
+        }
+        batches
+    }
+
+    fn only_reads(&self, call: &ModelToolCall) -> bool {
+        let granted = self.ctx.resources.tools.iter().find(|tool| tool.tool_name == call.name);
+        granted.is_none_or(|tool| tool.metadata.get("risk") == Some(&"read".into()))
+    }
+
+    async fn carry_out_one(&self, call: &ModelToolCall) -> Result<Done, RunFailure> {
+        let ctx = self.ctx;
+        ctx.emit(RunResult::tool_started(&call.id, &call.name, call.args.clone())).await?;
+        let done = self.answer(call).await;
+        // A run that is over has nobody to tell.
+        if ctx.is_cancelled() {
+            return Err(RunFailure::cancelled());
+        }
+        let completed = match &done.error {
+            Some(error) => RunResult::tool_failed(&call.id, &call.name, error.clone()),
+            None => RunResult::tool_completed(&call.id, &call.name, done.result.clone()),
+        };
+        ctx.emit(completed).await?;
+        Ok(done)
+    }
+
+    async fn answer(&self, call: &ModelToolCall) -> Done {
+        let (Value::Object(args), None) = (&call.args, &call.args_error) else {
+            return Done::failed(malformed(call));
+        };
+        let ctx = self.ctx;
+        let is_granted = ctx.resources.tools.iter().any(|tool| tool.tool_name == call.name);
+        let own = match call.name.as_str() {
+            _ if is_granted => None,
+            retrieval::SEARCH_TOOLS => Some(self.offer.search(ctx, args).await),
+            history::SEARCH_HISTORY => Some(history::search(ctx, args).await),
+            _ => return Done::failed(self.unknown(&call.name)),
+        };
+        match own {
+            Some(Ok(result)) => Done { content: result.to_string(), result, error: None },
+            Some(Err(error)) => Done::failed(told(error)),
+            None => called(ctx, call, args.clone()).await,
+        }
+    }
+
+    fn unknown(&self, name: &str) -> Value {
+        let known = self.ctx.resources.tools.iter().chain(self.offered());
+        let names: Vec<&str> = known.map(|tool| tool.tool_name.as_str()).collect();
+        json!({"code": "unknown_tool", "message": format!("there is no tool `{name}`"),
+            "close_matches": close(name, &names),
+            "hint": "call one of the tools that are offered, by its exact name"})
+    }
+}
+
+impl Done {
+    fn failed(error: Value) -> Self {
+        let content = json!({"status": "failure", "error": error}).to_string();
+        Self { result: Value::Null, content, error: Some(error) }
+    }
+}
+
+async fn called(ctx: &RunCtx, call: &ModelToolCall, parameters: Object) -> Done {
+    let params = ToolCallParams {
+        tool_call_id: Some(call.id.clone()),
+        ..ToolCallParams::new(&call.name, parameters)
+    };
+    match ctx.tools().call_with(params).await {
         Ok(ToolCallResult { result, content, error: None, .. }) => {
-            let content = content.unwrap_or_else(|| result.to_string());
-            (RunResult::tool_completed(&asked.id, &asked.name, result), content)
+            Done { content: content.unwrap_or_else(|| result.to_string()), result, error: None }
         }
         Ok(ToolCallResult { content, error: Some(error), .. }) => {
-            let content = content.unwrap_or_else(|| failure(&error));
-            (RunResult::tool_failed(&asked.id, &asked.name, error), content)
+            let failed = Done::failed(error);
+            Done { content: content.unwrap_or_else(|| failed.content.clone()), ..failed }
         }
-        Err(error) => {
-            let content = failure(&error);
-            (RunResult::tool_failed(&asked.id, &asked.name, error), content)
-        }
-    };
-    ctx.emit(done).await?;
-    Ok(result(&asked.id, &asked.name, content))
+        Err(error) => Done::failed(told(error)),
+    }
 }
 
 /// The message that answers a call.
@@ -52,21 +165,83 @@ pub(crate) fn result(id: &str, name: &str, content: String) -> ModelMessage {
     }
 }
 
-fn failure(error: &Value) -> String {
-    json!({"status": "failure", "error": error}).to_string()
-}
-
-/// A refusal of the host, with what helps to call again.
+/// A refusal, with what helps to call again.
 fn told(error: AgentAPIError) -> Value {
-    let mut told = json!({"code": error.code, "message": error.message});
+    let hint = match error.code {
+        ErrorCode::Unauthorized => "this was not allowed: do without it or ask the user",
+        ErrorCode::InvalidArgument => "correct the arguments and call again",
+        ErrorCode::DeadlineExceeded => "it took too long: ask for less or do without",
+        _ if error.retryable => "try again, or do without",
+        _ => "do without it, or tell the user",
+    };
+    let mut told = json!({"code": error.code, "message": error.message, "hint": hint});
     if !error.details.is_empty() {
         told["details"] = Value::Object(error.details);
     }
     told
 }
 
-fn malformed(asked: &ModelToolCall, problem: Option<&str>) -> Value {
-    let reason = problem.unwrap_or("the arguments are not an object");
+fn malformed(call: &ModelToolCall) -> Value {
+    let reason = call.args_error.as_deref().unwrap_or("the arguments are not an object");
     json!({"code": "invalid_arguments", "message": format!("the arguments are not valid: {reason}"),
-        "arguments": asked.args_text, "hint": "call again with one JSON object"})
+        "arguments": call.args_text, "hint": "call again with one JSON object"})
+}
+
+/// The warning stands in the result, so that nothing stands between a call and its result.
+fn warned(content: &str, warning: &str) -> String {
+    match serde_json::from_str(content) {
+        Ok(Value::Object(mut object)) => {
+            object.insert("warning".to_owned(), warning.into());
+            Value::Object(object).to_string()
+        }
+        _ => format!("{content}\n\nwarning: {warning}"),
+    }
+}
+
+/// The names that are most like `name`, best first.
+fn close(name: &str, names: &[&str]) -> Vec<String> {
+    let mut ranked: Vec<(usize, &str)> =
+        names.iter().map(|known| (unlikeness(name, known), *known)).collect();
+    ranked.sort_unstable();
+    ranked.dedup();
+    ranked.into_iter().take(CLOSE_NAMES).map(|(_, known)| known.to_owned()).collect()
+}
+
+/// How many pairs of neighbouring letters the names do not share.
+fn unlikeness(one: &str, other: &str) -> usize {
+    let pairs = |name: &str| {
+        let letters: Vec<char> = name.chars().flat_map(char::to_lowercase).collect();
+        letters.windows(2).map(<[char]>::to_vec).collect::<Vec<_>>()
+    };
+    let (one, mut other) = (pairs(one), pairs(other));
+    let mut alone = 0;
+    for pair in &one {
+        match other.iter().position(|had| had == pair) {
+            Some(at) => drop(other.swap_remove(at)),
+            None => alone += 1,
+        }
+    }
+    alone + other.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_names_that_are_most_alike_come_first() {
+        let names = ["fs.write", "calendar.read", "fs.read", "fs.read_dir", "mail.send", "a", "b"];
+        let close = close("fs.raed", &names);
+        assert_eq!(close.len(), CLOSE_NAMES);
+        assert_eq!(close[0], "fs.read");
+    }
+
+    #[test]
+    fn a_warning_stays_inside_the_result() {
+        assert_eq!(
+            warned(r#"{"status":"failure"}"#, "stop"),
+            r#"{"status":"failure","warning":"stop"}"#
+        );
+        assert_eq!(warned("plain", "stop"), "plain\n\nwarning: stop");
+    }
 }

@@ -1,0 +1,187 @@
+//! What ends a run that does not end by itself: tokens, cost, time, and calls that only fail.
+//!
+//! Invariant: limits are this run's alone; each has a code of its own and a sentence for the user. Whether to
+//! halt is asked before whether to warn.
+
+use crate::config::Config;
+use crate::texts::Texts;
+use greenroom_sdk::{ModelToolCall, Object, RunFailure, Value};
+use std::collections::{HashMap, VecDeque};
+use std::time::{Duration, Instant};
+
+/// The same call may fail so often; then the model is told.
+const SAME_FAILURES: u32 = 3;
+/// The calls that the error rate is taken over, and how many of them may fail.
+const WINDOW: usize = 10;
+const FAILURES_IN_WINDOW: usize = 8;
+
+pub(crate) struct Limits {
+    begun: Instant,
+    max_time: Option<Duration>,
+    max_tokens: Option<u64>,
+    max_cost_usd: Option<f64>,
+    usage: Object,
+    failures: HashMap<String, u32>,
+    recent: VecDeque<bool>,
+    texts: Texts,
+}
+
+impl Limits {
+    pub(crate) fn new(config: &Config, texts: Texts) -> Self {
+        Self {
+            begun: Instant::now(),
+            max_time: (config.max_seconds > 0).then(|| Duration::from_secs(config.max_seconds)),
+            max_tokens: (config.max_tokens_per_run > 0).then_some(config.max_tokens_per_run),
+            max_cost_usd: (config.max_cost_usd > 0.0).then_some(config.max_cost_usd),
+            usage: Object::new(),
+            failures: HashMap::new(),
+            recent: VecDeque::new(),
+            texts,
+        }
+    }
+
+    /// Sums what is known over the turns.
+    pub(crate) fn count(&mut self, usage: &Object) {
+        for (key, value) in usage {
+            let sum = match (self.usage.get(key), value.as_u64()) {
+                (had, Some(more)) => {
+                    (had.and_then(Value::as_u64).unwrap_or(0).saturating_add(more)).into()
+                }
+                (had, None) => match value.as_f64() {
+                    Some(more) => (had.and_then(Value::as_f64).unwrap_or(0.0) + more).into(),
+                    None => continue,
+                },
+            };
+            self.usage.insert(key.clone(), sum);
+        }
+    }
+
+    pub(crate) fn usage(&self) -> &Object {
+        &self.usage
+    }
+
+    /// Whether another request may go out.
+    pub(crate) fn check(&self) -> Result<(), RunFailure> {
+        let texts = &self.texts;
+        if self.time_left().is_some_and(|left| left.is_zero()) {
+            return Err(RunFailure::new("limit.time", texts.time_is_up()));
+        }
+        let number = |key: &str| self.usage.get(key).and_then(Value::as_u64);
+        let tokens = number("total_tokens").or_else(|| {
+            Some(number("input_tokens")?.saturating_add(number("output_tokens").unwrap_or(0)))
+        });
+        if self.max_tokens.zip(tokens).is_some_and(|(max, used)| used >= max) {
+            return Err(RunFailure::new("limit.tokens", texts.tokens_used_up()));
+        }
+        let cost = self.usage.get("cost_usd").and_then(Value::as_f64);
+        match self.max_cost_usd.zip(cost).is_some_and(|(max, spent)| spent >= max) {
+            true => Err(RunFailure::new("limit.cost", texts.cost_reached())),
+            false => Ok(()),
+        }
+    }
+
+    /// The time that a model or a tool may still take; `None` without a limit.
+    pub(crate) fn time_left(&self) -> Option<Duration> {
+        Some(self.max_time?.saturating_sub(self.begun.elapsed()))
+    }
+
+    pub(crate) fn time_is_up(&self) -> RunFailure {
+        RunFailure::new("limit.time", self.texts.time_is_up())
+    }
+
+    /// Takes note of how a call went. `Some` is a warning for the model.
+    pub(crate) fn note(
+        &mut self,
+        call: &ModelToolCall,
+        failed: bool,
+    ) -> Result<Option<String>, RunFailure> {
+        self.recent.push_back(failed);
+        if self.recent.len() > WINDOW {
+            self.recent.pop_front();
+        }
+        let written = call.args_text.clone().unwrap_or_else(|| call.args.to_string());
+        let same = format!("{} {written}", call.name);
+        if !failed {
+            self.failures.remove(&same);
+            return Ok(None);
+        }
+        let times = self.failures.entry(same).or_default();
+        *times += 1;
+        if *times > SAME_FAILURES {
+            let said = self.texts.repeated_failure(&call.name);
+            return Err(RunFailure::new("loop.repeated_failure", said));
+        }
+        let failures = self.recent.iter().filter(|failed| **failed).count();
+        if self.recent.len() == WINDOW && failures >= FAILURES_IN_WINDOW {
+            return Err(RunFailure::new("loop.error_cascade", self.texts.error_cascade()));
+        }
+        Ok((*times == SAME_FAILURES).then(|| {
+            format!(
+                "this very call has failed {SAME_FAILURES} times: change it or do without; \
+                 making it again ends the run"
+            )
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use greenroom_sdk::json;
+
+    fn call(args: Value) -> ModelToolCall {
+        let name = "shop.buy".to_owned();
+        ModelToolCall { id: "1".to_owned(), name, args, args_text: None, args_error: None }
+    }
+
+    fn limits(config: &Config) -> Limits {
+        Limits::new(config, Texts::for_text("hello"))
+    }
+
+    fn code(noted: Result<Option<String>, RunFailure>) -> String {
+        match noted {
+            Ok(None) => "fine".to_owned(),
+            Ok(Some(_)) => "warned".to_owned(),
+            Err(failure) => failure.code,
+        }
+    }
+
+    #[test]
+    fn the_same_failing_call_is_warned_about_once_and_then_halts() {
+        let mut limits = limits(&Config::default());
+        let mut note = || code(limits.note(&call(json!({"n": 1})), true));
+        let verdicts = [note(), note(), note(), note()];
+        assert_eq!(verdicts, ["fine", "fine", "warned", "loop.repeated_failure"]);
+    }
+
+    #[test]
+    fn a_success_forgives_the_failures_of_that_call() {
+        let mut limits = limits(&Config::default());
+        for failed in [true, true, false, true, true] {
+            assert_eq!(code(limits.note(&call(json!({})), failed)), "fine");
+        }
+        assert_eq!(code(limits.note(&call(json!({})), true)), "warned");
+    }
+
+    #[test]
+    fn forty_different_failing_calls_halt() {
+        let mut limits = limits(&Config::default());
+        let mut verdicts = (0..40).map(|n| code(limits.note(&call(json!({"n": n})), true)));
+        assert!(verdicts.any(|verdict| verdict == "loop.error_cascade"));
+    }
+
+    #[test]
+    fn tokens_are_summed_and_unknown_usage_stays_unknown() {
+        let config = Config { max_tokens_per_run: 100, ..Config::default() };
+        let mut limits = limits(&config);
+        assert!(limits.usage().is_empty());
+        let usage = json!({"input_tokens": 40, "output_tokens": 10, "cost_usd": 0.5});
+        let usage = usage.as_object().cloned().unwrap_or_default();
+        limits.count(&usage);
+        assert!(limits.check().is_ok());
+        limits.count(&usage);
+        assert_eq!(limits.usage()["input_tokens"], 80);
+        assert_eq!(limits.usage()["cost_usd"], 1.0);
+        assert_eq!(limits.check().map_err(|failure| failure.code), Err("limit.tokens".to_owned()));
+    }
+}

@@ -1,0 +1,110 @@
+//! Sentences for the user, in the language of the user.
+//!
+//! Invariant: whoever writes Chinese is answered in Chinese, everybody else in English.
+
+/// Picks one of two languages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Texts {
+    English,
+    Chinese,
+}
+
+impl Texts {
+    pub(crate) fn for_text(text: &str) -> Self {
+        let is_han = |c: char| ('\u{3400}'..='\u{9fff}').contains(&c);
+        match text.chars().any(is_han) {
+            true => Self::Chinese,
+            false => Self::English,
+        }
+    }
+
+    /// One of the two.
+    pub(crate) fn pick<'t>(self, english: &'t str, chinese: &'t str) -> &'t str {
+        match self {
+            Self::English => english,
+            Self::Chinese => chinese,
+        }
+    }
+
+    pub(crate) fn time_is_up(self) -> String {
+        self.pick(
+            "The time for this answer is used up. Ask again, perhaps for less at once.",
+            "这次回答的时间已用完。请重新提问,或一次少问一些。",
+        )
+        .to_owned()
+    }
+
+    pub(crate) fn tokens_used_up(self) -> String {
+        self.pick(
+            "This answer has used all the tokens it may use. Ask for less at once.",
+            "这次回答已用完允许的 token。请一次少问一些。",
+        )
+        .to_owned()
+    }
+
+    pub(crate) fn cost_reached(self) -> String {
+        self.pick(
+            "This answer has cost as much as one answer may cost.",
+            "这次回答的费用已达到单次上限。",
+        )
+        .to_owned()
+    }
+
+    pub(crate) fn repeated_failure(self, tool: &str) -> String {
+        match self {
+            Self::English => format!(
+                "I stopped: the same call of `{tool}` failed again and again. \
+                 Say it differently, or check the tool."
+            ),
+            Self::Chinese => {
+                format!("我停下来了:对 `{tool}` 的同一调用反复失败。请换个说法,或检查该工具。")
+            }
+        }
+    }
+
+    pub(crate) fn error_cascade(self) -> String {
+        self.pick(
+            "I stopped: nearly every tool call failed. Check the tools, then ask again.",
+            "我停下来了:几乎所有工具调用都失败了。请检查工具后再试。",
+        )
+        .to_owned()
+    }
+
+    pub(crate) fn model_is_silent(self, model: &str, seconds: u64) -> String {
+        match self {
+            Self::English => format!("The model `{model}` has said nothing for {seconds} s."),
+            Self::Chinese => format!("模型 `{model}` 已 {seconds} 秒没有任何回应。"),
+        }
+    }
+
+    pub(crate) fn empty_answer(self, model: &str) -> String {
+        match self {
+            Self::English => format!("The model `{model}` gave an empty answer, twice."),
+            Self::Chinese => format!("模型 `{model}` 两次都给出了空的回答。"),
+        }
+    }
+
+    pub(crate) fn rounds_used_up(self) -> String {
+        self.pick(
+            "I used all rounds of tool calls that I have and found no answer.",
+            "工具调用的轮数已用完,仍没有得到答案。",
+        )
+        .to_owned()
+    }
+
+    pub(crate) fn cancelled(self) -> String {
+        self.pick("Cancelled, as you asked.", "已按你的要求取消。").to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_chinese_character_is_enough() {
+        assert_eq!(Texts::for_text("check 日历"), Texts::Chinese);
+        assert_eq!(Texts::for_text("check the calendar"), Texts::English);
+        assert_eq!(Texts::for_text(""), Texts::English);
+    }
+}
