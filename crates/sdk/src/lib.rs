@@ -82,7 +82,9 @@ pub use greenroom_protocol::api::state::{
 };
 pub use greenroom_protocol::api::steering::{SteeringItem, SteeringPullParams};
 pub use greenroom_protocol::api::storage::{StorageEntry, StorageListParams, StoragePage};
-pub use greenroom_protocol::api::tools::{ToolCallParams, ToolCallResult, ToolSearchParams};
+pub use greenroom_protocol::api::tools::{
+    ToolAuthority, ToolCallParams, ToolCallResult, ToolSearchParams,
+};
 pub use greenroom_protocol::api::{Method, Moment};
 pub use greenroom_protocol::manifest::{
     ArtifactPermission, EventPermission, HistoryPermission, KnowledgePermission, ModelPermission,

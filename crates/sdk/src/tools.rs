@@ -46,11 +46,10 @@ impl ToolsApi<'_> {
         tool_name: impl Into<String>,
         parameters: Object,
     ) -> Result<ToolCallResult, AgentAPIError> {
-        let tool_name = tool_name.into();
-        self.call_with(ToolCallParams { tool_name, parameters, tool_call_id: None }).await
+        self.call_with(ToolCallParams::new(tool_name, parameters)).await
     }
 
-    /// Calls a tool on behalf of a model, with the model's own id of the call.
+    /// Calls a tool on behalf of a model, with the model's own id of the call, or on the word of a user.
     pub async fn call_with(&self, params: ToolCallParams) -> Result<ToolCallResult, AgentAPIError> {
         local::tool(self.0, &params.tool_name, ToolPermission::Call)?;
         self.0.ask(&params).await

@@ -22,6 +22,8 @@ pub struct AuditRecord {
     pub method: String,
     pub resource: Option<String>,
     pub scope: Option<String>,
+    /// On whose word a tool was called.
+    pub authority: Option<String>,
     /// `ok` or an error code.
     pub code: String,
     pub bytes_in: i64,
@@ -81,8 +83,8 @@ struct Group<'a> {
     calls: Vec<Call>,
 }
 
-/// `method, resource, scope, code, bytes_in, bytes_out, duration_us, at_ms`
-type Call = (String, Option<String>, Option<String>, String, i64, i64, i64, i64);
+/// `method, resource, scope, code, bytes_in, bytes_out, duration_us, at_ms, authority`
+type Call = (String, Option<String>, Option<String>, String, i64, i64, i64, i64, Option<String>);
 
 pub(crate) fn pack(records: &[AuditRecord]) -> Result<String, StoreError> {
     let groups = records.chunk_by(is_same_caller).map(|records| Group {
@@ -113,6 +115,7 @@ pub(crate) fn unpack(body: &str) -> Result<Vec<AuditRecord>, StoreError> {
             bytes_out: call.5,
             duration_us: call.6,
             at_ms: call.7,
+            authority: call.8,
         })
     });
     Ok(records.collect())
@@ -133,6 +136,7 @@ fn call(record: &AuditRecord) -> Call {
         record.bytes_out,
         record.duration_us,
         record.at_ms,
+        record.authority.clone(),
     )
 }
 

@@ -26,6 +26,9 @@ pub struct AuditView {
     pub resource: Option<String>,
     #[serde(default)]
     pub scope: Option<String>,
+    /// On whose word a tool was called: `agent` or `user`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub authority: Option<String>,
     /// `ok`, or the error code.
     pub code: String,
     pub bytes_in: i64,

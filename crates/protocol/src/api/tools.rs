@@ -65,6 +65,39 @@ pub struct ToolCallParams {
     /// The model's own id of the call, for the record.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_call_id: Option<String>,
+    /// On whose word the call is made, as the runner tells it: for the record. It widens nothing.
+    #[serde(default, skip_serializing_if = "ToolAuthority::is_agent")]
+    pub authority: ToolAuthority,
+}
+
+/// Who decided on a call: the agent by itself, or a user by a command (seed 002 §1).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolAuthority {
+    #[default]
+    Agent,
+    User,
+}
+
+impl ToolAuthority {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ToolAuthority::Agent => "agent",
+            ToolAuthority::User => "user",
+        }
+    }
+
+    fn is_agent(&self) -> bool {
+        *self == ToolAuthority::Agent
+    }
+}
+
+impl ToolCallParams {
+    /// A call that the agent decided on.
+    pub fn new(tool_name: impl Into<String>, parameters: Object) -> Self {
+        let authority = ToolAuthority::Agent;
+        Self { tool_name: tool_name.into(), parameters, tool_call_id: None, authority }
+    }
 }
 
 impl Params for ToolCallParams {

@@ -68,9 +68,8 @@ async fn tools(ctx: &RunCtx, method: Method) -> Result<Value, RunFailure> {
         }
         Method::ToolsCall => {
             let call = ToolCallParams {
-                tool_name: "t".to_owned(),
-                parameters: object(json!({ "a": 1 })),
                 tool_call_id: Some("c1".to_owned()),
+                ..ToolCallParams::new("t", object(json!({ "a": 1 })))
             };
             told(ctx.tools().call_with(call).await?)
         }

@@ -15,6 +15,7 @@ pub(crate) fn record(method: &str, code: &str, at_ms: i64) -> AuditRecord {
         method: method.to_owned(),
         resource: Some("a/b".to_owned()),
         scope: None,
+        authority: None,
         code: code.to_owned(),
         bytes_in: 12,
         bytes_out: 34,
@@ -55,7 +56,11 @@ pub(crate) async fn records_come_back_newest_first_and_unfolded(ground: Ground) 
         scope: Some("conversation".to_owned()),
         ..record("state.get", "unauthorized", 4)
     };
-    let other = AuditRecord { agent: "other".to_owned(), ..record("state.get", "ok", 2) };
+    let other = AuditRecord {
+        agent: "other".to_owned(),
+        authority: Some("user".to_owned()),
+        ..record("tools.call", "ok", 2)
+    };
     keep(&store, Some("r"), vec![record("history.page", "ok", 1), other.clone()]).await;
     keep(&store, None, vec![none.clone()]).await;
     let entry = |run_id: Option<&str>, record: AuditRecord| AuditEntry {

@@ -50,6 +50,7 @@ fn called(method: &str) -> Option<AuditRecord> {
         method: method.to_owned(),
         resource: None,
         scope: None,
+        authority: None,
         code: "ok".to_owned(),
         bytes_in: 1,
         bytes_out: 1,
