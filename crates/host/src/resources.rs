@@ -132,6 +132,7 @@ pub(crate) fn tool_resource(entry: &Entry, grant: &Grant) -> ToolResource {
     }
     let description = match entry.is_project_cli() {
         true => {
+            metadata.insert("methods".to_owned(), json!(grant.methods));
             let methods: Vec<&str> = grant.methods.iter().map(String::as_str).collect();
             format!("{} Methods: {}.", tool.description, methods.join(", "))
         }

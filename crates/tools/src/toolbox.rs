@@ -159,6 +159,11 @@ impl Toolbox {
         self.modules.all().map(|(name, _, _)| name).collect()
     }
 
+    /// What each of these methods is about and takes.
+    pub fn contracts(&self, methods: &BTreeSet<String>) -> Object {
+        self.modules.contracts(&MethodSet::new(methods.iter().cloned()))
+    }
+
     pub fn skills(&self) -> Vec<String> {
         self.skills.names()
     }

@@ -61,6 +61,7 @@ struct Note {
     method: Cow<'static, str>,
     resource: Option<String>,
     scope: Option<Cow<'static, str>>,
+    authority: Option<&'static str>,
     bytes_in: usize,
     at_ms: i64,
     /// The id under which the store keeps the call open, if it may.
@@ -80,8 +81,18 @@ impl Trail {
     pub(crate) fn new(auditor: &Arc<Auditor>, beginning: Beginning) -> Self {
         let Beginning { subject, runner, plugin, method, bytes_in } = beginning;
         let at_ms = now_ms();
-        let (resource, scope, open) = (None, None, None);
-        let note = Note { subject, runner, plugin, method, resource, scope, bytes_in, at_ms, open };
+        let note = Note {
+            subject,
+            runner,
+            plugin,
+            method,
+            resource: None,
+            scope: None,
+            authority: None,
+            bytes_in,
+            at_ms,
+            open: None,
+        };
         Self {
             auditor: Arc::clone(auditor),
             started: Instant::now(),
@@ -95,6 +106,13 @@ impl Trail {
         if let Some(note) = &mut self.note {
             note.resource = resource.map(|resource| self.auditor.quoted(resource));
             note.scope = scope;
+        }
+    }
+
+    /// On whose word the call is made.
+    pub(crate) fn on_the_word_of(&mut self, authority: &'static str) {
+        if let Some(note) = &mut self.note {
+            note.authority = Some(authority);
         }
     }
 
@@ -178,6 +196,7 @@ impl Note {
             method: self.method.into_owned(),
             resource: self.resource,
             scope: self.scope.map(Cow::into_owned),
+            authority: self.authority.map(str::to_owned),
             code: code.to_owned(),
             bytes_in: i64::try_from(self.bytes_in).unwrap_or(i64::MAX),
             bytes_out: i64::try_from(bytes_out).unwrap_or(i64::MAX),

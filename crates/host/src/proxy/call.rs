@@ -56,6 +56,11 @@ impl Call<'_> {
         self.trail.about(resource, scope);
     }
 
+    /// Tells the audit on whose word the call is made.
+    pub(crate) fn on_the_word_of(&mut self, authority: &'static str) {
+        self.trail.on_the_word_of(authority);
+    }
+
     /// The record of this call, for the command that carries it out.
     pub(crate) fn audit(&mut self) -> Option<AuditRecord> {
         self.trail.hand_over()

@@ -14,12 +14,12 @@ use crate::approvals::expires_ms;
 use crate::ids::{self, now_ms};
 use crate::resources::tool_resource;
 use crate::settings::Approval;
-use carry_out::{Work, begin};
+use carry_out::{Asked, Work, begin};
 use greenroom_protocol::api::Method;
 use greenroom_protocol::api::tools::{
     ToolCallParams, ToolCallResult, ToolDetailParams, ToolSearchParams, ToolSearchResult,
 };
-use greenroom_protocol::{AgentAPIError, ErrorCode, Object};
+use greenroom_protocol::{AgentAPIError, ErrorCode, Object, ToolResource};
 use greenroom_store::types::{ApprovalKind, NewApproval};
 use greenroom_tools::project_cli::{self, close_matches};
 use greenroom_tools::{Admitted, Entry, Risk};
@@ -40,7 +40,7 @@ pub(super) async fn serve(call: &mut Call<'_>) -> Answer {
         Method::ToolsGetDetail => {
             let params: ToolDetailParams = call.params()?;
             let entry = find(call, &params.tool_name)?;
-            answer(&tool_resource(&entry, &call.rights.grant))
+            answer(&detail(call, &entry))
         }
         _ => {
             let params: ToolCallParams = call.params()?;
@@ -59,6 +59,16 @@ fn search(call: &mut Call<'_>) -> Answer {
     );
     let items = found.iter().map(|entry| tool_resource(entry, grant)).collect();
     answer(&ToolSearchResult { items })
+}
+
+/// A tool with what a run's context has no room for: the contracts of the project CLI's methods.
+fn detail(call: &Call<'_>, entry: &Entry) -> ToolResource {
+    let mut tool = tool_resource(entry, &call.rights.grant);
+    if entry.is_project_cli() {
+        let contracts = call.rights.resources.tools.contracts(&call.rights.grant.methods);
+        tool.metadata.insert("contracts".to_owned(), Value::Object(contracts));
+    }
+    tool
 }
 
 /// A granted tool. One whose server is away just now is granted and not there.
@@ -91,6 +101,7 @@ async fn call_tool(
     call: &mut Call<'_>,
     params: ToolCallParams,
 ) -> Result<ToolCallResult, AgentAPIError> {
+    call.on_the_word_of(params.authority.as_str());
     let entry = find(call, &params.tool_name)?;
     let tool_call_id = match params.tool_call_id {
         Some(id) if is_call_id(&id) => id,
@@ -121,7 +132,8 @@ async fn call_tool(
     if admitted.is_ok() {
         permit(call, &entry, &args, risk, &tool_call_id).await?;
     }
-    let work = Work::new(call, entry, tool_call_id, args, Admitted { risk, timeout });
+    let asked = Asked { entry, tool_call_id, args, authority: params.authority };
+    let work = Work::new(call, asked, Admitted { risk, timeout });
     if risk != Risk::Read
         && let Some(before) = begin(call, &work).await?
     {

@@ -53,6 +53,7 @@ fn view(AuditEntry { run_id, record }: AuditEntry) -> AuditView {
         method: record.method,
         resource: record.resource,
         scope: record.scope,
+        authority: record.authority,
         code: record.code,
         bytes_in: record.bytes_in,
         bytes_out: record.bytes_out,

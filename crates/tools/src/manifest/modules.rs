@@ -6,7 +6,8 @@
 use super::{Manifest, ManifestError, ModuleMethod};
 use crate::project_cli::{self, Call, MethodSet, MethodSpec};
 use crate::{Risk, ToolFailure};
-use serde_json::Value;
+use greenroom_protocol::Object;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -68,6 +69,21 @@ impl Modules {
         let built_in = project_cli::specs().iter().map(|spec| (spec.name(), spec.about, spec.risk));
         let own = self.by_name.values().flat_map(|manifest| manifest.methods.values());
         built_in.chain(own.map(|method| (method.name(), method.description.as_str(), method.risk)))
+    }
+
+    /// By name, for each method of a set: what it is about, how much harm it can do, and what it takes, as
+    /// its errors tell it (seed 004 §8).
+    pub fn contracts(&self, allowed: &MethodSet) -> Object {
+        let contract = |about: &str, risk: Risk, takes: Value| json!({"description": about, "risk": risk.as_str(), "input_schema": takes});
+        let built_in = project_cli::specs()
+            .iter()
+            .map(|spec| (spec.name(), contract(spec.about, spec.risk, spec.contract())));
+        let own = self.by_name.values().flat_map(|manifest| manifest.methods.values());
+        let own = own.map(|method| {
+            let takes = method.input.source().clone();
+            (method.name(), contract(&method.description, method.risk, takes))
+        });
+        built_in.chain(own).filter(|(name, _)| allowed.contains(name)).collect()
     }
 
     /// The first check of a call, made by the host: is it allowed, and what is it?

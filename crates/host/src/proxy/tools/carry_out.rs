@@ -9,7 +9,7 @@ use crate::host::Shared;
 use crate::ids::{self, now_ms};
 use crate::live::{LiveRun, Rights};
 use crate::proxy::call::{Call, failed, refuse, stale};
-use greenroom_protocol::api::tools::ToolCallResult;
+use greenroom_protocol::api::tools::{ToolAuthority, ToolCallResult};
 use greenroom_protocol::{AgentAPIError, ErrorCode, Object};
 use greenroom_store::commands::{BeginToolCall, Begun, RunFence};
 use greenroom_store::fault;
@@ -27,6 +27,14 @@ use tokio_util::sync::CancellationToken;
 /// How long a tool that was called off may take to say so.
 const CALLED_OFF_GRACE: Duration = Duration::from_secs(2);
 
+/// What the runner wants called.
+pub(super) struct Asked {
+    pub(super) entry: Arc<Entry>,
+    pub(super) tool_call_id: String,
+    pub(super) args: Object,
+    pub(super) authority: ToolAuthority,
+}
+
 pub(super) struct Work {
     pub(super) shared: Arc<Shared>,
     pub(super) live: Arc<LiveRun>,
@@ -34,6 +42,7 @@ pub(super) struct Work {
     pub(super) entry: Arc<Entry>,
     pub(super) tool_call_id: String,
     pub(super) args: Object,
+    pub(super) authority: ToolAuthority,
     pub(super) risk: Risk,
     pub(super) fence: RunFence,
     pub(super) identity: Arc<crate::context::Identity>,
@@ -44,13 +53,8 @@ pub(super) struct Work {
 }
 
 impl Work {
-    pub(super) fn new(
-        call: &Call<'_>,
-        entry: Arc<Entry>,
-        tool_call_id: String,
-        args: Object,
-        admitted: Admitted,
-    ) -> Self {
+    pub(super) fn new(call: &Call<'_>, asked: Asked, admitted: Admitted) -> Self {
+        let Asked { entry, tool_call_id, args, authority } = asked;
         let Rights { grant, identity, resources, .. } = call.rights;
         let left = call.live.deadline.left().min(admitted.timeout);
         Self {
@@ -59,6 +63,7 @@ impl Work {
             toolbox: Arc::clone(&resources.tools),
             tool_call_id,
             args,
+            authority,
             risk: admitted.risk,
             fence: call.fence(),
             identity: Arc::new(identity.clone()),
@@ -73,7 +78,8 @@ impl Work {
     /// The call as the event log has it, with what is said about it.
     pub(super) fn log(&self, word: &str, more: Value) -> HostEvent {
         let mut body = json!({"run_id": self.identity.run_id, "tool_call_id": self.tool_call_id,
-            "tool_name": self.entry.tool.name, "risk": self.risk.as_str()});
+            "tool_name": self.entry.tool.name, "risk": self.risk.as_str(),
+            "authority": self.authority});
         if let (Value::Object(body), Value::Object(more)) = (&mut body, more) {
             body.extend(more);
         }

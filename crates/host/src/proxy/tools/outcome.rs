@@ -8,7 +8,7 @@ use crate::artifacts::{ArtifactError, Kept, Owner};
 use crate::host::Shared;
 use crate::ids::now_ms;
 use crate::proxy::call::{failed, refuse, stale};
-use greenroom_protocol::api::tools::ToolCallResult;
+use greenroom_protocol::api::tools::{ToolAuthority, ToolCallResult};
 use greenroom_protocol::{AgentAPIError, ErrorCode, Object};
 use greenroom_store::commands::{EndToolCall, Ended};
 use greenroom_store::reads::tools::OpenToolCall;
@@ -46,9 +46,12 @@ pub(super) async fn settle(
         output: serde_json::to_string(&output).unwrap_or_default(),
         item: item(
             &output,
-            &work.identity.event_id,
-            &work.identity.run_id,
-            work.identity.thread_id.clone(),
+            Place {
+                event_id: &work.identity.event_id,
+                run_id: &work.identity.run_id,
+                thread_id: work.identity.thread_id.clone(),
+                authority: work.authority,
+            },
         ),
         log: work.log("completed", json!({"status": output.status, "error": output.error})),
         artifacts: kept.iter().map(|kept| kept.row.clone()).collect(),
@@ -174,20 +177,26 @@ pub(super) fn answer(output: &ToolAgentOutput) -> ToolCallResult {
     }
 }
 
-fn item(
-    output: &ToolAgentOutput,
-    event_id: &str,
-    run_id: &str,
+/// Where an output stands in the transcript.
+struct Place<'a> {
+    event_id: &'a str,
+    run_id: &'a str,
     thread_id: Option<String>,
-) -> NewItem {
-    let metadata = json!({"tool_call_id": output.tool_call_id, "tool_name": output.tool_name,
+    authority: ToolAuthority,
+}
+
+fn item(output: &ToolAgentOutput, place: Place<'_>) -> NewItem {
+    let mut metadata = json!({"tool_call_id": output.tool_call_id, "tool_name": output.tool_name,
         "error": output.error, "tool_agent_output": output});
+    if place.authority == ToolAuthority::User {
+        metadata["authority"] = place.authority.as_str().into();
+    }
     NewItem {
         item_id: item_id(),
-        thread_id,
+        thread_id: place.thread_id,
         role: "tool",
-        event_id: Some(event_id.to_owned()),
-        run_id: Some(run_id.to_owned()),
+        event_id: Some(place.event_id.to_owned()),
+        run_id: Some(place.run_id.to_owned()),
         actor_id: None,
         text: Some(post::content(output).replace('\0', "\u{fffd}")),
         body: json!({"segments": [], "artifacts": [], "metadata": metadata}).to_string(),
@@ -231,7 +240,15 @@ impl Shared {
             risk: "write",
             args: open.args,
             output: serde_json::to_string(&output).unwrap_or_default(),
-            item: item(&output, &open.event_id, &open.run_id, None),
+            item: item(
+                &output,
+                Place {
+                    event_id: &open.event_id,
+                    run_id: &open.run_id,
+                    thread_id: None,
+                    authority: ToolAuthority::Agent,
+                },
+            ),
             log,
             artifacts: Vec::new(),
             now_ms: now_ms(),
