@@ -2,6 +2,7 @@
 //!
 //! Invariant: read from the request alone.
 
+use super::rule::contains;
 use crate::ModelRequest;
 use greenroom_protocol::Role;
 use greenroom_protocol::api::models::ModelMessage;
@@ -12,6 +13,8 @@ pub(super) struct Facts<'a> {
     /// What the user said last.
     pub text: String,
     pub system: String,
+    /// Everything that the model is told.
+    messages: &'a [ModelMessage],
     pub last_role: Option<Role>,
     /// How many times the user has spoken.
     pub turn: u32,
@@ -50,6 +53,7 @@ impl<'a> Facts<'a> {
         Self {
             text: last_user.map(|at| text_of(&messages[at])).unwrap_or_default(),
             system: system.collect::<Vec<_>>().join("\n"),
+            messages,
             last_role: messages.last().map(|message| message.role),
             turn: count(Role::User, messages),
             round: count(Role::Assistant, since).saturating_add(1),
@@ -64,6 +68,11 @@ impl<'a> Facts<'a> {
             offered: request.tools.iter().map(|tool| tool.name.as_str()).collect(),
             wanted: wanted(request),
         }
+    }
+
+    /// Whether any message contains the word.
+    pub(super) fn mentions(&self, word: &str) -> bool {
+        self.messages.iter().any(|message| contains(&text_of(message), word))
     }
 
     /// Chinese as soon as one character is, English otherwise.

@@ -115,6 +115,8 @@ struct WhenFile {
     #[serde(default)]
     system: Words,
     #[serde(default)]
+    context: Words,
+    #[serde(default)]
     offers: Words,
     tool_result: Option<bool>,
     #[serde(default)]
@@ -172,6 +174,7 @@ impl WhenFile {
             round: self.round,
             role: self.role,
             system: self.system.0,
+            context: self.context.0,
             offers: self.offers.0,
             tool_result: self.tool_result,
             result_of: self.result_of.0,

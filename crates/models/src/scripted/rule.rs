@@ -27,6 +27,7 @@ pub(super) struct When {
     pub round: Option<u32>,
     pub role: Option<Role>,
     pub system: Vec<String>,
+    pub context: Vec<String>,
     pub offers: Vec<String>,
     pub tool_result: Option<bool>,
     pub result_of: Vec<String>,
@@ -102,6 +103,7 @@ impl When {
         let result = || results.iter().rev();
         let holds = any(&self.text, |word| contains(text, word))
             && any(&self.system, |word| contains(system, word))
+            && any(&self.context, |word| facts.mentions(word))
             && self.offers.iter().all(|name| facts.offered.contains(&name.as_str()))
             && any(&self.result_of, |name| result().any(|result| result.name == name))
             && any(&self.result_text, |word| result().any(|result| contains(&result.text, word)))
@@ -125,6 +127,6 @@ fn any(wanted: &[String], holds: impl Fn(&String) -> bool) -> bool {
 }
 
 /// Without regard to case.
-fn contains(text: &str, word: &str) -> bool {
+pub(super) fn contains(text: &str, word: &str) -> bool {
     text.to_lowercase().contains(&word.to_lowercase())
 }

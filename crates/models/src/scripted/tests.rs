@@ -176,6 +176,23 @@ fn arguments_that_are_no_json_are_handed_on_as_they_are() {
 }
 
 #[test]
+fn a_rule_can_ask_for_what_stands_anywhere_in_a_request() {
+    let script = r#"
+        [[rule]]
+        when = { text = "code", context = "HERON" }
+        answer = "the code is heron"
+        [[rule]]
+        answer = "nobody told me"
+    "#;
+    let says = |request: &ModelRequest| text(&play(script, request));
+    assert_eq!(says(&asks("the code?")), "nobody told me");
+    let mut told = asks("the code is heron");
+    told.messages.push(ModelMessage::text(Role::Assistant, "noted"));
+    told.messages.push(ModelMessage::text(Role::User, "the code?"));
+    assert_eq!(says(&told), "the code is heron");
+}
+
+#[test]
 fn rules_ask_about_everything_in_a_request() {
     let script = r#"
         [[rule]]
