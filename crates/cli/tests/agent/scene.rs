@@ -16,6 +16,8 @@ pub(crate) struct Setting<'s> {
     pub provider: &'s str,
     /// More keys of `[models.main]`.
     pub model: &'s str,
+    /// The models that the agent may use.
+    pub models: &'s [&'s str],
     /// The agent's `config`, as TOML of an inline table.
     pub config: &'s str,
     /// The agent's grant without its models, as TOML of an inline table's keys.
@@ -34,6 +36,7 @@ impl Default for Setting<'_> {
             script: "[[rule]]\nanswer = \"You said: {{text}}\"\n",
             provider: "openai",
             model: "",
+            models: &["main"],
             config: "{}",
             grant: "tools = [\"forge.*\"]",
             agent: "",
@@ -52,12 +55,12 @@ impl Setting<'_> {
     /// Starts the provider and the host: agent `agent`, model `main`, and the tools of the plugin `forge`.
     pub(crate) async fn open(&self) -> Scene {
         let server = Server::start(self.script);
-        let Self { provider, model, config: settings, grant, agent, more, .. } = self;
+        let Self { provider, model, models, config: settings, grant, agent, more, .. } = self;
         let smith = runners().join("smith.py");
         let tables = format!(
             "{}\n[runners.forge]\ncommand = [\"python3\", \"{}\"]\ndir = \"other\"\n\
              [agents.agent]\nrunner = \"plugin:greenroom/local-agent/default\"\nevents = []\n\
-             deadline_s = 60\nconfig = {settings}\ngrant = {{ models = [\"*\"], {grant} }}\n{agent}\n{more}\n",
+             deadline_s = 60\nconfig = {settings}\ngrant = {{ models = {models:?}, {grant} }}\n{agent}\n{more}\n",
             server.model("main", provider, model),
             smith.display(),
         );
