@@ -50,8 +50,11 @@ impl ToolsApi<'_> {
     }
 
     /// Calls a tool on behalf of a model, with the model's own id of the call, or on the word of a user.
+    /// The run's clock stands still on this side meanwhile, as the call may wait for a person; the host ends
+    /// it in time.
     pub async fn call_with(&self, params: ToolCallParams) -> Result<ToolCallResult, AgentAPIError> {
         local::tool(self.0, &params.tool_name, ToolPermission::Call)?;
+        let _pause = self.0.pause_deadline();
         self.0.ask(&params).await
     }
 }
