@@ -170,7 +170,7 @@ impl<'a> Agent<'a> {
                     ..RunFailure::cancelled()
                 });
             }
-            self.context.push(event::steered(&item));
+            self.context.push(event::steered(&item, self.config));
         }
         Ok(())
     }

@@ -1,37 +1,307 @@
-//! The working context of one run.
+//! The working context of one run: what the model is told, within what it can take.
+//!
+//! Invariant: static parts come first, and a request begins with what the request before it was, unless
+//! something had to go. What goes, goes as whole exchanges, the oldest first; the run's own event always stays.
 
+use crate::compaction::{self, Checkpoint, Work};
 use crate::config::Config;
+use crate::history::{self, Exchange, Span};
+use crate::media::{self, Shelf};
 use crate::model::Models;
-use crate::{event, history};
-use greenroom_sdk::{ModelMessage, Role, RunCtx, RunFailure};
+use crate::{event, tokens};
+use greenroom_sdk::protocol::{ContentElement, MessageContent};
+use greenroom_sdk::{ModelMessage, Role, RunCtx, RunFailure, Value};
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+/// The share of what is left for history that stays as it was said when the rest is summarised; a single
+/// exchange may take more.
+const KEPT_PERCENT: u64 = 40;
+const KEPT_ALONE_PERCENT: u64 = 60;
+/// How far a request is cut down that was too large: not every next one has to be cut again.
+const CUT_TO_PERCENT: u64 = 80;
+/// History is read up to this many times the budget.
+const READ_TIMES: u64 = 2;
+/// What a result of a tool is cut down to where there is no room for more.
+const RESULT_TOKENS: u64 = 120;
 
 pub(crate) struct Context {
-    messages: Vec<ModelMessage>,
+    system: ModelMessage,
+    checkpoint: Option<Checkpoint>,
+    exchanges: Vec<Exchange>,
+    extra: Vec<ModelMessage>,
+    event: ModelMessage,
+    run: Vec<ModelMessage>,
+    shelf: Shelf,
+    /// What the tools of a request take.
+    tools_tokens: u64,
+    /// The first messages of a request, and how many tokens they are.
+    counted: Option<(usize, u64)>,
 }
 
 impl Context {
+    /// Prompt, summary, history from there on, `extra`, the run's event. A history that has grown too long is
+    /// summarised first.
     pub(crate) async fn assemble(
         ctx: &RunCtx,
         config: &Config,
-        _models: &mut Models<'_>,
+        models: &mut Models<'_>,
         extra: Vec<ModelMessage>,
     ) -> Result<Self, RunFailure> {
-        let mut messages = vec![ModelMessage::text(Role::System, config.prompt.clone())];
-        messages.extend(history::before(ctx, config.history_items).await?);
-        messages.extend(extra);
-        messages.push(event::message(ctx));
-        Ok(Self { messages })
+        let tools_tokens = tools_tokens(ctx, config);
+        let checkpoint = compaction::load(ctx).await;
+        let span = Span {
+            after_seq: checkpoint.as_ref().map_or(0, |checkpoint| checkpoint.covers_until),
+            tokens_max: budget(models, tools_tokens).saturating_mul(READ_TIMES),
+        };
+        let exchanges = history::read(ctx, config, span).await?;
+        let event = event::message(ctx, config);
+        let past = exchanges.iter().rev().flat_map(|exchange| exchange.messages.iter().rev());
+        let shelf = Shelf::of(ctx, std::iter::once(&event).chain(past)).await;
+        let mut this = Self {
+            system: ModelMessage::text(Role::System, prompt(ctx, config)),
+            checkpoint,
+            exchanges,
+            extra,
+            event,
+            run: Vec::new(),
+            shelf,
+            tools_tokens,
+            counted: None,
+        };
+        this.compact(ctx, config, models).await;
+        Ok(this)
     }
 
+    /// What this run adds: the model's turns, results, messages that came meanwhile.
     pub(crate) fn push(&mut self, message: ModelMessage) {
-        self.messages.push(message);
+        self.run.push(message);
     }
 
+    /// The next request, within what the model takes.
     pub(crate) async fn request(
         &mut self,
         _ctx: &RunCtx,
-        _models: &mut Models<'_>,
+        models: &mut Models<'_>,
     ) -> Result<Vec<ModelMessage>, RunFailure> {
-        Ok(self.messages.clone())
+        let budget = budget(models, self.tools_tokens);
+        let mut messages = self.messages(models);
+        let mut size = self.size(models, &messages, budget).await;
+        // Estimates of parts are as far off as that of the whole.
+        while size > budget && self.cut(size, tokens::of_messages(&messages), budget) {
+            messages = self.messages(models);
+            size = self.size(models, &messages, budget).await;
+        }
+        Ok(messages)
+    }
+
+    /// Summarises all but the newest exchanges once they take too much.
+    async fn compact(&mut self, ctx: &RunCtx, config: &Config, models: &Models<'_>) {
+        let budget = budget(models, self.tools_tokens);
+        let limit = budget.saturating_mul(config.compact_at_percent) / 100;
+        let messages = self.messages(models);
+        let size = self.size(models, &messages, limit).await;
+        if size <= limit {
+            return;
+        }
+        let estimate = tokens::of_messages(&messages);
+        let real = |tokens: u64| scaled(tokens, size, estimate);
+        let fixed = tokens::of_message(&self.system)
+            + tokens::of_message(&self.event)
+            + tokens::of_messages(&self.extra);
+        let room = budget.saturating_sub(real(fixed));
+        let sizes: Vec<u64> = self
+            .exchanges
+            .iter()
+            .map(|exchange| real(tokens::of_messages(&exchange.messages)))
+            .collect();
+        let kept = kept(&sizes, room);
+        let covered: Vec<Exchange> = self.exchanges.drain(..sizes.len() - kept).collect();
+        let Some(last) = covered.last() else { return };
+        let next = self.exchanges.first().map(|exchange| exchange.first_seq - 1);
+        let own = ctx.context.transcript_seq.map(|seq| seq - 1);
+        let work = Work {
+            before: self.checkpoint.as_ref(),
+            exchanges: &covered,
+            covers_until: next.or(own).unwrap_or(last.first_seq),
+            tokens_before: size,
+            budget,
+        };
+        self.checkpoint = Some(compaction::compact(ctx, models, work).await);
+        self.counted = None;
+    }
+
+    /// Everything in its order, as the model can take it.
+    fn messages(&self, models: &Models<'_>) -> Vec<ModelMessage> {
+        let summary = self.checkpoint.as_ref().and_then(Checkpoint::message);
+        let past = self.exchanges.iter().flat_map(|exchange| &exchange.messages);
+        let all = std::iter::once(&self.system)
+            .chain(&summary)
+            .chain(past)
+            .chain(&self.extra)
+            .chain(std::iter::once(&self.event))
+            .chain(&self.run);
+        all.map(|message| self.shelf.shown(message, models.current())).collect()
+    }
+
+    /// How many tokens the messages are; counted only where the estimate is more than `enough`.
+    async fn size(&mut self, models: &Models<'_>, messages: &[ModelMessage], enough: u64) -> u64 {
+        let estimate = tokens::of_messages(messages);
+        let known = match self.counted {
+            Some((first, tokens)) if first <= messages.len() => {
+                estimate.min(tokens + tokens::of_messages(&messages[first..]))
+            }
+            _ => estimate,
+        };
+        if known <= enough {
+            return known;
+        }
+        let (bare, media) = without_media(messages);
+        let size = models.count(&bare).await + media * tokens::PER_MEDIA;
+        self.counted = Some((messages.len(), size));
+        size
+    }
+
+    /// Lets go of the oldest exchanges, else of long results, else of `extra`; false when there is nothing
+    /// left to let go of.
+    fn cut(&mut self, size: u64, estimate: u64, budget: u64) -> bool {
+        let excess = size.saturating_sub(budget.saturating_mul(CUT_TO_PERCENT) / 100);
+        let mut freed = 0;
+        let mut is_cut = false;
+        while freed < excess && !self.exchanges.is_empty() {
+            let gone = self.exchanges.remove(0);
+            freed += scaled(tokens::of_messages(&gone.messages), size, estimate);
+            is_cut = true;
+        }
+        let results = self.run.iter_mut().filter(|message| message.role == Role::Tool);
+        for result in results {
+            if freed >= excess {
+                break;
+            }
+            let saved = shorten(result);
+            freed += scaled(saved, size, estimate);
+            is_cut |= saved > 0;
+        }
+        if !is_cut && !self.extra.is_empty() {
+            self.extra.clear();
+            is_cut = true;
+        }
+        self.counted = None;
+        is_cut
+    }
+}
+
+/// What messages may take: the window without the tools and without room for the answer.
+fn budget(models: &Models<'_>, tools_tokens: u64) -> u64 {
+    let window = models.window();
+    let known = models.current().metadata.get("max_output_tokens").and_then(Value::as_u64);
+    let answer = known.unwrap_or(window / 4).min(window / 2);
+    window.saturating_sub(answer).saturating_sub(tools_tokens).max(window / 8)
+}
+
+/// The largest tools that one request may offer.
+fn tools_tokens(ctx: &RunCtx, config: &Config) -> u64 {
+    let mut sizes: Vec<u64> = ctx.resources.tools.iter().map(tokens::of_tool).collect();
+    sizes.sort_unstable_by(|one, other| other.cmp(one));
+    // Two tools are the agent's own.
+    let own = 2 * tokens::of_tool(&history::search_tool());
+    sizes.iter().take(config.tools_in_prompt).sum::<u64>() + own
+}
+
+/// How many of the newest exchanges stay.
+fn kept(sizes: &[u64], room: u64) -> usize {
+    let mut sum = 0;
+    let newest = sizes.iter().rev().take_while(|size| {
+        sum += **size;
+        sum <= room * KEPT_PERCENT / 100
+    });
+    match newest.count() {
+        0 if sizes.last().is_some_and(|size| *size <= room * KEPT_ALONE_PERCENT / 100) => 1,
+        kept => kept,
+    }
+}
+
+fn scaled(tokens: u64, size: u64, estimate: u64) -> u64 {
+    let product = u128::from(tokens) * u128::from(size) / u128::from(estimate.max(1));
+    u64::try_from(product).unwrap_or(u64::MAX)
+}
+
+/// Messages whose media are left out, and how many those are.
+fn without_media(messages: &[ModelMessage]) -> (Vec<ModelMessage>, u64) {
+    let mut count = 0;
+    let bare = messages.iter().map(|message| {
+        let media = media::parts(message).iter().filter(|part| part.media().is_some()).count();
+        if media == 0 {
+            return message.clone();
+        }
+        count += media as u64;
+        let texts = media::parts(message).iter().filter(|part| part.media().is_none());
+        let texts: Vec<ContentElement> = texts.cloned().collect();
+        ModelMessage { content: Some(MessageContent::Parts(texts)), ..message.clone() }
+    });
+    (bare.collect(), count)
+}
+
+/// Cuts a result down; says how many tokens that saves.
+fn shorten(result: &mut ModelMessage) -> u64 {
+    let text = result.content.as_ref().map(MessageContent::text).unwrap_or_default();
+    let before = tokens::of_text(&text);
+    if before <= RESULT_TOKENS * 2 {
+        return 0;
+    }
+    let head = tokens::shorten(&text, RESULT_TOKENS);
+    let left_out = text.chars().count() - head.chars().count();
+    let short = format!("{head}\n[shortened: {left_out} more characters did not fit]");
+    let after = tokens::of_text(&short);
+    result.content = Some(MessageContent::Text(short));
+    before.saturating_sub(after)
+}
+
+/// The prompt of the config, the cards of skills, what frames mean, and the day.
+fn prompt(ctx: &RunCtx, config: &Config) -> String {
+    let cards = ctx.resources.extra.get("skills").and_then(Value::as_array);
+    let word = |card: &Value, key: &str| card[key].as_str().unwrap_or_default().to_owned();
+    let cards: Vec<String> = cards
+        .into_iter()
+        .flatten()
+        .map(|card| format!("- {}: {}", word(card, "name"), word(card, "description")))
+        .collect();
+    let skills = (!cards.is_empty()).then(|| {
+        format!("Skills, to be read with `skill.read` before they are used:\n{}", cards.join("\n"))
+    });
+    let asked = Some(config.prompt.trim()).filter(|prompt| !prompt.is_empty()).map(str::to_owned);
+    let parts = [asked, skills, Some(event::NOTE.to_owned()), Some(today(ctx, config))];
+    parts.into_iter().flatten().collect::<Vec<_>>().join("\n\n")
+}
+
+/// The day alone, so that the prompt is the same all day long.
+fn today(ctx: &RunCtx, config: &Config) -> String {
+    let wanted = Some(config.timezone.as_str()).filter(|zone| !zone.is_empty());
+    let wanted = wanted.or(ctx.runtime.timezone.as_deref()).unwrap_or("UTC");
+    let zone = TimeZone::get(wanted).unwrap_or(TimeZone::UTC);
+    let now = Timestamp::now().to_zoned(zone);
+    format!("Today is {} ({wanted}).", now.strftime("%A, %Y-%m-%d"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_exchanges_that_fit_stay() {
+        assert_eq!(kept(&[10, 10, 10, 10], 60), 2);
+        assert_eq!(kept(&[10, 10], 1000), 2);
+        assert_eq!(kept(&[10, 50], 100), 1);
+        assert_eq!(kept(&[10, 70], 100), 0);
+        assert_eq!(kept(&[], 100), 0);
+    }
+
+    #[test]
+    fn a_long_result_is_cut_once_and_says_so() {
+        let mut result = crate::tools::result("c1", "search", "word ".repeat(1000));
+        assert!(shorten(&mut result) > 1000);
+        let text = result.content.as_ref().map(MessageContent::text).unwrap_or_default();
+        assert!(text.ends_with(" more characters did not fit]"), "{text}");
+        assert_eq!(shorten(&mut result), 0);
     }
 }

@@ -1,11 +1,327 @@
-//! An event as a message for the model.
+//! What happened, as the model is told it: a user's words with all that came with them, or a framed event.
+//!
+//! Invariant: the same event gives the same message, whether it is the run's own, was handed in during the
+//! run, or is read back from the transcript. Nobody can write a frame by hand: in words, its tags are escaped.
 
-use greenroom_sdk::{ModelMessage, Role, RunCtx, SteeringItem};
+use crate::commands;
+use crate::config::Config;
+use greenroom_sdk::protocol::content::MediaElement;
+use greenroom_sdk::protocol::{
+    ActorContext, ArtifactRef, ContentElement, MessageContent, NewEvent, SubjectContext,
+};
+use greenroom_sdk::{
+    ModelMessage, Object, Role, RunCtx, SteeringItem, TranscriptItem, TranscriptRole, Value, json,
+};
 
-pub(crate) fn message(ctx: &RunCtx) -> ModelMessage {
-    crate::history::input(ctx)
+/// What the prompt says about frames; it is the same in every request.
+pub(crate) const NOTE: &str = "\
+A message inside <event type=\"…\">…</event> was not written by a person: it reports something that happened, \
+as JSON. Deal with it as you were told above, or as is sensible.
+A message inside <conversation_summary>…</conversation_summary> is a record of what was said before the messages \
+that follow it.";
+
+/// The frame of a summary.
+pub(crate) const SUMMARY_TAG: &str = "conversation_summary";
+/// Tags that only the agent writes.
+const TAGS: [&str; 3] = ["event", SUMMARY_TAG, "sender"];
+/// Characters of a name that are shown.
+const NAME_CHARS_MAX: usize = 64;
+
+/// The event of this run.
+pub(crate) fn message(ctx: &RunCtx, config: &Config) -> ModelMessage {
+    let event = Happening {
+        event_type: &ctx.event.event_type,
+        source: Some(&ctx.event.source),
+        actor: ctx.actor.as_ref(),
+        subject: ctx.subject.as_ref(),
+        text: ctx.input.text.as_deref(),
+        contents: &ctx.input.contents,
+        attachments: &ctx.input.attachments,
+        data: &ctx.event.data,
+    };
+    event.message(config)
 }
 
-pub(crate) fn steered(item: &SteeringItem) -> ModelMessage {
-    ModelMessage::text(Role::User, item.input.text.clone().unwrap_or_default())
+/// A message that came while the run was going on.
+pub(crate) fn steered(item: &SteeringItem, config: &Config) -> ModelMessage {
+    let event = Happening {
+        event_type: &item.event_type,
+        source: None,
+        actor: item.actor.as_ref(),
+        subject: None,
+        text: item.input.text.as_deref(),
+        contents: &item.input.contents,
+        attachments: &item.input.attachments,
+        data: &item.data,
+    };
+    event.message(config)
+}
+
+/// An event of the past. `known` is the event as it was handed in, for what the transcript does not say.
+pub(crate) fn of_item(
+    item: &TranscriptItem,
+    known: Option<&NewEvent>,
+    config: &Config,
+) -> ModelMessage {
+    let nothing = Object::new();
+    let contents: Vec<ContentElement> =
+        item.segments.iter().filter_map(|part| serde_json::from_value(part.clone()).ok()).collect();
+    let event = Happening {
+        event_type: event_type(item),
+        source: known.map(|event| event.source.as_str()),
+        actor: item.actor.as_ref(),
+        subject: known.and_then(|event| event.subject.as_ref()),
+        text: item.text.as_deref(),
+        contents: &contents,
+        attachments: &item.artifacts,
+        data: known.map_or(&nothing, |event| &event.data),
+    };
+    event.message(config)
+}
+
+/// Whether the transcript alone does not say everything about an item.
+pub(crate) fn is_framed(item: &TranscriptItem) -> bool {
+    !is_words(event_type(item))
+}
+
+/// What a user said, safe to stand beside frames.
+pub(crate) fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('<') {
+        let (before, from) = rest.split_at(at);
+        escaped.push_str(before);
+        escaped.push_str(if opens_tag(from) { "&lt;" } else { "<" });
+        rest = &from[1..];
+    }
+    escaped.push_str(rest);
+    escaped
+}
+
+/// Everything that is known about an event, wherever it comes from.
+struct Happening<'a> {
+    event_type: &'a str,
+    source: Option<&'a str>,
+    actor: Option<&'a ActorContext>,
+    subject: Option<&'a SubjectContext>,
+    text: Option<&'a str>,
+    contents: &'a [ContentElement],
+    attachments: &'a [ArtifactRef],
+    data: &'a Object,
+}
+
+impl Happening<'_> {
+    fn message(&self, config: &Config) -> ModelMessage {
+        let media = self.media();
+        let text = match is_words(self.event_type) {
+            true => self.words(config, media.is_empty()),
+            false => self.framed(),
+        };
+        if media.is_empty() {
+            return ModelMessage::text(Role::User, text);
+        }
+        let text = (!text.is_empty()).then_some(ContentElement::Text { text });
+        let content = MessageContent::Parts(text.into_iter().chain(media).collect());
+        ModelMessage { content: Some(content), ..ModelMessage::text(Role::User, "") }
+    }
+
+    fn words(&self, config: &Config, is_alone: bool) -> String {
+        let text = escape(commands::unescaped(&self.text(), config));
+        let text = match text.is_empty() && is_alone {
+            // No provider takes a message of nothing.
+            true => "(an empty message)".to_owned(),
+            false => text,
+        };
+        match self.sender().filter(|_| config.sender_names) {
+            Some(name) => format!("<sender>{name}</sender>\n{text}"),
+            None => text,
+        }
+    }
+
+    /// The text that was given, or the text among the parts.
+    fn text(&self) -> String {
+        let among = |part: &ContentElement| match part {
+            ContentElement::Text { text } => Some(text.clone()),
+            _ => None,
+        };
+        let text = match self.text {
+            Some(text) => text.to_owned(),
+            None => self.contents.iter().filter_map(among).collect::<Vec<_>>().join("\n"),
+        };
+        // As the transcript keeps it.
+        text.replace('\0', "\u{fffd}")
+    }
+
+    fn sender(&self) -> Option<String> {
+        let actor = self.actor?;
+        let name = actor.actor_name.as_ref().or(actor.actor_id.as_ref())?;
+        let plain = name.chars().filter(|c| !c.is_control() && !matches!(c, '<' | '>'));
+        let name: String = plain.take(NAME_CHARS_MAX).collect();
+        (!name.trim().is_empty()).then_some(name)
+    }
+
+    fn framed(&self) -> String {
+        let mut facts = Object::from_iter([("data".to_owned(), json!(self.data))]);
+        let text = Some(self.text()).filter(|text| !text.is_empty());
+        let more = [
+            ("text", text.map(Value::from)),
+            ("actor", self.actor.map(|actor| json!(actor))),
+            ("subject", self.subject.map(|subject| json!(subject))),
+        ];
+        for (key, value) in more {
+            facts.extend(value.map(|value| (key.to_owned(), value)));
+        }
+        // In JSON a `<` stands inside of strings alone, so the frame cannot be closed from within.
+        let facts = Value::Object(facts).to_string().replace('<', "\\u003c");
+        let source = self.source.map(|source| format!(" source=\"{}\"", attribute(source)));
+        format!(
+            "<event type=\"{}\"{}>\n{facts}\n</event>",
+            attribute(self.event_type),
+            source.unwrap_or_default()
+        )
+    }
+
+    /// Parts that are not text, then attachments that are not among them.
+    fn media(&self) -> Vec<ContentElement> {
+        let parts = self.contents.iter().filter(|part| part.media().is_some());
+        let mut media: Vec<ContentElement> = parts.cloned().collect();
+        for attachment in self.attachments {
+            let is_here = |part: &ContentElement| {
+                part.media().and_then(|media| media.artifact_id.as_deref())
+                    == Some(attachment.artifact_id.as_str())
+            };
+            if !media.iter().any(is_here) {
+                media.push(element(attachment));
+            }
+        }
+        media
+    }
+}
+
+/// An attachment as the part that its type makes it.
+fn element(attachment: &ArtifactRef) -> ContentElement {
+    let media = MediaElement {
+        artifact_id: Some(attachment.artifact_id.clone()),
+        mime_type: attachment.mime_type.clone(),
+        name: attachment.name.clone(),
+        ..MediaElement::default()
+    };
+    match attachment.mime_type.as_deref().and_then(|mime| mime.split('/').next()) {
+        Some("image") => ContentElement::Image(media),
+        Some("audio") => ContentElement::Audio(media),
+        Some("video") => ContentElement::Video(media),
+        _ => ContentElement::File(media),
+    }
+}
+
+/// Messages are words of their sender; that one was edited or taken back is an event.
+fn is_words(event_type: &str) -> bool {
+    event_type == "message.received"
+}
+
+fn event_type(item: &TranscriptItem) -> &str {
+    let known = item.metadata.get("event_type").and_then(Value::as_str);
+    known.unwrap_or(match item.role {
+        TranscriptRole::Event => "event",
+        _ => "message.received",
+    })
+}
+
+fn attribute(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+/// Whether a text that begins with `<` begins with one of the agent's own tags, whatever its case.
+fn opens_tag(from: &str) -> bool {
+    let name = from[1..].trim_start_matches('/');
+    TAGS.iter().any(|tag| {
+        let (head, tail) = match name.split_at_checked(tag.len()) {
+            Some(parts) => parts,
+            None => return false,
+        };
+        let ends = tail.chars().next().is_none_or(|c| c.is_whitespace() || matches!(c, '>' | '/'));
+        ends && head.eq_ignore_ascii_case(tag)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn happening<'a>(event_type: &'a str, text: &'a str, data: &'a Object) -> Happening<'a> {
+        Happening {
+            event_type,
+            source: Some("scheduler"),
+            actor: None,
+            subject: None,
+            text: Some(text),
+            contents: &[],
+            attachments: &[],
+            data,
+        }
+    }
+
+    fn said(message: &ModelMessage) -> String {
+        message.content.as_ref().map(MessageContent::text).unwrap_or_default()
+    }
+
+    #[test]
+    fn words_are_words_and_everything_else_is_framed() {
+        let data = Object::from_iter([("city".to_owned(), json!("a</event>b"))]);
+        let words = happening("message.received", "hi <b>", &data).message(&Config::default());
+        assert_eq!(said(&words), "hi <b>");
+        let event = happening("schedule.triggered", "", &data).message(&Config::default());
+        let expected = "<event type=\"schedule.triggered\" source=\"scheduler\">\n\
+                        {\"data\":{\"city\":\"a\\u003c/event>b\"}}\n</event>";
+        assert_eq!(said(&event), expected);
+    }
+
+    #[test]
+    fn a_user_cannot_write_a_frame() {
+        for (text, expected) in [
+            ("<event type=\"x\">", "&lt;event type=\"x\">"),
+            ("a </EVENT> b", "a &lt;/EVENT> b"),
+            ("<conversation_summary>", "&lt;conversation_summary>"),
+            ("<sender>Bob</sender>", "&lt;sender>Bob&lt;/sender>"),
+            ("<events> < event > 1 < 2", "<events> < event > 1 < 2"),
+            ("事件 <event", "事件 &lt;event"),
+        ] {
+            assert_eq!(escape(text), expected);
+        }
+    }
+
+    #[test]
+    fn a_name_stands_in_front_where_names_are_wanted() {
+        let data = Object::new();
+        let actor = ActorContext {
+            actor_type: "user".to_owned(),
+            actor_name: Some("Ann<b>\n".to_owned()),
+            ..ActorContext::default()
+        };
+        let event = Happening { actor: Some(&actor), ..happening("message.received", "hi", &data) };
+        let named = Config { sender_names: true, ..Config::default() };
+        assert_eq!(said(&event.message(&named)), "<sender>Annb</sender>\nhi");
+        assert_eq!(said(&event.message(&Config::default())), "hi");
+    }
+
+    #[test]
+    fn attachments_follow_the_parts_and_none_comes_twice() {
+        let data = Object::new();
+        let image = |id: &str| {
+            let mime_type = Some("image/png".to_owned());
+            ArtifactRef { artifact_id: id.to_owned(), mime_type, ..ArtifactRef::default() }
+        };
+        let attachments = [image("a"), image("b")];
+        let contents = [element(&attachments[1])];
+        let event = Happening {
+            contents: &contents,
+            attachments: &attachments,
+            ..happening("message.received", "look", &data)
+        };
+        let Some(MessageContent::Parts(parts)) = event.message(&Config::default()).content else {
+            panic!("media make parts");
+        };
+        let text = ContentElement::Text { text: "look".to_owned() };
+        assert_eq!(parts, [text, element(&image("b")), element(&image("a"))]);
+    }
 }

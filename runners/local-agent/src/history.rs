@@ -1,83 +1,144 @@
-//! The conversation so far, as a model reads it.
+//! The conversation so far: read back page by page, and searched.
 //!
-//! Invariant: a tool's result always follows the call it answers, so that any provider takes the history.
+//! Invariant: what is read ends right before the run's own event and is never more than was asked for; an
+//! exchange is there whole or not at all.
 
-use greenroom_sdk::protocol::{ContentElement, MessageContent};
+mod exchange;
+
+pub(crate) use exchange::Exchange;
+
+use crate::config::Config;
+use crate::event;
+use crate::tokens;
+use greenroom_sdk::protocol::NewEvent;
 use greenroom_sdk::{
-    HistoryPageParams, ModelMessage, ModelToolCall, Object, Role, RunCtx, RunFailure,
-    TranscriptItem, TranscriptRole, Value,
+    AgentAPIError, ErrorCode, HistoryPageParams, HistorySearchParams, Object, RunCtx, RunFailure,
+    SearchHit, ToolResource, TranscriptItem, Value, json,
 };
-
-/// The items before the run's own event, oldest first.
-pub(crate) async fn before(ctx: &RunCtx, items: u32) -> Result<Vec<ModelMessage>, RunFailure> {
-    if items == 0 || !ctx.context.available_apis.history_page {
-        return Ok(Vec::new());
-    }
-    let params = HistoryPageParams { limit: items, ..HistoryPageParams::default() };
-    let page = ctx.history().page(params).await?;
-    Ok(messages(&page.items))
-}
-
-/// The event of this run: its text and what came with it.
-pub(crate) fn input(ctx: &RunCtx) -> ModelMessage {
-    let media: Vec<ContentElement> =
-        ctx.input.contents.iter().filter(|part| part.media().is_some()).cloned().collect();
-    if media.is_empty() {
-        return ModelMessage::text(Role::User, ctx.text());
-    }
-    let text = ContentElement::Text { text: ctx.text().to_owned() };
-    let parts = std::iter::once(text).chain(media).collect();
-    let content = Some(MessageContent::Parts(parts));
-    ModelMessage { content, ..ModelMessage::text(Role::User, "") }
-}
-
-fn messages(items: &[TranscriptItem]) -> Vec<ModelMessage> {
-    let mut messages: Vec<ModelMessage> = Vec::new();
-    for item in items {
-        let text = item.text.clone().unwrap_or_default();
-        match item.role {
-            TranscriptRole::User => messages.push(ModelMessage::text(Role::User, text)),
-            TranscriptRole::Assistant => messages.push(ModelMessage::text(Role::Assistant, text)),
-            TranscriptRole::Tool => messages.extend(tool_turn(item, text)),
-            TranscriptRole::System | TranscriptRole::Event => {}
-        }
-    }
-    messages
-}
-
-/// A call and its result; an item that does not say which call it answers is none for a model.
-fn tool_turn(item: &TranscriptItem, text: String) -> Vec<ModelMessage> {
-    let word = |key: &str| item.metadata.get(key).and_then(Value::as_str).map(str::to_owned);
-    let (Some(id), Some(name)) = (word("tool_call_id"), word("tool_name")) else {
-        return Vec::new();
-    };
-    let output = item.metadata.get("tool_agent_output");
-    let args = output.and_then(|output| output.get("tool_call_args")).cloned();
-    let args = args.unwrap_or_else(|| Value::Object(Object::new()));
-    let call = ModelToolCall {
-        id: id.clone(),
-        name: name.clone(),
-        args,
-        args_text: None,
-        args_error: None,
-    };
-    let asked = ModelMessage {
-        content: None,
-        tool_calls: vec![call],
-        ..ModelMessage::text(Role::Assistant, "")
-    };
-    vec![asked, crate::tools::result(&id, &name, text)]
-}
+use std::collections::HashMap;
 
 pub(crate) const SEARCH_HISTORY: &str = "search_history";
 
-pub(crate) fn search_tool() -> greenroom_sdk::ToolResource {
-    greenroom_sdk::ToolResource { tool_name: SEARCH_HISTORY.to_owned(), ..Default::default() }
+/// Items of one page.
+const PAGE_ITEMS: u32 = 200;
+/// Hits of a search: as many as asked for, at most these.
+const HITS: u32 = 8;
+const HITS_MAX: u64 = 20;
+/// Characters of a hit.
+const HIT_CHARS_MAX: usize = 600;
+
+/// Which part of the conversation to read.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Span {
+    /// Only items behind this number.
+    pub(crate) after_seq: i64,
+    /// Rather less than more of it: the oldest are left out.
+    pub(crate) tokens_max: u64,
 }
 
-pub(crate) async fn search(
-    _ctx: &RunCtx,
-    _args: &Object,
-) -> Result<Value, greenroom_sdk::AgentAPIError> {
-    Ok(Value::Null)
+/// The newest exchanges of the span.
+pub(crate) async fn read(
+    ctx: &RunCtx,
+    config: &Config,
+    span: Span,
+) -> Result<Vec<Exchange>, RunFailure> {
+    let access = &ctx.context;
+    if !access.has_history_before || !access.available_apis.history_page {
+        return Ok(Vec::new());
+    }
+    let mut asked = HistoryPageParams {
+        limit: PAGE_ITEMS,
+        include_artifacts: true,
+        ..HistoryPageParams::default()
+    };
+    let (mut newest_first, mut read_tokens) = (Vec::new(), 0);
+    loop {
+        let page = ctx.history().page(asked.clone()).await?;
+        let mut is_over = !page.has_more;
+        for item in page.items.into_iter().rev() {
+            if item.seq <= span.after_seq {
+                is_over = true;
+                break;
+            }
+            read_tokens += tokens::of_text(item.text.as_deref().unwrap_or_default());
+            newest_first.push(item);
+        }
+        asked.before_cursor = page.next_cursor;
+        if is_over || asked.before_cursor.is_none() || read_tokens > span.tokens_max {
+            break;
+        }
+    }
+    newest_first.reverse();
+    let items: Vec<TranscriptItem> = newest_first;
+    let known = events(ctx, &items).await;
+    let message = |item: &TranscriptItem| {
+        let known = item.event_id.as_ref().and_then(|id| known.get(id));
+        event::of_item(item, known, config)
+    };
+    Ok(exchange::exchanges(items, &message))
+}
+
+/// What the transcript does not say of events that are no words, by their ids.
+async fn events(ctx: &RunCtx, items: &[TranscriptItem]) -> HashMap<String, NewEvent> {
+    let mut known = HashMap::new();
+    if !ctx.context.available_apis.event_get {
+        return known;
+    }
+    let framed =
+        items.iter().filter(|item| exchange::is_said_to_agent(item) && event::is_framed(item));
+    for event_id in framed.filter_map(|item| item.event_id.as_ref()) {
+        // One that was forgotten by now is told without its data.
+        let Ok(found) = ctx.events().get(event_id).await else { continue };
+        if let Ok(event) = serde_json::from_value(found.event) {
+            known.insert(event_id.clone(), event);
+        }
+    }
+    known
+}
+
+/// The tool with which the model looks up what it no longer sees.
+pub(crate) fn search_tool() -> ToolResource {
+    let parameters = json!({
+        "type": "object",
+        "properties": {
+            "query": {"type": "string", "description": "Words to look for"},
+            "limit": {"type": "integer", "minimum": 1, "maximum": HITS_MAX,
+                "description": "How many hits"}
+        },
+        "required": ["query"],
+        "additionalProperties": false
+    });
+    ToolResource {
+        tool_name: SEARCH_HISTORY.to_owned(),
+        description: Some(
+            "Searches everything that was said in this conversation, also what you no longer see. \
+             Use it before you say that you do not know something the user told you."
+                .to_owned(),
+        ),
+        parameters: parameters.as_object().cloned().unwrap_or_default(),
+        ..ToolResource::default()
+    }
+}
+
+/// Carries out a call of [`search_tool`].
+pub(crate) async fn search(ctx: &RunCtx, args: &Object) -> Result<Value, AgentAPIError> {
+    let query = args.get("query").and_then(Value::as_str).map(str::trim).unwrap_or_default();
+    if query.is_empty() {
+        let problem = AgentAPIError::new(ErrorCode::InvalidArgument, "`query` must be a text");
+        return Err(problem.detail("schema", Value::Object(search_tool().parameters)));
+    }
+    let limit = args.get("limit").and_then(Value::as_u64).map(|limit| limit.clamp(1, HITS_MAX));
+    let top_k = limit.and_then(|limit| u32::try_from(limit).ok()).unwrap_or(HITS);
+    let params = HistorySearchParams { top_k, ..HistorySearchParams::new(query) };
+    let hits = ctx.history().search_with(params).await?;
+    Ok(json!({"query": query, "items": hits.iter().map(hit).collect::<Vec<_>>()}))
+}
+
+fn hit(hit: &SearchHit) -> Value {
+    let text = hit.item.text.as_deref().unwrap_or_default();
+    let text = match text.chars().count() <= HIT_CHARS_MAX {
+        true => text,
+        false => &hit.snippet,
+    };
+    json!({"seq": hit.item.seq, "at": hit.item.created_at, "role": hit.item.role, "text": text})
 }

@@ -5,6 +5,7 @@
 
 mod agent;
 mod commands;
+mod compaction;
 mod config;
 mod context;
 mod event;
@@ -12,10 +13,12 @@ mod history;
 mod knowledge;
 mod limits;
 mod manifest;
+mod media;
 mod model;
 mod prompted;
 mod retrieval;
 mod texts;
+mod tokens;
 mod tools;
 mod turn;
 

@@ -1,0 +1,202 @@
+//! Items of the transcript as exchanges: an event, and all that the agent did about it.
+//!
+//! Invariant: any provider takes the messages. A call stands in one message with those of its round, each is
+//! followed by its one result, and nothing stands in between. What belongs to no event that is here is left
+//! out. A run that was told about its rounds is given back exactly as its model saw it.
+
+use crate::tools;
+use greenroom_sdk::protocol::MessageContent;
+use greenroom_sdk::{
+    ModelMessage, ModelToolCall, Object, Role, TranscriptItem, TranscriptRole, Value,
+};
+use std::collections::{HashMap, HashSet};
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Exchange {
+    /// The number of its event in the conversation.
+    pub(crate) first_seq: i64,
+    pub(crate) messages: Vec<ModelMessage>,
+}
+
+/// An item that speaks to the agent, not one of its own.
+pub(super) fn is_said_to_agent(item: &TranscriptItem) -> bool {
+    matches!(item.role, TranscriptRole::User | TranscriptRole::Event)
+}
+
+/// Oldest first. `event` makes the message of an item that speaks to the agent.
+pub(super) fn exchanges(
+    items: Vec<TranscriptItem>,
+    event: &dyn Fn(&TranscriptItem) -> ModelMessage,
+) -> Vec<Exchange> {
+    let mut drafts: Vec<(i64, Vec<TranscriptItem>)> = Vec::new();
+    let mut by_run: HashMap<String, usize> = HashMap::new();
+    for item in items {
+        let known = item.run_id.as_ref().map(|run| by_run.get(run).copied());
+        match known {
+            // Runs of one conversation may go on side by side, and messages may join a run.
+            Some(Some(at)) => drafts[at].1.push(item),
+            _ if is_said_to_agent(&item) => {
+                by_run.extend(item.run_id.clone().map(|run| (run, drafts.len())));
+                drafts.push((item.seq, vec![item]));
+            }
+            // Of no run at all: somebody wrote it into the conversation.
+            None => drafts.last_mut().into_iter().for_each(|(_, had)| had.push(item.clone())),
+            // Its event is not here.
+            Some(None) => {}
+        }
+    }
+    let mut used = HashSet::new();
+    let exchange = |(first_seq, items): (i64, Vec<TranscriptItem>)| Exchange {
+        first_seq,
+        messages: Rebuilt::new(&items).messages(event, &mut used),
+    };
+    drafts.into_iter().map(exchange).collect()
+}
+
+/// One run's items on their way back to messages.
+struct Rebuilt<'i> {
+    items: &'i [TranscriptItem],
+    /// The calls that stood together, as far as the run has told.
+    rounds: Vec<Vec<String>>,
+    /// Arguments of calls that the host did not carry out, as far as the run has told.
+    arguments: Object,
+}
+
+impl<'i> Rebuilt<'i> {
+    fn new(items: &'i [TranscriptItem]) -> Self {
+        let told = |key: &str| {
+            let answers = items.iter().rev().filter(|item| item.role == TranscriptRole::Assistant);
+            answers.into_iter().find_map(|item| item.metadata.get(key)).cloned()
+        };
+        let rounds = told("rounds").and_then(|rounds| serde_json::from_value(rounds).ok());
+        let arguments = told("arguments").and_then(|args| args.as_object().cloned());
+        Self { items, rounds: rounds.unwrap_or_default(), arguments: arguments.unwrap_or_default() }
+    }
+
+    fn messages(
+        &self,
+        event: &dyn Fn(&TranscriptItem) -> ModelMessage,
+        used: &mut HashSet<String>,
+    ) -> Vec<ModelMessage> {
+        let mut messages = Vec::new();
+        let mut done: HashSet<&str> = HashSet::new();
+        // What was said directly before calls stands in one message with them.
+        let mut said: Option<ModelMessage> = None;
+        for item in self.items {
+            match item.role {
+                TranscriptRole::User | TranscriptRole::Event => {
+                    messages.extend(said.take());
+                    messages.push(event(item));
+                }
+                TranscriptRole::Assistant => {
+                    messages.extend(said.take());
+                    said = answer(item);
+                }
+                TranscriptRole::Tool => {
+                    let round = self.round(item);
+                    let fresh = round.into_iter().filter(|item| done.insert(call_id(item)));
+                    let fresh: Vec<&TranscriptItem> = fresh.collect();
+                    if !fresh.is_empty() {
+                        messages.extend(self.called(&fresh, said.take(), used));
+                    }
+                }
+                TranscriptRole::System => {}
+            }
+        }
+        messages.extend(said);
+        messages
+    }
+
+    /// The items of the calls that stood in one answer with that of `item`, in their order there.
+    fn round(&self, item: &'i TranscriptItem) -> Vec<&'i TranscriptItem> {
+        let id = call_id(item);
+        if id.is_empty() || tool_name(item).is_empty() {
+            return Vec::new();
+        }
+        let Some(round) = self.rounds.iter().find(|round| round.iter().any(|one| one == id)) else {
+            return vec![item];
+        };
+        let find = |id: &String| {
+            let mut tools = self.items.iter().filter(|item| item.role == TranscriptRole::Tool);
+            tools.find(|item| call_id(item) == id)
+        };
+        round.iter().filter_map(find).collect()
+    }
+
+    /// The calls in one message, then their results.
+    fn called(
+        &self,
+        items: &[&TranscriptItem],
+        said: Option<ModelMessage>,
+        used: &mut HashSet<String>,
+    ) -> Vec<ModelMessage> {
+        let (mut calls, mut results) = (Vec::new(), Vec::new());
+        for item in items {
+            let id = distinct(call_id(item), used);
+            let name = tool_name(item);
+            let text = item.content.as_ref().or(item.text.as_ref()).cloned().unwrap_or_default();
+            results.push(tools::result(&id, name, text));
+            calls.push(ModelToolCall {
+                args: self.args(item),
+                id,
+                name: name.to_owned(),
+                args_text: None,
+                args_error: None,
+            });
+        }
+        let said = said.unwrap_or_else(|| ModelMessage {
+            content: None,
+            ..ModelMessage::text(Role::Assistant, "")
+        });
+        let asked = ModelMessage { tool_calls: calls, ..said };
+        std::iter::once(asked).chain(results).collect()
+    }
+
+    fn args(&self, item: &TranscriptItem) -> Value {
+        let output = item.metadata.get("tool_agent_output");
+        let kept = output.and_then(|output| output.get("tool_call_args"));
+        let args = kept.or_else(|| self.arguments.get(call_id(item)));
+        args.filter(|args| args.is_object()).cloned().unwrap_or_else(|| Object::new().into())
+    }
+}
+
+/// What the agent said. Calls among the segments are left out: those that have a result are items.
+fn answer(item: &TranscriptItem) -> Option<ModelMessage> {
+    let text = item.text.clone().unwrap_or_default();
+    let kind = |segment: &Object| segment.get("type").and_then(Value::as_str).map(str::to_owned);
+    let objects = item.segments.iter().filter_map(Value::as_object).cloned();
+    let segments: Vec<Object> =
+        objects.filter(|one| kind(one).is_some_and(|kind| kind != "tool_call")).collect();
+    // Segments are of use where they hold the text as well; else they are pictures beside it.
+    let is_whole = segments.iter().any(|one| kind(one).as_deref() == Some("text"));
+    if text.is_empty() && !is_whole {
+        return None;
+    }
+    Some(ModelMessage {
+        content: Some(MessageContent::Text(text.clone())).filter(|_| !text.is_empty()),
+        segments: is_whole.then_some(segments),
+        ..ModelMessage::text(Role::Assistant, "")
+    })
+}
+
+fn call_id(item: &TranscriptItem) -> &str {
+    item.metadata.get("tool_call_id").and_then(Value::as_str).unwrap_or_default()
+}
+
+fn tool_name(item: &TranscriptItem) -> &str {
+    item.metadata.get("tool_name").and_then(Value::as_str).unwrap_or_default()
+}
+
+/// Some providers refuse a conversation in which two calls have one id.
+fn distinct(id: &str, used: &mut HashSet<String>) -> String {
+    let mut made = id.to_owned();
+    let mut count = 1;
+    while !used.insert(made.clone()) {
+        count += 1;
+        made = format!("{id}-{count}");
+    }
+    made
+}
+
+#[cfg(test)]
+mod tests;

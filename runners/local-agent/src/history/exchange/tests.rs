@@ -1,0 +1,151 @@
+//! Items of every kind, whole and broken, as messages.
+
+use super::*;
+use greenroom_sdk::json;
+
+fn item(seq: i64, role: &str, run: &str, text: &str, metadata: Value) -> TranscriptItem {
+    let item = json!({"item_id": format!("i{seq}"), "conversation_id": "c1", "seq": seq, "role": role,
+        "run_id": run, "text": text, "metadata": metadata, "created_at": "2026-01-01T00:00:00.000Z"});
+    serde_json::from_value(item).unwrap()
+}
+
+fn user(seq: i64, run: &str, text: &str) -> TranscriptItem {
+    item(seq, "user", run, text, json!({}))
+}
+
+fn says(seq: i64, run: &str, text: &str) -> TranscriptItem {
+    item(seq, "assistant", run, text, json!({}))
+}
+
+fn tool(seq: i64, run: &str, id: &str) -> TranscriptItem {
+    let output = json!({"tool_call_args": {"of": id}});
+    let metadata = json!({"tool_call_id": id, "tool_name": "look", "tool_agent_output": output});
+    item(seq, "tool", run, &format!("result of {id}"), metadata)
+}
+
+fn ends(seq: i64, run: &str, text: &str, rounds: Value) -> TranscriptItem {
+    item(seq, "assistant", run, text, json!({"rounds": rounds}))
+}
+
+/// Each message in a word: `u:text`, `a:text[calls]`, `t:id`.
+fn read(items: Vec<TranscriptItem>) -> Vec<Vec<String>> {
+    let event = |item: &TranscriptItem| {
+        ModelMessage::text(Role::User, item.text.clone().unwrap_or_default())
+    };
+    let word = |message: &ModelMessage| {
+        let text = message.content.as_ref().map(MessageContent::text).unwrap_or_default();
+        let calls: Vec<&str> = message.tool_calls.iter().map(|call| call.id.as_str()).collect();
+        match message.role {
+            Role::User => format!("u:{text}"),
+            Role::Tool => {
+                let id = message.tool_call_id.clone().unwrap_or_default();
+                assert!(text.starts_with("result of"));
+                format!("t:{id}")
+            }
+            _ if calls.is_empty() => format!("a:{text}"),
+            _ => format!("a:{text}[{}]", calls.join(" ")),
+        }
+    };
+    let exchanges = exchanges(items, &event);
+    exchanges.iter().map(|one| one.messages.iter().map(word).collect()).collect()
+}
+
+#[test]
+fn a_run_comes_back_as_its_model_saw_it() {
+    let items = vec![
+        user(1, "r1", "hi"),
+        says(2, "r1", "Let me see."),
+        // Side by side, the second was done first.
+        tool(3, "r1", "b"),
+        tool(4, "r1", "a"),
+        tool(5, "r1", "c"),
+        ends(6, "r1", "Done.", json!([["a", "b"], ["c"]])),
+        user(7, "r2", "thanks"),
+    ];
+    let expected = [
+        vec!["u:hi", "a:Let me see.[a b]", "t:a", "t:b", "a:[c]", "t:c", "a:Done."],
+        vec!["u:thanks"],
+    ];
+    assert_eq!(read(items), expected);
+}
+
+#[test]
+fn without_rounds_every_call_stands_alone() {
+    let items = vec![
+        user(1, "r1", "hi"),
+        says(2, "r1", "Let me see."),
+        tool(3, "r1", "a"),
+        tool(4, "r1", "b"),
+        user(5, "r2", "go on"),
+        says(6, "r2", "Yes."),
+    ];
+    let expected =
+        [vec!["u:hi", "a:Let me see.[a]", "t:a", "a:[b]", "t:b"], vec!["u:go on", "a:Yes."]];
+    assert_eq!(read(items), expected);
+}
+
+#[test]
+fn a_call_has_one_result_and_odd_items_are_left_out() {
+    let nameless = item(3, "tool", "r1", "result of nobody", json!({"tool_call_id": "x"}));
+    let items = vec![
+        says(0, "r0", "the end of something that is not here"),
+        tool(1, "r0", "lost"),
+        user(2, "r1", "hi"),
+        nameless,
+        tool(4, "r1", "a"),
+        tool(5, "r1", "a"),
+        item(6, "system", "r1", "a note", json!({})),
+        ends(7, "r1", "Done.", json!([["a", "gone"]])),
+    ];
+    assert_eq!(read(items), [vec!["u:hi", "a:[a]", "t:a", "a:Done."]]);
+}
+
+#[test]
+fn runs_side_by_side_are_told_one_after_the_other() {
+    let items = vec![
+        user(1, "r1", "one"),
+        user(2, "r2", "two"),
+        tool(3, "r2", "b"),
+        tool(4, "r1", "a"),
+        says(5, "r2", "zwei"),
+        says(6, "r1", "eins"),
+    ];
+    let expected =
+        [vec!["u:one", "a:[a]", "t:a", "a:eins"], vec!["u:two", "a:[b]", "t:b", "a:zwei"]];
+    assert_eq!(read(items), expected);
+}
+
+#[test]
+fn a_message_that_joined_a_run_stands_in_it_and_between_no_call_and_its_result() {
+    let items = vec![
+        user(1, "r1", "one"),
+        tool(2, "r1", "a"),
+        user(3, "r1", "and this"),
+        tool(4, "r1", "b"),
+        ends(5, "r1", "both", json!([["a", "b"]])),
+    ];
+    let expected = [vec!["u:one", "a:[a b]", "t:a", "t:b", "u:and this", "a:both"]];
+    assert_eq!(read(items), expected);
+}
+
+#[test]
+fn an_id_that_comes_again_in_a_later_run_is_told_apart() {
+    let items =
+        vec![user(1, "r1", "one"), tool(2, "r1", "a"), user(3, "r2", "two"), tool(4, "r2", "a")];
+    assert_eq!(read(items), [vec!["u:one", "a:[a]", "t:a"], vec!["u:two", "a:[a-2]", "t:a-2"]]);
+}
+
+#[test]
+fn reasoning_goes_back_and_calls_without_a_result_do_not() {
+    let mut said = says(2, "r1", "Hm.");
+    said.segments = vec![
+        json!({"type": "reasoning", "text": "thinking", "data": {"wire": "anthropic"}}),
+        json!({"type": "text", "text": "Hm."}),
+        json!({"type": "tool_call", "tool_call": {"id": "dangling", "name": "look", "args": {}}}),
+    ];
+    let event = |_: &TranscriptItem| ModelMessage::text(Role::User, "hi");
+    let exchanges = exchanges(vec![user(1, "r1", "hi"), said], &event);
+    let segments = exchanges[0].messages[1].segments.as_ref().unwrap();
+    let kinds: Vec<&Value> = segments.iter().map(|one| &one["type"]).collect();
+    assert_eq!(kinds, ["reasoning", "text"]);
+}
