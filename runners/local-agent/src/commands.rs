@@ -1,12 +1,175 @@
-//! Slash commands.
+//! Slash commands: what a user calls by name, past the model (seed 002 §1).
+//!
+//! Invariant: a command is answered without the model, also when it fails, and a tool that it calls passes the
+//! same checks and leaves the same records as one that the model calls, with the authority `user`. Text that
+//! begins with `/` and names nothing is a text like any other.
+
+mod arguments;
+mod catalogue;
+mod help;
+mod line;
+mod own;
+mod readable;
+mod schema;
 
 use crate::config::Config;
-use greenroom_sdk::{RunCtx, RunFailure};
+use crate::texts::Texts;
+use catalogue::{Callable, Catalogue, Found};
+use greenroom_sdk::{
+    Message, Object, RunCtx, RunFailure, RunResult, ToolAuthority, ToolCallParams, ToolCallResult,
+    Value, json,
+};
+use line::Line;
 
-pub(crate) async fn run(_ctx: &RunCtx, _config: &Config) -> Result<bool, RunFailure> {
-    Ok(false)
+/// What a command is answered with.
+struct Reply {
+    text: String,
+    is_failure: bool,
 }
 
+impl Reply {
+    fn done(text: impl Into<String>) -> Self {
+        Self { text: text.into(), is_failure: false }
+    }
+
+    fn failed(text: impl Into<String>) -> Self {
+        Self { text: text.into(), is_failure: true }
+    }
+}
+
+/// Carries out the command that the run's event is. False: it is none, and the model is to answer.
+pub(crate) async fn run(ctx: &RunCtx, config: &Config) -> Result<bool, RunFailure> {
+    let is_said = ctx.event.event_type == "message.received";
+    let Some(line) = Line::of(ctx.text()).filter(|_| is_said) else { return Ok(false) };
+    let texts = language(ctx);
+    let catalogue = Catalogue::of(&ctx.resources.tools);
+    let (name, reply) = match own::Own::named(line.name) {
+        Some(own) => (own.name().to_owned(), own.carry_out(ctx, config, catalogue, &line).await?),
+        None => match catalogue.find(line.name) {
+            Found::Nothing => return Ok(false),
+            Found::Several(several) => {
+                let text = help::which(line.name, &several, texts);
+                (line.name.to_owned(), Reply::failed(text))
+            }
+            Found::One(one) => {
+                let name = one.name.clone();
+                let catalogue = catalogue.with_contracts(ctx).await;
+                let Found::One(callable) = catalogue.find(&name) else { return Ok(false) };
+                (name, call(ctx, callable, line.rest, texts).await?)
+            }
+        },
+    };
+    ctx.emit(RunResult::message_of(message(&name, reply))).await?;
+    Ok(true)
+}
+
+/// Whether a message that arrives during a run asks for its end.
 pub(crate) fn is_cancel(text: &str) -> bool {
-    text.trim() == "/cancel"
+    Line::of(text).is_some_and(|line| line.name.eq_ignore_ascii_case("cancel"))
+}
+
+/// A text as the model reads it: `//` stands for a `/` that begins no command.
+pub(crate) fn unescaped<'t>(text: &'t str, config: &Config) -> &'t str {
+    match text.strip_prefix("//") {
+        Some(rest) if config.commands => &text[text.len() - rest.len() - 1..],
+        _ => text,
+    }
+}
+
+/// The language of what was typed; where that tells nothing, the host's.
+fn language(ctx: &RunCtx) -> Texts {
+    let is_chinese = ctx.runtime.locale.as_deref().is_some_and(|locale| locale.starts_with("zh"));
+    match Texts::for_text(ctx.text()) {
+        Texts::English if is_chinese => Texts::Chinese,
+        texts => texts,
+    }
+}
+
+/// The command's name and outcome stand beside the answer, for whoever reads the transcript.
+fn message(name: &str, reply: Reply) -> Message {
+    let status = if reply.is_failure { "failure" } else { "success" };
+    let command = json!({"name": name, "status": status});
+    Message {
+        metadata: Some(Object::from_iter([("command".to_owned(), command)])),
+        ..Message::assistant(reply.text)
+    }
+}
+
+async fn call(
+    ctx: &RunCtx,
+    callable: &Callable,
+    line: &str,
+    texts: Texts,
+) -> Result<Reply, RunFailure> {
+    let arguments = match arguments::read(line, &callable.schema) {
+        Ok(arguments) => arguments,
+        Err(problem) => {
+            let why = help::problem(&problem, texts);
+            return Ok(Reply::failed(help::failed(callable, &why, texts)));
+        }
+    };
+    let (tool, parameters) = callable.call(arguments);
+    // One command per run; a second attempt of the run makes the same call and does not act twice.
+    let id = format!("cmd_{}", ctx.run_id.rsplit('_').next().unwrap_or(&ctx.run_id));
+    ctx.emit(RunResult::tool_started(&id, tool, parameters.clone())).await?;
+    let params = ToolCallParams {
+        tool_call_id: Some(id.clone()),
+        authority: ToolAuthority::User,
+        ..ToolCallParams::new(tool, parameters)
+    };
+    let answered = ctx.tools().call_with(params).await;
+    // A run that is over has nobody to tell.
+    if ctx.is_cancelled() {
+        return Err(RunFailure::cancelled());
+    }
+    let error = match answered {
+        Ok(ToolCallResult { result, error: None, .. }) => {
+            let text = readable::result(&result, texts);
+            ctx.emit(RunResult::tool_completed(&id, tool, result)).await?;
+            return Ok(Reply::done(text));
+        }
+        Ok(ToolCallResult { error: Some(error), .. }) => error,
+        Err(error) => json!({"code": error.code, "message": error.message}),
+    };
+    let why = reason(&error);
+    ctx.emit(RunResult::tool_failed(&id, tool, error)).await?;
+    Ok(Reply::failed(help::failed(callable, &why, texts)))
+}
+
+/// `message (CODE)`.
+fn reason(error: &Value) -> String {
+    let word = |key: &str| error.get(key).and_then(Value::as_str);
+    match (word("message"), word("code")) {
+        (Some(message), Some(code)) => format!("{message} ({code})"),
+        (Some(text), None) | (None, Some(text)) => text.to_owned(),
+        (None, None) => error.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_slashes_are_one_for_the_model_where_commands_are_on() {
+        let on = Config::default();
+        let off = Config { commands: false, ..Config::default() };
+        for (text, with, without) in [
+            ("//help me", "/help me", "//help me"),
+            ("///x", "//x", "///x"),
+            ("/help", "/help", "/help"),
+            ("a // b", "a // b", "a // b"),
+        ] {
+            assert_eq!((unescaped(text, &on), unescaped(text, &off)), (with, without));
+        }
+    }
+
+    #[test]
+    fn a_run_is_called_off_by_the_command_alone() {
+        assert!(is_cancel(" /cancel "));
+        assert!(is_cancel("/Cancel please"));
+        assert!(!is_cancel("cancel"));
+        assert!(!is_cancel("//cancel"));
+        assert!(!is_cancel("please /cancel"));
+    }
 }

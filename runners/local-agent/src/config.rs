@@ -13,7 +13,6 @@ pub(crate) const CONTEXT_TOKENS: u64 = 32_000;
 pub(crate) const COMPACT_AT_PERCENT: u64 = 80;
 pub(crate) const MODEL_TIMEOUT_S: u64 = 120;
 pub(crate) const KNOWLEDGE_TOP_K: u32 = 5;
-pub(crate) const HISTORY_ITEMS: u32 = 50;
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -49,7 +48,6 @@ pub(crate) struct Config {
     pub(crate) sender_names: bool,
     /// Whether text that begins with `/` may be a command.
     pub(crate) commands: bool,
-    pub(crate) history_items: u32,
 }
 
 /// How hard a model thinks before it answers.
@@ -99,7 +97,6 @@ impl Default for Config {
             timezone: String::new(),
             sender_names: false,
             commands: true,
-            history_items: HISTORY_ITEMS,
         }
     }
 }

@@ -279,7 +279,7 @@ impl<'a> Answer<'a> {
 }
 
 /// A model that answers, not one that embeds or ranks.
-fn talks(model: &&ModelResource) -> bool {
+pub(crate) fn talks(model: &&ModelResource) -> bool {
     is_granted(model, ModelPermission::Stream) || is_granted(model, ModelPermission::Invoke)
 }
 

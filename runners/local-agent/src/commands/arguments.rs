@@ -1,0 +1,171 @@
+//! The arguments of a call, as they were typed behind its name: `key=value`, one JSON object, or plain text.
+//!
+//! Invariant: every word ends up in an argument, or the line is refused with the reason.
+
+use super::line::{Given, Word, words};
+use super::schema::Schema;
+use greenroom_sdk::{Object, Value};
+
+/// Why a line cannot be made into arguments.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Problem {
+    /// It begins like a JSON object and is none.
+    NotJson(String),
+    /// Text that no argument takes.
+    NoPlace(String),
+    /// Text in several places.
+    Scattered,
+    /// An argument that is no list was given twice.
+    Twice(String),
+    /// A key leads into something that is no object.
+    NotAnObject(String),
+}
+
+pub(crate) fn read(line: &str, schema: &Schema) -> Result<Object, Problem> {
+    if line.starts_with('{') {
+        return serde_json::from_str(line).map_err(|error| Problem::NotJson(error.to_string()));
+    }
+    let mut arguments = Object::new();
+    let mut free: Vec<Vec<Word<'_>>> = Vec::new();
+    let mut goes_on = false;
+    for word in words(line) {
+        // What looks like a key inside of free text is text, unless the tool knows it.
+        let key = word.key.filter(|key| !goes_on || schema.has(key));
+        match key {
+            Some(key) => put(&mut arguments, schema, key, &word.given)?,
+            None if goes_on => free.last_mut().into_iter().for_each(|run| run.push(word.clone())),
+            None => free.push(vec![word]),
+        }
+        goes_on = key.is_none();
+    }
+    match free.as_slice() {
+        [] => Ok(arguments),
+        [text] => place(arguments, schema, line, text),
+        _ => Err(Problem::Scattered),
+    }
+}
+
+fn put(arguments: &mut Object, schema: &Schema, key: &str, given: &Given) -> Result<(), Problem> {
+    let path = schema.path(key);
+    let value = schema.read(&path, given);
+    let (last, parents) = path.split_last().expect("a split has at least one part");
+    let mut object = arguments;
+    for name in parents {
+        let inner = object.entry(*name).or_insert_with(|| Value::Object(Object::new()));
+        object = inner.as_object_mut().ok_or_else(|| Problem::NotAnObject(key.to_owned()))?;
+    }
+    match (object.get_mut(*last), value) {
+        (None, value) => {
+            object.insert((*last).to_owned(), value);
+        }
+        (Some(Value::Array(had)), Value::Array(more)) => had.extend(more),
+        (Some(_), _) => return Err(Problem::Twice(key.to_owned())),
+    }
+    Ok(())
+}
+
+/// Gives free text to the field that takes it.
+fn place(
+    mut arguments: Object,
+    schema: &Schema,
+    line: &str,
+    text: &[Word<'_>],
+) -> Result<Object, Problem> {
+    let (start, end) = (text[0].start, text[text.len() - 1].end);
+    let raw = &line[start..end];
+    let field = schema.open_field(&arguments).map(|field| field.name.to_owned());
+    let Some(field) = field else { return Err(Problem::NoPlace(raw.to_owned())) };
+    let given = match text {
+        words if schema.is_list(&[&field]) => {
+            for word in words {
+                put(&mut arguments, schema, &field, &word.given)?;
+            }
+            return Ok(arguments);
+        }
+        [word] if word.key.is_none() => word.given.clone(),
+        _ => Given { text: raw.to_owned(), is_quoted: false, json: None },
+    };
+    put(&mut arguments, schema, &field, &given)?;
+    Ok(arguments)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use greenroom_sdk::json;
+
+    fn note() -> Schema {
+        let schema = json!({"type": "object", "required": ["text"], "properties": {
+            "text": {"type": "string"},
+            "count": {"type": "integer"},
+            "tags": {"type": "array", "items": {"type": "string"}},
+            "at": {"type": "object", "properties": {"line": {"type": "integer"}}},
+            "dotted.name": {"type": "integer"},
+        }});
+        Schema::of_contract(&schema)
+    }
+
+    fn typed(line: &str) -> Result<Value, Problem> {
+        read(line, &note()).map(Value::Object)
+    }
+
+    #[test]
+    fn all_ways_to_write_lead_to_the_same_arguments() {
+        let expected = json!({"text": "two  blanks", "count": 2});
+        for line in [
+            r#"text="two  blanks" count=2"#,
+            r#"count=2 text='two  blanks'"#,
+            r#"count=2 "two  blanks""#,
+            r#""two  blanks" count=2"#,
+            "two  blanks count=2",
+            r#"{"text": "two  blanks", "count": 2}"#,
+        ] {
+            assert_eq!(typed(line), Ok(expected.clone()), "{line}");
+        }
+    }
+
+    #[test]
+    fn free_text_stays_as_it_was_typed() {
+        for text in [
+            r#"He said "hi  there"  twice"#,
+            "it's fine, e=mc2 and  a=b",
+            "C:\\new\\table x",
+            "提醒我  开会",
+            "\"one\" \"two\"",
+        ] {
+            assert_eq!(typed(text), Ok(json!({"text": text})), "{text}");
+        }
+    }
+
+    #[test]
+    fn lists_grow_and_dots_lead_into_objects() {
+        let line = "x tags=a,b tags=c at.line=7 at.more=yes dotted.name=1";
+        let expected = json!({"text": "x", "tags": ["a", "b", "c"],
+            "at": {"line": 7, "more": "yes"}, "dotted.name": 1});
+        assert_eq!(typed(line), Ok(expected));
+    }
+
+    #[test]
+    fn a_key_that_does_not_exist_is_handed_on_for_the_host_to_judge() {
+        assert_eq!(typed("txt=hello"), Ok(json!({"txt": "hello"})));
+    }
+
+    #[test]
+    fn what_cannot_be_understood_is_refused_with_the_reason() {
+        assert!(matches!(typed("{text: 1}"), Err(Problem::NotJson(_))));
+        assert!(matches!(typed("{\"text\": 1} x"), Err(Problem::NotJson(_))));
+        assert_eq!(typed("count=1 count=2"), Err(Problem::Twice("count".to_owned())));
+        assert_eq!(typed("a count=1 b"), Err(Problem::Scattered));
+        assert_eq!(typed("count=1 count.x=2"), Err(Problem::NotAnObject("count.x".to_owned())));
+        let none = Schema::of_contract(&json!({"type": "object", "properties": {}}));
+        assert_eq!(read("hello  you", &none), Err(Problem::NoPlace("hello  you".to_owned())));
+    }
+
+    #[test]
+    fn words_fill_the_one_list_that_is_required() {
+        let schema = json!({"type": "object", "required": ["with"],
+            "properties": {"with": {"type": "array", "items": {"type": "string"}}}});
+        let read = read("ann \"bob b\"", &Schema::of_contract(&schema));
+        assert_eq!(read.map(Value::Object), Ok(json!({"with": ["ann", "bob b"]})));
+    }
+}

@@ -1,0 +1,192 @@
+//! What this actor can call by a command: every granted tool, and every granted method of the project CLI.
+//!
+//! Invariant: what is found here is granted; whether a call may be made is still the host's to say.
+
+use super::schema::Schema;
+use greenroom_sdk::{Object, RunCtx, ToolResource, Value};
+
+const PROJECT_CLI: &str = "project_cli";
+
+/// One thing to call.
+#[derive(Debug, Clone)]
+pub(crate) struct Callable {
+    pub(crate) name: String,
+    pub(crate) about: String,
+    pub(crate) schema: Schema,
+    target: Target,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Target {
+    Tool,
+    /// A method of the project CLI.
+    Method,
+}
+
+/// Everything there is, by name.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Catalogue {
+    callables: Vec<Callable>,
+}
+
+/// What a name means.
+pub(crate) enum Found<'c> {
+    Nothing,
+    One(&'c Callable),
+    /// The end of several names.
+    Several(Vec<&'c Callable>),
+}
+
+impl Callable {
+    /// The tool and its arguments.
+    pub(crate) fn call(&self, arguments: Object) -> (&str, Object) {
+        match (&self.target, self.name.split_once('.')) {
+            (Target::Method, Some((module, method))) => {
+                let parameters = [
+                    ("module", module.into()),
+                    ("method", method.into()),
+                    ("input", Value::Object(arguments)),
+                ];
+                let parameters = parameters.map(|(key, value)| (key.to_owned(), value));
+                (PROJECT_CLI, Object::from_iter(parameters))
+            }
+            _ => (&self.name, arguments),
+        }
+    }
+
+    /// The last part of the name.
+    fn alias(&self) -> &str {
+        self.name.rsplit(['.', '/', ':']).next().unwrap_or(&self.name)
+    }
+}
+
+impl Catalogue {
+    /// The names, and the schemas of tools.
+    pub(crate) fn of(tools: &[ToolResource]) -> Self {
+        let mut callables: Vec<Callable> = tools
+            .iter()
+            .map(|tool| Callable {
+                name: tool.tool_name.clone(),
+                about: tool.description.clone().unwrap_or_default(),
+                schema: Schema::new(tool.parameters.clone()),
+                target: Target::Tool,
+            })
+            .collect();
+        let cli = tools.iter().find(|tool| tool.tool_name == PROJECT_CLI);
+        let methods = cli.and_then(|tool| tool.metadata.get("methods")).and_then(Value::as_array);
+        for name in methods.into_iter().flatten().filter_map(Value::as_str) {
+            // A tool that has the name of a method is called by it.
+            if callables.iter().all(|known| known.name != name) {
+                callables.push(Callable {
+                    name: name.to_owned(),
+                    about: String::new(),
+                    schema: Schema::new(Object::new()),
+                    target: Target::Method,
+                });
+            }
+        }
+        callables.sort_by(|a, b| a.name.cmp(&b.name));
+        Self { callables }
+    }
+
+    /// With what the methods take, which the context of a run does not say.
+    pub(crate) async fn with_contracts(mut self, ctx: &RunCtx) -> Self {
+        if self.callables.iter().all(|callable| callable.target == Target::Tool) {
+            return self;
+        }
+        let detail = ctx.tools().get_detail(PROJECT_CLI).await;
+        let contracts = detail.ok().and_then(|mut tool| tool.metadata.remove("contracts"));
+        for callable in self.callables.iter_mut().filter(|one| one.target == Target::Method) {
+            let Some(contract) = contracts.as_ref().and_then(|all| all.get(&callable.name)) else {
+                continue;
+            };
+            callable.about = contract["description"].as_str().unwrap_or_default().to_owned();
+            callable.schema = Schema::of_contract(&contract["input_schema"]);
+        }
+        self
+    }
+
+    /// All that people call; the project CLI is called by its methods.
+    pub(crate) fn shown(&self) -> impl Iterator<Item = &Callable> {
+        let has_methods = self.callables.iter().any(|one| one.target == Target::Method);
+        self.callables.iter().filter(move |one| !(has_methods && one.name == PROJECT_CLI))
+    }
+
+    /// By the whole name, else by its last part, whatever the case.
+    pub(crate) fn find(&self, name: &str) -> Found<'_> {
+        let all = |is_it: &dyn Fn(&&Callable) -> bool| {
+            self.callables.iter().filter(is_it).collect::<Vec<_>>()
+        };
+        let tries = [
+            all(&|one| one.name == name),
+            all(&|one| one.name.eq_ignore_ascii_case(name)),
+            all(&|one| one.alias().eq_ignore_ascii_case(name)),
+        ];
+        match tries.into_iter().find(|found| !found.is_empty()).as_deref() {
+            None => Found::Nothing,
+            Some([one]) => Found::One(one),
+            Some(several) => Found::Several(several.to_vec()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use greenroom_sdk::json;
+
+    fn catalogue() -> Catalogue {
+        let tool = |name: &str| ToolResource { tool_name: name.to_owned(), ..Default::default() };
+        let methods = json!(["calendar.read", "contacts.read", "calendar.create"]);
+        let metadata = Object::from_iter([("methods".to_owned(), methods)]);
+        let cli = ToolResource { metadata, ..tool(PROJECT_CLI) };
+        Catalogue::of(&[tool("fs/Write"), cli, tool("create"), tool("forge.add")])
+    }
+
+    fn found(name: &str) -> Vec<String> {
+        let names = |all: Vec<&Callable>| all.into_iter().map(|one| one.name.clone()).collect();
+        match catalogue().find(name) {
+            Found::Nothing => Vec::new(),
+            Found::One(one) => vec![one.name.clone()],
+            Found::Several(several) => names(several),
+        }
+    }
+
+    #[test]
+    fn a_name_is_found_whole_before_it_is_found_by_its_end() {
+        for (name, expected) in [
+            ("forge.add", vec!["forge.add"]),
+            ("ADD", vec!["forge.add"]),
+            ("write", vec!["fs/Write"]),
+            ("create", vec!["create"]),
+            ("calendar.create", vec!["calendar.create"]),
+            ("read", vec!["calendar.read", "contacts.read"]),
+            ("project_cli", vec!["project_cli"]),
+            ("forge", vec![]),
+            ("unknown", vec![]),
+        ] {
+            assert_eq!(found(name), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_method_is_a_call_of_the_project_cli() {
+        let catalogue = catalogue();
+        let Found::One(read) = catalogue.find("calendar.read") else { panic!("it is there") };
+        let input = Object::from_iter([("mode".to_owned(), json!("day"))]);
+        let (tool, parameters) = read.call(input);
+        assert_eq!(tool, PROJECT_CLI);
+        let expected = json!({"module": "calendar", "method": "read", "input": {"mode": "day"}});
+        assert_eq!(Value::Object(parameters), expected);
+        let shown: Vec<&str> = catalogue.shown().map(|one| one.name.as_str()).collect();
+        let expected = [
+            "calendar.create",
+            "calendar.read",
+            "contacts.read",
+            "create",
+            "forge.add",
+            "fs/Write",
+        ];
+        assert_eq!(shown, expected);
+    }
+}

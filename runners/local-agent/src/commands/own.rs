@@ -1,0 +1,133 @@
+//! The commands of the agent's own: `/help`, `/tools`, `/model`, `/reset`, `/cancel`.
+//!
+//! Invariant: what they change is state of this conversation, and nothing else.
+
+use super::catalogue::{Catalogue, Found};
+use super::line::Line;
+use super::{Reply, help, readable};
+use crate::compaction;
+use crate::config::Config;
+use crate::model::{CHOSEN_MODEL, Models, talks};
+use crate::texts::Texts;
+use greenroom_sdk::{AgentAPIError, RunCtx, RunFailure, StateScope};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Own {
+    Help,
+    Tools,
+    Model,
+    Reset,
+    Cancel,
+}
+
+impl Own {
+    pub(super) fn named(name: &str) -> Option<Self> {
+        let all = [Own::Help, Own::Tools, Own::Model, Own::Reset, Own::Cancel];
+        all.into_iter().find(|own| own.name().eq_ignore_ascii_case(name))
+    }
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Own::Help => "help",
+            Own::Tools => "tools",
+            Own::Model => "model",
+            Own::Reset => "reset",
+            Own::Cancel => "cancel",
+        }
+    }
+
+    pub(super) async fn carry_out(
+        self,
+        ctx: &RunCtx,
+        config: &Config,
+        catalogue: Catalogue,
+        line: &Line<'_>,
+    ) -> Result<Reply, RunFailure> {
+        let texts = super::language(ctx);
+        Ok(match self {
+            Own::Help => help(&catalogue.with_contracts(ctx).await, line.rest, texts),
+            Own::Tools => {
+                let catalogue = catalogue.with_contracts(ctx).await;
+                let lines = help::tools(&catalogue, line.rest, texts);
+                Reply::done(readable::cut(lines.join("\n"), texts))
+            }
+            Own::Model if line.rest.is_empty() => show_model(ctx, config, texts),
+            Own::Model => told(choose_model(ctx, line.rest, texts).await, texts),
+            Own::Reset => told(reset(ctx, texts).await, texts),
+            // A run that this could end would have been handed the message.
+            Own::Cancel => Reply::done(texts.pick("Nothing is running.", "没有正在进行的回答。")),
+        })
+    }
+}
+
+/// A refusal of the host is an answer as well.
+fn told(done: Result<Reply, AgentAPIError>, texts: Texts) -> Reply {
+    done.unwrap_or_else(|error| {
+        let text = texts.pick("That did not work: ", "未能完成:");
+        Reply::failed(format!("{text}{} ({})", error.message, error.code.as_str()))
+    })
+}
+
+fn help(catalogue: &Catalogue, about: &str, texts: Texts) -> Reply {
+    let name = about.trim_start_matches('/');
+    if name.is_empty() || Own::named(name).is_some() {
+        return Reply::done(readable::cut(help::all(catalogue, texts), texts));
+    }
+    match catalogue.find(name) {
+        Found::One(callable) => Reply::done(help::one(callable, texts)),
+        Found::Several(several) => Reply::done(help::which(name, &several, texts)),
+        Found::Nothing => {
+            let none = texts.pick("There is no such tool: ", "没有这个工具:");
+            Reply::failed(format!("{none}`{name}`\n\n{}", help::all(catalogue, texts)))
+        }
+    }
+}
+
+fn show_model(ctx: &RunCtx, config: &Config, texts: Texts) -> Reply {
+    let models = match Models::choose(ctx, config) {
+        Ok(models) => models,
+        Err(failure) => return Reply::failed(failure.message),
+    };
+    let current = models.current().model_id.as_str();
+    let mut lines =
+        vec![texts.pick("Models of this conversation:", "本会话可用的模型:").to_owned()];
+    lines.extend(ctx.resources.models.iter().filter(talks).map(|model| {
+        let mark = match model.model_id == current {
+            true => texts.pick(" (in use)", "(使用中)"),
+            false => "",
+        };
+        format!("- {}{mark}", model.model_id)
+    }));
+    lines.push(texts.pick("`/model NAME` changes it.", "用 `/model NAME` 更换。").to_owned());
+    Reply::done(lines.join("\n"))
+}
+
+/// `default` goes back to what the config says.
+async fn choose_model(ctx: &RunCtx, name: &str, texts: Texts) -> Result<Reply, AgentAPIError> {
+    let mut granted = ctx.resources.models.iter().filter(talks);
+    if let Some(model) = granted.find(|model| model.model_id.eq_ignore_ascii_case(name)) {
+        let model = model.model_id.as_str();
+        ctx.state().set(StateScope::Conversation, CHOSEN_MODEL, model).await?;
+        let now = texts.pick("From now on this conversation uses ", "本会话从现在起使用 ");
+        return Ok(Reply::done(format!("{now}`{model}`")));
+    }
+    if name == "default" {
+        ctx.state().delete(StateScope::Conversation, CHOSEN_MODEL).await?;
+        let back =
+            texts.pick("This conversation uses its own model again.", "本会话恢复默认模型。");
+        return Ok(Reply::done(back));
+    }
+    let names: Vec<&str> =
+        ctx.resources.models.iter().filter(talks).map(|model| model.model_id.as_str()).collect();
+    let none = texts.pick("There is no such model. There are: ", "没有这个模型。可用的有:");
+    Ok(Reply::failed(format!("{none}{}", names.join(", "))))
+}
+
+async fn reset(ctx: &RunCtx, texts: Texts) -> Result<Reply, AgentAPIError> {
+    compaction::reset(ctx).await?;
+    let text = texts.pick(
+        "The conversation begins anew: I have put aside what was said before.",
+        "会话重新开始:之前的内容我不再参考。",
+    );
+    Ok(Reply::done(text))
+}

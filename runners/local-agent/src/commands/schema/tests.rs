@@ -1,0 +1,100 @@
+//! Text as schemas read it.
+
+use super::*;
+use crate::commands::line;
+
+fn schema(properties: Value, required: Value) -> Schema {
+    let schema = json!({"type": "object", "properties": properties, "required": required,
+        "$defs": {"Size": {"type": "integer"}}});
+    Schema(schema)
+}
+
+/// What `v=TEXT` is under a schema for `v`.
+fn read(field: Value, typed: &str) -> Value {
+    let line = format!("v={typed}");
+    let words = line::words(&line);
+    schema(json!({"v": field}), json!([])).read(&["v"], &words[0].given)
+}
+
+#[test]
+fn text_is_read_as_its_schema_says() {
+    for (field, typed, expected) in [
+        (json!({"type": "integer"}), "42", json!(42)),
+        (json!({"type": "integer"}), "\"42\"", json!(42)),
+        (json!({"type": "integer"}), "18446744073709551615", json!(u64::MAX)),
+        (json!({"type": "integer"}), "4.5", json!("4.5")),
+        (json!({"type": "number"}), "4.5", json!(4.5)),
+        (json!({"type": "number"}), "NaN", json!("NaN")),
+        (json!({"type": "boolean"}), "yes", json!(true)),
+        (json!({"type": "boolean"}), "maybe", json!("maybe")),
+        (json!({"type": "string"}), "42", json!("42")),
+        (json!({"type": "string"}), "[1]", json!("[1]")),
+        (json!({"enum": ["low", "High", 3]}), "high", json!("High")),
+        (json!({"enum": ["low", "High", 3]}), "3", json!(3)),
+        (json!({"type": ["string", "null"]}), "null", Value::Null),
+        (json!({"type": ["string", "null"]}), "\"null\"", json!("null")),
+        (json!({"type": "array", "items": {"type": "integer"}}), "1,2", json!([1, 2])),
+        (json!({"type": "array", "items": {"type": "string"}}), "\"a, b\"", json!(["a, b"])),
+        (json!({"type": "array"}), "[1, \"b\"]", json!([1, "b"])),
+        (
+            json!({"type": "array", "items": {"type": "string"}}),
+            "甲\u{ff0c}乙",
+            json!(["甲", "乙"]),
+        ),
+        (json!({"type": "object"}), "{\"a\": 1}", json!({"a": 1})),
+        (json!({"$ref": "#/$defs/Size"}), "7", json!(7)),
+        (json!({"anyOf": [{"type": "string"}, {"type": "integer"}]}), "7", json!(7)),
+        (json!({"anyOf": [{"type": "string"}, {"type": "integer"}]}), "\"7\"", json!("7")),
+        (json!({"oneOf": [{"$ref": "#/$defs/Size"}, {"const": "big"}]}), "big", json!("big")),
+        (json!({}), "{\"a\": [1]}", json!({"a": [1]})),
+        (json!({}), "plain", json!("plain")),
+        (json!(true), "7", json!(7)),
+    ] {
+        assert_eq!(read(field.clone(), typed), expected, "{field} {typed}");
+    }
+}
+
+#[test]
+fn a_reference_to_itself_is_left_alone() {
+    let schema = Schema(json!({"properties": {"v": {"$ref": "#/properties/v"}}}));
+    let words = line::words("v=1");
+    assert_eq!(schema.read(&["v"], &words[0].given), json!(1));
+}
+
+#[test]
+fn free_text_is_for_the_one_required_field_or_the_first_that_takes_text() {
+    let text = json!({"type": "string"});
+    let number = json!({"type": "integer"});
+    let open = |schema: &Schema, given: Value| {
+        let given = given.as_object().cloned().unwrap_or_default();
+        schema.open_field(&given).map(|field| field.name.to_owned())
+    };
+    let note = schema(json!({"a": text, "text": text, "n": number}), json!(["n", "text"]));
+    assert_eq!(open(&note, json!({})).as_deref(), Some("text"));
+    assert_eq!(open(&note, json!({"text": "x"})).as_deref(), Some("n"));
+    assert_eq!(open(&note, json!({"text": "x", "n": 1})).as_deref(), Some("a"));
+    assert_eq!(open(&schema(json!({"n": number}), json!([])), json!({})), None);
+}
+
+#[test]
+fn a_contract_in_words_is_a_schema() {
+    let schema = Schema::of_contract(&json!({
+        "mode": "string enum(day|range|event)",
+        "limit": "integer 1 to 100, optional, default 20",
+        "with": "array of 1 to 50 strings: actor ids",
+        "notes": "string or null, optional",
+        "date": "string date YYYY-MM-DD, required with mode=day, else absent",
+    }));
+    let required: Vec<&str> =
+        schema.fields().iter().filter(|field| field.is_required).map(|field| field.name).collect();
+    assert_eq!(required, ["mode", "with"]);
+    let read = |key: &str, typed: &str| {
+        let line = format!("{key}={typed}");
+        schema.read(&[key], &line::words(&line)[0].given)
+    };
+    assert_eq!(read("mode", "DAY"), json!("day"));
+    assert_eq!(read("limit", "5"), json!(5));
+    assert_eq!(read("with", "u1,u2"), json!(["u1", "u2"]));
+    assert_eq!(read("notes", "null"), Value::Null);
+    assert_eq!(read("date", "2026-01-02"), json!("2026-01-02"));
+}

@@ -1,0 +1,221 @@
+//! The form of the agent's config, in English and Chinese.
+//!
+//! Invariant: an item for every key, with the default that the config has; what the form writes, the config reads.
+
+use crate::config::{
+    COMPACT_AT_PERCENT, CONTEXT_TOKENS, KNOWLEDGE_TOP_K, MODEL_TIMEOUT_S, PROMPT, TOOL_ROUNDS,
+    TOOLS_IN_PROMPT,
+};
+use greenroom_sdk::protocol::I18nObject;
+use greenroom_sdk::{ConfigItem, en_zh, json};
+
+pub(super) fn items() -> Vec<ConfigItem> {
+    [answering(), tools(), context(), limits()].into_iter().flatten().collect()
+}
+
+/// A label and what it means, in both languages.
+type Words = (I18nObject, I18nObject);
+
+fn words(english: (&str, &str), chinese: (&str, &str)) -> Words {
+    (en_zh(english.0, chinese.0), en_zh(english.1, chinese.1))
+}
+
+fn item(name: &str, kind: &str, (label, description): Words) -> ConfigItem {
+    ConfigItem::new(name, label, kind).description(description)
+}
+
+fn answering() -> Vec<ConfigItem> {
+    vec![
+        item(
+            "prompt",
+            "text",
+            words(
+                ("System prompt", "What the agent is told first"),
+                ("系统提示词", "首先告诉智能体的内容"),
+            ),
+        )
+        .default(PROMPT),
+        item(
+            "model",
+            "model-selector",
+            words(
+                ("Model", "The first granted one when empty; `/model` chooses per conversation"),
+                ("模型", "留空则用第一个被授予的模型;会话中可用 `/model` 更换"),
+            ),
+        )
+        .default(""),
+        item(
+            "fallback_models",
+            "array[string]",
+            words(
+                ("Fallback models", "Asked in this order when the model cannot answer"),
+                ("备用模型", "主模型无法回答时依次使用"),
+            ),
+        )
+        .default(json!([])),
+        item(
+            "temperature",
+            "float",
+            words(
+                ("Temperature", "The provider's own when empty"),
+                ("温度", "留空则用模型服务的默认值"),
+            ),
+        ),
+        reasoning(),
+        item(
+            "options",
+            "json",
+            words(
+                ("Model options", "Handed to the provider with every request"),
+                ("模型选项", "随每次请求交给模型服务"),
+            ),
+        )
+        .default(json!({})),
+    ]
+}
+
+fn reasoning() -> ConfigItem {
+    let effort = words(
+        ("Reasoning", "How hard the model thinks before it answers"),
+        ("推理强度", "模型回答前思考的程度"),
+    );
+    item("reasoning", "select", effort)
+        .option("default", en_zh("As the provider has it", "模型服务的默认值"))
+        .option("none", en_zh("None", "不推理"))
+        .option("low", en_zh("Low", "低"))
+        .option("medium", en_zh("Medium", "中"))
+        .option("high", en_zh("High", "高"))
+        .default("default")
+}
+
+fn tools() -> Vec<ConfigItem> {
+    let calling = words(
+        ("Tool calling", "How the model is offered tools; prompted is for models of text alone"),
+        ("工具调用方式", "向模型提供工具的方式;提示词方式用于纯文本模型"),
+    );
+    vec![
+        item("tool_calling", "select", calling)
+            .option("auto", en_zh("As the model can", "按模型能力"))
+            .option("native", en_zh("Native", "原生"))
+            .option("prompted", en_zh("Prompted", "提示词"))
+            .default("auto"),
+        item(
+            "max_tool_rounds",
+            "integer",
+            words(
+                ("Tool rounds", "Rounds of tool calls per answer"),
+                ("工具轮数", "每次回答最多的工具调用轮数"),
+            ),
+        )
+        .default(TOOL_ROUNDS),
+        item(
+            "tools_in_prompt",
+            "integer",
+            words(
+                ("Tools per request", "With more, those that fit the input and a search are offered"),
+                ("每次请求的工具数", "超出时只提供与输入相关的工具和工具搜索"),
+            ),
+        )
+        .default(TOOLS_IN_PROMPT),
+        item(
+            "commands",
+            "boolean",
+            words(
+                ("Slash commands", "Users may call tools and `/help` by name, past the model"),
+                ("斜杠命令", "用户可绕过模型,按名称调用工具和 `/help`"),
+            ),
+        )
+        .default(true),
+    ]
+}
+
+fn context() -> Vec<ConfigItem> {
+    vec![
+        item(
+            "context_tokens",
+            "integer",
+            words(
+                ("Context window", "In tokens, for models whose window the host does not know"),
+                ("上下文窗口", "宿主不知道模型窗口时使用的 token 数"),
+            ),
+        )
+        .default(CONTEXT_TOKENS),
+        item(
+            "compact_at_percent",
+            "integer",
+            words(
+                ("Compact at", "Percent of the window from which on old turns are summarised"),
+                ("压缩阈值", "达到窗口的百分之几时总结较早的对话"),
+            ),
+        )
+        .default(COMPACT_AT_PERCENT),
+        item(
+            "knowledge_top_k",
+            "integer",
+            words(
+                ("Passages", "Passages of granted knowledge per answer; 0: none"),
+                ("知识片段数", "每次回答使用的知识片段数;0 表示不使用"),
+            ),
+        )
+        .default(KNOWLEDGE_TOP_K),
+        item(
+            "timezone",
+            "string",
+            words(
+                ("Time zone", "Such as Asia/Shanghai; the host's when empty"),
+                ("时区", "如 Asia/Shanghai;留空则用宿主的时区"),
+            ),
+        )
+        .default(""),
+        item(
+            "sender_names",
+            "boolean",
+            words(
+                ("Names of senders", "Tell the model who wrote each message; for groups"),
+                ("发送者姓名", "告诉模型每条消息是谁写的;用于群聊"),
+            ),
+        )
+        .default(false),
+    ]
+}
+
+fn limits() -> Vec<ConfigItem> {
+    vec![
+        item(
+            "max_tokens_per_run",
+            "integer",
+            words(
+                ("Tokens per answer", "The run ends beyond this; 0: no limit"),
+                ("每次回答的 token 上限", "超出即结束;0 表示不限"),
+            ),
+        )
+        .default(0),
+        item(
+            "max_cost_usd",
+            "float",
+            words(
+                ("Cost per answer", "In USD; the run ends beyond this; 0: no limit"),
+                ("每次回答的费用上限", "美元;超出即结束;0 表示不限"),
+            ),
+        )
+        .default(0.0),
+        item(
+            "max_seconds",
+            "integer",
+            words(
+                ("Seconds per answer", "The run ends beyond this; 0: the run's own deadline"),
+                ("每次回答的秒数上限", "超出即结束;0 表示只受运行期限约束"),
+            ),
+        )
+        .default(0),
+        item(
+            "model_timeout_s",
+            "integer",
+            words(
+                ("Patience with the model", "Seconds without any sign of the model"),
+                ("模型等待秒数", "模型没有任何回应时最多等待的秒数"),
+            ),
+        )
+        .default(MODEL_TIMEOUT_S),
+    ]
+}
