@@ -5,7 +5,7 @@
 
 use crate::config::{Config, ToolCalling};
 use crate::limits::Limits;
-use crate::prompted::{self, Screen};
+use crate::prompted::{self, Parsed, Screen};
 use crate::texts::Texts;
 use crate::turn::Turn;
 use greenroom_sdk::protocol::{MessageContent, ModelResource};
@@ -130,7 +130,7 @@ impl<'a> Models<'a> {
         }
         let opened = self.ctx.models().stream(params).await;
         let mut stream = opened.map_err(|error| before(error.into()))?;
-        let mut answer = Answer::new(self.ctx, self.is_prompted() && !request.tools.is_empty());
+        let mut answer = Answer::new(self.ctx, self.screen(request));
         loop {
             let item = match timeout(self.patience(), stream.next()).await {
                 Ok(Some(Ok(item))) => item,
@@ -143,7 +143,7 @@ impl<'a> Models<'a> {
         }
         let response = stream.response().cloned().unwrap_or_default();
         limits.count(usage(&response).or(answer.usage.as_ref()).unwrap_or(&Object::new()));
-        self.turn(answer, response, request).await
+        self.turn(answer, response).await
     }
 
     /// An answer that came in one piece.
@@ -154,7 +154,7 @@ impl<'a> Models<'a> {
         limits: &mut Limits,
     ) -> Result<Turn, Broken> {
         limits.count(usage(&response).unwrap_or(&Object::new()));
-        let mut answer = Answer::new(self.ctx, self.is_prompted() && !request.tools.is_empty());
+        let mut answer = Answer::new(self.ctx, self.screen(request));
         let begun = |failure| Broken { failure, begun: true };
         let text = response.text();
         answer.take(ModelStreamItem::TextDelta { text }).await.map_err(begun)?;
@@ -162,27 +162,19 @@ impl<'a> Models<'a> {
         for call in calls.filter_map(|call| serde_json::from_value(call.clone()).ok()) {
             answer.take(ModelStreamItem::ToolCallEnd(call)).await.map_err(begun)?;
         }
-        self.turn(answer, response, request).await
+        self.turn(answer, response).await
     }
 
-    async fn turn(
-        &self,
-        answer: Answer<'_>,
-        response: ProviderResponse,
-        request: &Request<'_>,
-    ) -> Result<Turn, Broken> {
+    async fn turn(&self, answer: Answer<'_>, response: ProviderResponse) -> Result<Turn, Broken> {
         let told = response.metadata.get("finish_reason").and_then(Value::as_str);
         let finish_reason = answer.finish_reason.clone().or(told.map(str::to_owned));
         let Some(screen) = answer.screen else {
             let Answer { text, calls, .. } = answer;
             return Ok(Turn { text, calls, segments: response.segments, finish_reason });
         };
-        let rest = screen.finish();
+        let (rest, Parsed { text_before: text, calls }) = screen.finish();
         let shown = if rest.is_empty() { Ok(()) } else { self.ctx.delta(&rest).await };
         shown.map_err(|failure| Broken { failure, begun: true })?;
-        let is_known = |name: &str| request.tools.iter().any(|tool| tool.tool_name == name);
-        let parsed = prompted::parse(&answer.text, &is_known);
-        let (text, calls) = (parsed.text_before, parsed.calls);
         Ok(Turn { text, calls, segments: Vec::new(), finish_reason })
     }
 
@@ -213,6 +205,13 @@ impl<'a> Models<'a> {
         }
     }
 
+    /// For answers that may hold calls as text: of what is offered, and of what was granted besides.
+    fn screen(&self, request: &Request<'_>) -> Option<Screen> {
+        let known = request.tools.iter().chain(&self.ctx.resources.tools);
+        let names = || known.map(|tool| tool.tool_name.clone()).collect();
+        (self.is_prompted() && !request.tools.is_empty()).then(|| Screen::new(names()))
+    }
+
     fn patience(&self) -> Duration {
         Duration::from_secs(self.config.model_timeout_s.max(1))
     }
@@ -237,7 +236,7 @@ struct Answer<'a> {
 }
 
 impl<'a> Answer<'a> {
-    fn new(ctx: &'a RunCtx, is_prompted: bool) -> Self {
+    fn new(ctx: &'a RunCtx, screen: Option<Screen>) -> Self {
         Self {
             ctx,
             text: String::new(),
@@ -245,7 +244,7 @@ impl<'a> Answer<'a> {
             usage: None,
             finish_reason: None,
             begun: false,
-            screen: is_prompted.then(Screen::default),
+            screen,
         }
     }
 

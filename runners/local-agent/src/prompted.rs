@@ -1,34 +1,171 @@
-//! Tool calling for models that know text alone: the tools in the prompt, the calls parsed out of prose.
+//! Tool calling for models that know text alone: the tools in the prompt, the calls taken out of what they write.
+//!
+//! Invariant: the same tools give the same text, their schemas unchanged. What such a model reads of earlier
+//! calls is what it is asked to write itself.
 
-use greenroom_sdk::{ModelMessage, ModelToolCall, ToolResource};
+mod parse;
+mod screen;
 
-pub(crate) struct Parsed {
-    pub(crate) text_before: String,
-    pub(crate) calls: Vec<ModelToolCall>,
-}
+pub(crate) use parse::Parsed;
+pub(crate) use screen::Screen;
 
+use greenroom_sdk::protocol::{ContentElement, MessageContent};
+use greenroom_sdk::{ModelMessage, ModelToolCall, Role, ToolResource, Value, json};
+
+const HOW_TO_CALL: &str = r#"# Tools
+
+You can call tools. To call one, write one JSON object on a line of its own:
+
+{"tool": "NAME", "args": {}}
+
+- `NAME` is the exact name of a tool below; `args` fits the JSON Schema of its parameters.
+- You may make several calls: one object after the other.
+- Write nothing behind your calls, and never make up a result: you are told what each call gave.
+- When you need no tool, answer in plain text without such an object."#;
+
+/// What the prompt says of the tools.
 pub(crate) fn catalogue(tools: &[ToolResource]) -> String {
-    tools.iter().map(|tool| format!("- {}\n", tool.tool_name)).collect()
+    let described = tools.iter().map(|tool| {
+        let description = tool.description.as_deref().unwrap_or("(no description)");
+        let schema = Value::Object(tool.parameters.clone());
+        format!("\n\n## {}\n{description}\nparameters: {schema}", tool.tool_name)
+    });
+    std::iter::once(HOW_TO_CALL.to_owned()).chain(described).collect()
 }
 
-pub(crate) fn parse(text: &str, _is_known: &dyn Fn(&str) -> bool) -> Parsed {
-    Parsed { text_before: text.to_owned(), calls: Vec::new() }
-}
-
+/// The messages without calls and results: an assistant's calls as it would have written them, the results of
+/// a turn as one message of the user's.
 pub(crate) fn as_text(messages: &[ModelMessage]) -> Vec<ModelMessage> {
-    messages.to_vec()
+    let mut told: Vec<ModelMessage> = Vec::with_capacity(messages.len());
+    let mut last_is_result = false;
+    for message in messages {
+        let is_result = message.role == Role::Tool;
+        let text = match message.role {
+            Role::Tool => ModelMessage { content: Some(result(message)), ..plain(Role::User) },
+            Role::Assistant => ModelMessage { content: asked(message), ..plain(Role::Assistant) },
+            Role::System | Role::User => message.clone(),
+        };
+        match told.last_mut().filter(|_| last_is_result && is_result) {
+            Some(before) => join(before, text.content),
+            None => told.push(text),
+        }
+        last_is_result = is_result;
+    }
+    told
 }
 
-/// Holds back what may turn out to be a call.
-#[derive(Default)]
-pub(crate) struct Screen;
+fn plain(role: Role) -> ModelMessage {
+    ModelMessage::text(role, "")
+}
 
-impl Screen {
-    pub(crate) fn push(&mut self, delta: &str) -> String {
-        delta.to_owned()
+fn asked(message: &ModelMessage) -> Option<MessageContent> {
+    if message.tool_calls.is_empty() {
+        return message.content.clone();
+    }
+    let said = message.content.as_ref().map(MessageContent::text).unwrap_or_default();
+    let calls = message.tool_calls.iter().map(written);
+    let lines = Some(said).filter(|said| !said.is_empty()).into_iter().chain(calls);
+    Some(MessageContent::Text(lines.collect::<Vec<_>>().join("\n")))
+}
+
+/// A call as the model is asked to write it.
+fn written(call: &ModelToolCall) -> String {
+    match &call.args_text {
+        Some(text) => text.clone(),
+        None => format!("{{\"tool\": {}, \"args\": {}}}", json!(call.name), call.args),
+    }
+}
+
+fn result(message: &ModelMessage) -> MessageContent {
+    let head = format!("Result of `{}`:", message.name.as_deref().unwrap_or("the call"));
+    match &message.content {
+        Some(MessageContent::Parts(parts)) => {
+            let head = std::iter::once(ContentElement::Text { text: head });
+            MessageContent::Parts(head.chain(parts.iter().cloned()).collect())
+        }
+        Some(MessageContent::Text(text)) => MessageContent::Text(format!("{head}\n{text}")),
+        None => MessageContent::Text(format!("{head}\n(nothing)")),
+    }
+}
+
+fn join(before: &mut ModelMessage, more: Option<MessageContent>) {
+    let parts = |content: Option<MessageContent>| match content {
+        Some(MessageContent::Parts(parts)) => parts,
+        Some(MessageContent::Text(text)) => vec![ContentElement::Text { text }],
+        None => Vec::new(),
+    };
+    before.content = Some(match (before.content.take(), more) {
+        (Some(MessageContent::Text(one)), Some(MessageContent::Text(other))) => {
+            MessageContent::Text(format!("{one}\n\n{other}"))
+        }
+        (one, other) => MessageContent::Parts([parts(one), parts(other)].concat()),
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tool(name: &str, schema: Value) -> ToolResource {
+        ToolResource {
+            tool_name: name.to_owned(),
+            description: Some(format!("Does {name}")),
+            parameters: schema.as_object().cloned().unwrap_or_default(),
+            ..ToolResource::default()
+        }
     }
 
-    pub(crate) fn finish(self) -> String {
-        String::new()
+    #[test]
+    fn the_catalogue_names_every_tool_with_its_schema_as_it_is() {
+        let schema = json!({"type": "object", "properties": {"n": {"type": ["integer", "null"],
+            "minimum": 1, "maximum": 9, "default": null, "enum": [1, 2, null]},
+            "x": {"oneOf": [{"type": "string"}, {"const": 7}]}}, "additionalProperties": false});
+        let tools = [tool("fs.read", schema.clone()), tool("clock", json!({"type": "object"}))];
+        let text = catalogue(&tools);
+        let line = text.lines().find_map(|line| line.strip_prefix("parameters: ")).unwrap();
+        assert_eq!(serde_json::from_str::<Value>(line).unwrap(), schema);
+        assert!(text.contains("## fs.read\nDoes fs.read\n"), "{text}");
+        assert!(text.contains("## clock\n"), "{text}");
+        assert_eq!(text, catalogue(&tools));
+    }
+
+    #[test]
+    fn calls_and_results_become_text_that_the_model_could_have_written() {
+        let call = |id: &str, args: Value| ModelToolCall {
+            id: id.to_owned(),
+            name: "fs.read".to_owned(),
+            args,
+            args_text: None,
+            args_error: None,
+        };
+        let answer = |id: &str, text: &str| ModelMessage {
+            tool_call_id: Some(id.to_owned()),
+            name: Some("fs.read".to_owned()),
+            ..ModelMessage::text(Role::Tool, text)
+        };
+        let messages = [
+            ModelMessage::text(Role::User, "read both"),
+            ModelMessage {
+                tool_calls: vec![call("1", json!({"path": "a"})), call("2", json!({"path": "b"}))],
+                ..ModelMessage::text(Role::Assistant, "I look.")
+            },
+            answer("1", "one"),
+            answer("2", "two"),
+            ModelMessage::text(Role::User, "and?"),
+        ];
+        let told = as_text(&messages);
+        let text = |message: &ModelMessage| {
+            message.content.as_ref().map(MessageContent::text).unwrap_or_default()
+        };
+        let told: Vec<(Role, String)> = told.iter().map(|one| (one.role, text(one))).collect();
+        let calls = "I look.\n{\"tool\": \"fs.read\", \"args\": {\"path\":\"a\"}}\n\
+                     {\"tool\": \"fs.read\", \"args\": {\"path\":\"b\"}}";
+        let expected = [
+            (Role::User, "read both".to_owned()),
+            (Role::Assistant, calls.to_owned()),
+            (Role::User, "Result of `fs.read`:\none\n\nResult of `fs.read`:\ntwo".to_owned()),
+            (Role::User, "and?".to_owned()),
+        ];
+        assert_eq!(told, expected);
     }
 }

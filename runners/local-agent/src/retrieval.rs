@@ -1,32 +1,175 @@
-//! Which tools a request offers.
+//! Which tools a request offers: all of them, or those that fit the input and a search for the others.
+//!
+//! Invariant: the order is stable and only grows at its end, so that a provider's prompt cache holds. What is
+//! offered decides nothing about what may be called.
 
 use crate::config::Config;
-use greenroom_sdk::{AgentAPIError, Object, RunCtx, ToolResource, Value, json};
+use greenroom_sdk::{
+    AgentAPIError, ErrorCode, Object, RunCtx, ToolResource, ToolSearchParams, Value, json,
+};
+use std::sync::{Mutex, PoisonError};
 
 pub(crate) const SEARCH_TOOLS: &str = "search_tools";
+/// Tools that others refer to: the cards of skills name the first, methods stand in the second.
+const KEPT: [&str; 2] = ["project_cli", "skill.read"];
+const TOP_K: u64 = 5;
+const TOP_K_MAX: u64 = 20;
 
 pub(crate) struct Offer {
-    tools: Vec<ToolResource>,
+    granted: Vec<ToolResource>,
+    offered: Vec<ToolResource>,
+    /// Names that a search brought up, offered from the next request on.
+    found: Mutex<Vec<String>>,
 }
 
 impl Offer {
-    pub(crate) async fn new(ctx: &RunCtx, _config: &Config, own: Vec<ToolResource>) -> Self {
-        let mut tools = ctx.resources.tools.clone();
-        tools.extend(own);
-        Self { tools }
+    /// What the first request offers: granted tools, and the agent's `own`.
+    pub(crate) async fn new(ctx: &RunCtx, config: &Config, own: Vec<ToolResource>) -> Self {
+        let mut granted = ctx.resources.tools.clone();
+        granted.sort_by(|one, other| one.tool_name.cmp(&other.tool_name));
+        let mut offered = match granted.len() > config.tools_in_prompt {
+            true => best(ctx, &granted, config.tools_in_prompt).await,
+            false => granted.clone(),
+        };
+        if granted.len() > offered.len() {
+            offered.push(search_tool());
+        }
+        offered.extend(own);
+        Self { granted, offered, found: Mutex::default() }
     }
 
     pub(crate) fn tools(&self) -> &[ToolResource] {
-        &self.tools
+        &self.offered
     }
 
-    pub(crate) fn used(&mut self, _name: &str) {}
+    /// Keeps a tool that was called, and what a search has found, for the rest of the run.
+    pub(crate) fn used(&mut self, name: &str) {
+        let found = std::mem::take(&mut *self.found.lock().unwrap_or_else(PoisonError::into_inner));
+        for name in found.iter().map(String::as_str).chain([name]) {
+            let is_new = !self.offered.iter().any(|tool| tool.tool_name == name);
+            let granted = self.granted.iter().find(|tool| tool.tool_name == name);
+            self.offered.extend(granted.filter(|_| is_new).cloned());
+        }
+    }
 
-    pub(crate) async fn search(
-        &self,
-        _ctx: &RunCtx,
-        _args: &Object,
-    ) -> Result<Value, AgentAPIError> {
-        Ok(json!({"tools": []}))
+    /// Carries a call of `search_tools` out; what it finds is offered from then on.
+    pub(crate) async fn search(&self, ctx: &RunCtx, args: &Object) -> Result<Value, AgentAPIError> {
+        let tools = ctx.tools().search_with(search_params(args)?).await?;
+        let names = tools.iter().map(|tool| tool.tool_name.clone());
+        self.found.lock().unwrap_or_else(PoisonError::into_inner).extend(names);
+        let told = tools.iter().map(|tool| {
+            json!({"name": tool.tool_name, "description": tool.description,
+                "parameters": tool.parameters})
+        });
+        Ok(json!({"tools": told.collect::<Vec<_>>()}))
+    }
+}
+
+/// The tools that fit the input, by name. A search that fails leaves the first ones.
+async fn best(ctx: &RunCtx, granted: &[ToolResource], count: usize) -> Vec<ToolResource> {
+    let wanted: Vec<String> = match query(ctx) {
+        Some(query) => {
+            let top_k = u32::try_from(count).unwrap_or(u32::MAX);
+            let found = ctx.tools().search_with(ToolSearchParams { query, top_k }).await;
+            match found {
+                Ok(found) => found.into_iter().map(|tool| tool.tool_name).collect(),
+                Err(_) => granted.iter().map(|tool| tool.tool_name.clone()).collect(),
+            }
+        }
+        None => Vec::new(),
+    };
+    let kept = KEPT.iter().map(|name| (*name).to_owned());
+    let kept = kept.filter(|name| granted.iter().any(|tool| tool.tool_name == *name));
+    let mut names: Vec<String> = Vec::new();
+    for name in kept.chain(wanted) {
+        if names.len() < count && !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    granted.iter().filter(|tool| names.contains(&tool.tool_name)).cloned().collect()
+}
+
+/// What the event is about: its text, else its type and what it carries.
+fn query(ctx: &RunCtx) -> Option<String> {
+    let text = ctx.text().trim();
+    if !text.is_empty() {
+        return Some(text.to_owned());
+    }
+    let texts = ctx.event.data.values().filter_map(Value::as_str);
+    let words: Vec<&str> = std::iter::once(ctx.event.event_type.as_str()).chain(texts).collect();
+    Some(words.join(" ")).filter(|query| !query.trim().is_empty())
+}
+
+fn search_params(args: &Object) -> Result<ToolSearchParams, AgentAPIError> {
+    let wrong = |field: &str, problem: &str| {
+        let error = AgentAPIError::new(ErrorCode::InvalidArgument, format!("`{field}` {problem}"));
+        error.detail("field", field).detail("schema", Value::Object(schema()))
+    };
+    let query = match args.get("query") {
+        Some(Value::String(query)) if !query.trim().is_empty() => query.clone(),
+        _ => return Err(wrong("query", "must be a text that is not empty")),
+    };
+    let top_k = match args.get("top_k") {
+        None | Some(Value::Null) => TOP_K,
+        Some(number) => match number.as_u64().filter(|top_k| (1..=TOP_K_MAX).contains(top_k)) {
+            Some(top_k) => top_k,
+            None => return Err(wrong("top_k", "must be an integer from 1 to 20")),
+        },
+    };
+    match args.keys().find(|key| !["query", "top_k"].contains(&key.as_str())) {
+        Some(other) => Err(wrong(other, "is not a parameter of this tool")),
+        None => Ok(ToolSearchParams { query, top_k: u32::try_from(top_k).unwrap_or(u32::MAX) }),
+    }
+}
+
+fn schema() -> Object {
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "query": {"type": "string", "description": "What the tool should do, in a few words"},
+            "top_k": {"type": "integer", "minimum": 1, "maximum": TOP_K_MAX, "default": TOP_K},
+        },
+        "required": ["query"],
+        "additionalProperties": false,
+    });
+    match schema {
+        Value::Object(schema) => schema,
+        _ => Object::new(),
+    }
+}
+
+/// The tool that finds the others.
+pub(crate) fn search_tool() -> ToolResource {
+    ToolResource {
+        tool_name: SEARCH_TOOLS.to_owned(),
+        description: Some(
+            "Finds more tools by what they do. Not every tool is listed here: search before you \
+             say that something cannot be done. What is found can be called at once."
+                .to_owned(),
+        ),
+        parameters: schema(),
+        ..ToolResource::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_search_names_the_field_that_is_wrong_and_the_schema() {
+        let args = |value: Value| value.as_object().cloned().unwrap_or_default();
+        for (given, field) in [
+            (json!({}), "query"),
+            (json!({"query": " "}), "query"),
+            (json!({"query": "x", "top_k": 0}), "top_k"),
+            (json!({"query": "x", "limit": 3}), "limit"),
+        ] {
+            let error = search_params(&args(given)).unwrap_err();
+            assert_eq!(error.details["field"], field);
+            assert_eq!(error.details["schema"], Value::Object(schema()));
+        }
+        let fine = search_params(&args(json!({"query": "mail", "top_k": 3}))).unwrap();
+        assert_eq!((fine.query.as_str(), fine.top_k), ("mail", 3));
     }
 }

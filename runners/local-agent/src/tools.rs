@@ -43,6 +43,18 @@ impl<'a> Toolbox<'a> {
         self.offer.tools()
     }
 
+    /// The granted tool that a model means by the name that providers write for it: only names that are
+    /// offered come back as they were.
+    pub(crate) fn meant(&self, name: &str) -> Option<String> {
+        let granted = || self.ctx.resources.tools.iter().map(|tool| tool.tool_name.as_str());
+        if granted().any(|known| known == name) {
+            return None;
+        }
+        let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
+        let mut alike = granted().filter(|known| known.chars().map(plain).eq(name.chars()));
+        alike.next().filter(|_| alike.next().is_none()).map(str::to_owned)
+    }
+
     /// Carries the calls out and gives the model's messages of their results, in the order of the calls.
     pub(crate) async fn carry_out(
         &mut self,
@@ -207,13 +219,14 @@ fn close(name: &str, names: &[&str]) -> Vec<String> {
     ranked.into_iter().take(CLOSE_NAMES).map(|(_, known)| known.to_owned()).collect()
 }
 
-/// How many pairs of neighbouring letters the names do not share.
+/// How many of a thousand pairs of neighbouring letters the names do not share.
 fn unlikeness(one: &str, other: &str) -> usize {
     let pairs = |name: &str| {
         let letters: Vec<char> = name.chars().flat_map(char::to_lowercase).collect();
         letters.windows(2).map(<[char]>::to_vec).collect::<Vec<_>>()
     };
     let (one, mut other) = (pairs(one), pairs(other));
+    let all = one.len() + other.len();
     let mut alone = 0;
     for pair in &one {
         match other.iter().position(|had| had == pair) {
@@ -221,7 +234,7 @@ fn unlikeness(one: &str, other: &str) -> usize {
             None => alone += 1,
         }
     }
-    alone + other.len()
+    (alone + other.len()) * 1000 / all.max(1)
 }
 
 #[cfg(test)]

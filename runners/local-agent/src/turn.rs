@@ -49,6 +49,18 @@ impl Turn {
         self.segments.iter().any(|one| matches!(kind(one), "image" | "audio" | "video" | "ui"))
     }
 
+    /// Calls tools by the names that `meant` knows better.
+    pub(crate) fn correct(&mut self, meant: impl Fn(&str) -> Option<String>) {
+        for call in &mut self.calls {
+            let Some(name) = meant(&call.name) else { continue };
+            let shown = self.segments.iter_mut().filter_map(|segment| segment.get_mut("tool_call"));
+            for segment in shown.filter(|shown| shown["id"] == call.id.as_str()) {
+                segment["name"] = name.as_str().into();
+            }
+            call.name = name;
+        }
+    }
+
     /// Gives calls whose id was used before in the run another one.
     pub(crate) fn distinguish(&mut self, used: &mut HashSet<String>) {
         for call in &mut self.calls {

@@ -1,0 +1,351 @@
+//! Calls in what a text model wrote, in prose or in code fences.
+//!
+//! Invariant: an object that is no call stays text; one that was meant as a call and is broken becomes a call
+//! that says what is wrong, and is never executed. What stands behind the first call is none of the answer:
+//! such models go on with results of their own making.
+
+use greenroom_sdk::{ModelToolCall, Object, Value};
+use std::hash::{BuildHasher, Hasher, RandomState};
+
+/// The words that models use for the name of a tool; the first is the one that they are told.
+const NAMES: [&str; 4] = ["tool", "name", "function", "tool_name"];
+const ARGS: [&str; 4] = ["args", "arguments", "parameters", "input"];
+/// What may stand beside a name and arguments without making them something else.
+const ASIDES: [&str; 2] = ["id", "type"];
+const FENCE: &str = "```";
+const TAG: &str = "<tool_call>";
+const QUOTES: [char; 2] = ['"', '\''];
+
+/// An answer, taken apart.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Parsed {
+    /// What was said before the first call; all of it where there is none.
+    pub(crate) text_before: String,
+    pub(crate) calls: Vec<ModelToolCall>,
+}
+
+/// What comes next in a text.
+#[derive(Debug, PartialEq)]
+pub(super) enum Next {
+    /// No call from here on, as far as the text goes.
+    Nothing,
+    /// Perhaps a call that begins here: more of the text will tell.
+    Perhaps {
+        start: usize,
+    },
+    Calls {
+        start: usize,
+        end: usize,
+        calls: Vec<Draft>,
+    },
+}
+
+/// A call without its id.
+#[derive(Debug, PartialEq)]
+pub(super) struct Draft {
+    name: String,
+    args: Result<Object, (String, String)>,
+}
+
+/// Whether more text may come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum More {
+    MayCome,
+    Never,
+}
+
+/// Takes the calls out of a whole answer.
+pub(super) fn parse(text: &str, is_known: &dyn Fn(&str) -> bool) -> Parsed {
+    let (mut from, mut text_end, mut drafts) = (0, text.len(), Vec::new());
+    while let Next::Calls { start, end, calls } = next(text, from, is_known, More::Never) {
+        if drafts.is_empty() {
+            text_end = lead(&text[..start]);
+        }
+        drafts.extend(calls);
+        from = end;
+    }
+    // Ids of other answers of the run, and of other runs of the conversation, must not come again.
+    let random = RandomState::new().build_hasher().finish();
+    let calls = drafts.into_iter().enumerate().map(|(index, draft)| {
+        let (args, wrong) = match draft.args {
+            Ok(args) => (Value::Object(args), None),
+            Err(wrong) => (Value::Null, Some(wrong)),
+        };
+        let (args_text, args_error) = wrong.unzip();
+        let id = format!("call_{random:016x}_{index}");
+        ModelToolCall { id, name: draft.name, args, args_text, args_error }
+    });
+    Parsed { text_before: text[..text_end].to_owned(), calls: calls.collect() }
+}
+
+/// Where that begins which belongs to a call right behind `text`: blanks, a bracket, a fence, a tag.
+pub(super) fn lead(text: &str) -> usize {
+    let mut left = text.trim_end();
+    loop {
+        let before = left;
+        left = left.strip_suffix('[').unwrap_or(left).trim_end();
+        if let Some(fence) = opened_fence(left) {
+            left = left[..fence].trim_end();
+        }
+        left = left.trim_end_matches('`').trim_end();
+        if let Some(tag) = left.rfind('<').filter(|at| TAG.starts_with(&left[*at..])) {
+            left = left[..tag].trim_end();
+        }
+        if left == before {
+            return left.len();
+        }
+    }
+}
+
+/// A fence at the end that opens, with at most the name of a language behind it.
+fn opened_fence(text: &str) -> Option<usize> {
+    let at = text.rfind(FENCE)?;
+    let is_word = text[at + FENCE.len()..].chars().all(|c| c.is_alphanumeric() || c == '_');
+    let opens = text[..at].matches(FENCE).count() % 2 == 0;
+    (is_word && opens).then_some(at)
+}
+
+/// The first call from `from` on.
+pub(super) fn next(text: &str, from: usize, is_known: &dyn Fn(&str) -> bool, more: More) -> Next {
+    let mut from = from;
+    while let Some(found) = text[from..].find('{') {
+        let start = from + found;
+        let mut values = serde_json::Deserializer::from_str(&text[start..]).into_iter::<Value>();
+        match values.next() {
+            Some(Ok(value)) => {
+                let end = start + values.byte_offset();
+                let calls = calls(&value, is_known);
+                if !calls.is_empty() {
+                    return Next::Calls { start, end, calls };
+                }
+                from = end;
+            }
+            Some(Err(error)) if error.is_eof() && more == More::MayCome => {
+                return Next::Perhaps { start };
+            }
+            wrong => {
+                let error = wrong.and_then(Result::err).map(|error| error.to_string());
+                match broken(text, start, is_known, error.unwrap_or_default()) {
+                    Some((_, None)) if more == More::MayCome => return Next::Perhaps { start },
+                    Some((draft, end)) => {
+                        let end = end.unwrap_or(text.len());
+                        return Next::Calls { start, end, calls: vec![draft] };
+                    }
+                    None if more == More::MayCome && may_become(&text[start + 1..]) => {
+                        return Next::Perhaps { start };
+                    }
+                    None => from = start + 1,
+                }
+            }
+        }
+    }
+    Next::Nothing
+}
+
+/// The calls that an object is; none where it is something else.
+fn calls(value: &Value, is_known: &dyn Fn(&str) -> bool) -> Vec<Draft> {
+    let Some(object) = value.as_object() else { return Vec::new() };
+    if let Some(Value::Array(several)) = object.get("tool_calls").or(object.get("calls")) {
+        return several.iter().flat_map(|one| calls(one, is_known)).collect();
+    }
+    // `{"type": "function", "function": {"name": …, "arguments": …}}`
+    if let Some(inner @ Value::Object(_)) = object.get("function") {
+        return calls(inner, is_known);
+    }
+    Vec::from_iter(call(object, is_known))
+}
+
+fn call(object: &Object, is_known: &dyn Fn(&str) -> bool) -> Option<Draft> {
+    let named = NAMES.iter().find_map(|key| Some((*key, object.get(*key)?.as_str()?)));
+    let (key, name) = named?;
+    let args = ARGS.iter().find_map(|key| Some((*key, object.get(*key)?)));
+    let ours = |other: &String| {
+        let other = other.as_str();
+        other == key || args.is_some_and(|(key, _)| other == key) || ASIDES.contains(&other)
+    };
+    let is_bare = object.keys().all(ours);
+    let is_call = match (is_known(name), key) {
+        // The word that the model was told: meant as a call, even if there is no such tool.
+        (true, "tool") => true,
+        (false, "tool") => args.is_some(),
+        (true, _) => is_bare,
+        (false, _) => is_bare && matches!(args, Some(("args" | "arguments", Value::Object(_)))),
+    };
+    is_call.then(|| Draft { name: name.to_owned(), args: arguments(args.map(|(_, args)| args)) })
+}
+
+fn arguments(args: Option<&Value>) -> Result<Object, (String, String)> {
+    let wrong =
+        |value: &Value| Err((value.to_string(), "the arguments are not a JSON object".to_owned()));
+    match args {
+        None | Some(Value::Null) => Ok(Object::new()),
+        Some(Value::Object(args)) => Ok(args.clone()),
+        Some(Value::String(text)) => match serde_json::from_str(text) {
+            Ok(Value::Object(args)) => Ok(args),
+            Ok(other) => wrong(&other),
+            Err(error) => Err((text.clone(), error.to_string())),
+        },
+        Some(other) => wrong(other),
+    }
+}
+
+/// What was meant as a call of a known tool and is no JSON, and where it ends, if it does.
+fn broken(
+    text: &str,
+    start: usize,
+    is_known: &dyn Fn(&str) -> bool,
+    error: String,
+) -> Option<(Draft, Option<usize>)> {
+    let (key, rest) = text[start + 1..].trim_start().split_once(':')?;
+    let key = key.trim().trim_matches(QUOTES);
+    let rest = rest.trim_start();
+    let name = rest.strip_prefix(QUOTES)?.split(QUOTES).next()?;
+    if !NAMES.contains(&key) || !is_known(name) {
+        return None;
+    }
+    let end = closing(&text[start..]).map(|end| start + end);
+    let written = text[start..end.unwrap_or(text.len())].trim_end().to_owned();
+    Some((Draft { name: name.to_owned(), args: Err((written, error)) }, end))
+}
+
+/// Whether what stands behind a brace may go on as a call, if as a broken one: only its name is to come.
+fn may_become(inside: &str) -> bool {
+    let inside = inside.trim_start().trim_start_matches(QUOTES);
+    let is_open = |value: &str| {
+        let value = value.trim_start();
+        value.is_empty() || value.strip_prefix(QUOTES).is_some_and(|name| !name.contains(QUOTES))
+    };
+    NAMES.iter().any(|key| {
+        let value =
+            inside.strip_prefix(key).map(|rest| rest.trim_start_matches(QUOTES).trim_start());
+        let follows =
+            |value: &str| value.is_empty() || value.strip_prefix(':').is_some_and(is_open);
+        key.starts_with(inside) || value.is_some_and(follows)
+    })
+}
+
+/// Behind the brace that closes the first one; those in texts do not count.
+fn closing(text: &str) -> Option<usize> {
+    let (mut depth, mut in_text, mut escaped) = (0_usize, false, false);
+    for (at, c) in text.char_indices() {
+        match c {
+            _ if escaped => escaped = false,
+            '\\' if in_text => escaped = true,
+            '"' => in_text = !in_text,
+            '{' if !in_text => depth += 1,
+            '}' if !in_text => {
+                depth = depth.saturating_sub(1);
+                if depth == 0 {
+                    return Some(at + 1);
+                }
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use greenroom_sdk::json;
+
+    fn known(name: &str) -> bool {
+        ["fs.read", "clock"].contains(&name)
+    }
+
+    /// The text before the calls, and each call as name and arguments, or its error.
+    fn read(text: &str) -> (String, Vec<(String, Value)>) {
+        let parsed = parse(text, &known);
+        let calls = parsed.calls.into_iter().map(|call| {
+            let args = call.args_error.map_or(call.args, |error| json!({"!": error}));
+            (call.name, args)
+        });
+        (parsed.text_before, calls.collect())
+    }
+
+    fn one(name: &str, args: Value) -> Vec<(String, Value)> {
+        vec![(name.to_owned(), args)]
+    }
+
+    #[test]
+    fn a_call_is_found_in_prose_and_fences_in_the_spellings_that_models_use() {
+        let args = json!({"path": "a"});
+        for text in [
+            r#"{"tool": "fs.read", "args": {"path": "a"}}"#,
+            r#"{"name": "fs.read", "arguments": {"path": "a"}}"#,
+            r#"{"function": "fs.read", "parameters": {"path": "a"}}"#,
+            r#"{"args": {"path": "a"}, "tool": "fs.read", "thought": "I need it"}"#,
+            r#"{"name": "fs.read", "arguments": "{\"path\": \"a\"}"}"#,
+            r#"{"type": "function", "function": {"name": "fs.read", "arguments": {"path": "a"}}}"#,
+            r#"{"tool_calls": [{"function": {"name": "fs.read", "arguments": "{\"path\": \"a\"}"}}]}"#,
+            "```json\n{\"tool\": \"fs.read\", \"args\": {\"path\": \"a\"}}\n```",
+            "```\n[{\"tool\": \"fs.read\", \"args\": {\"path\": \"a\"}}]\n```",
+            "<tool_call>\n{\"name\": \"fs.read\", \"arguments\": {\"path\": \"a\"}}\n</tool_call>",
+            "`{\"tool\": \"fs.read\", \"args\": {\"path\": \"a\"}}`",
+        ] {
+            assert_eq!(read(text), (String::new(), one("fs.read", args.clone())), "{text}");
+            let prose = format!("I look.\n\n{text}\n\nResult: nothing of it is true.");
+            assert_eq!(
+                read(&prose),
+                ("I look.".to_owned(), one("fs.read", args.clone())),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn several_calls_keep_their_order_and_braces_in_texts_are_texts() {
+        let text = "Both {at once}:\n{\"tool\": \"fs.read\", \"args\": {\"path\": \"}{ \\\" }\", \"o\": {\"d\": {}}}}\n\
+                    then\n```\n{\"tool\": \"clock\"}\n```";
+        let (before, calls) = read(text);
+        assert_eq!(before, "Both {at once}:");
+        let first = ("fs.read".to_owned(), json!({"path": "}{ \" }", "o": {"d": {}}}));
+        assert_eq!(calls, [first, ("clock".to_owned(), json!({}))]);
+        let ids = parse(text, &known).calls.into_iter().chain(parse(text, &known).calls);
+        let ids: std::collections::HashSet<String> = ids.map(|call| call.id).collect();
+        assert_eq!(ids.len(), 4);
+    }
+
+    #[test]
+    fn what_is_broken_is_a_call_with_an_error_and_never_one_without_arguments() {
+        for text in [
+            r#"{"tool": "fs.read", "args": {"path": "a",}}"#,
+            r#"{"tool": "fs.read", "args": {"path": "a""#,
+            r#"{tool: "fs.read", args: {path: "a"}}"#,
+            r#"{'tool': 'fs.read', 'args': {'path': 'a'}}"#,
+            r#"{"name": "fs.read", "arguments": "{\"path\": "}"#,
+            r#"{"tool": "fs.read", "args": ["a"]}"#,
+        ] {
+            let parsed = parse(&format!("So: {text}"), &known);
+            assert_eq!(parsed.text_before, "So:", "{text}");
+            let [call] = &parsed.calls[..] else { panic!("{text}: {parsed:?}") };
+            assert_eq!((call.name.as_str(), &call.args), ("fs.read", &Value::Null), "{text}");
+            assert!(call.args_error.as_deref().is_some_and(|error| !error.is_empty()), "{text}");
+            assert!(call.args_text.as_deref().is_some_and(|wrote| wrote.contains('a')), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_tool_that_was_clearly_called_is_a_call() {
+        let calls = read(r#"{"tool": "fs.raed", "args": {}}"#).1;
+        assert_eq!(calls, one("fs.raed", json!({})));
+        assert_eq!(read(r#"{"name": "x", "arguments": {}}"#).1, one("x", json!({})));
+    }
+
+    #[test]
+    fn what_is_no_call_stays_as_it_is() {
+        for text in [
+            "Nothing to call.",
+            r#"{"name": "Ann", "age": 7}"#,
+            r#"{"name": "clock", "description": "tells the time", "parameters": {"type": "object"}}"#,
+            r#"{"data": {"tool": "clock", "args": {}}}"#,
+            "fn main() { println!(\"{}\", 1); }",
+            "{{template}} and {\"open",
+            "```json\n{\"a\": 1}\n```\n",
+            "",
+        ] {
+            assert_eq!(read(text), (text.to_owned(), Vec::new()));
+        }
+    }
+}
