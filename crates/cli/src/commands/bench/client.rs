@@ -64,6 +64,16 @@ impl Client {
         Ok(seen)
     }
 
+    /// Sends a request, reads the stream that answers it, and tells how long that took.
+    pub(super) async fn streamed(&mut self, path: &str, body: &str) -> anyhow::Result<Duration> {
+        let begin = Instant::now();
+        self.send("POST", path, "", body).await?;
+        let status = self.head().await?.0;
+        ensure!(status == 200, "`{path}` answered {status}");
+        while self.chunk().await?.is_some() {}
+        Ok(begin.elapsed())
+    }
+
     /// Sends a request and reads the whole answer.
     pub(super) async fn call(
         &mut self,

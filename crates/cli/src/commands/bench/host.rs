@@ -42,6 +42,8 @@ pub(super) enum Setup<'a> {
     Plain,
     /// One agent more, and this `store.sync`.
     Agent { sync: &'a str },
+    /// The reference agent, with a model at this address.
+    LocalAgent { model_url: &'a str },
 }
 
 impl BenchHost {
@@ -50,9 +52,15 @@ impl BenchHost {
         std::fs::create_dir_all(&folder)
             .with_context(|| format!("cannot create `{}`", folder.display()))?;
         let mut args = vec![];
-        if let Setup::Agent { sync } = setup {
+        let config = match setup {
+            Setup::Plain => None,
+            Setup::Agent { sync } => Some(config(sync)),
+            Setup::LocalAgent { model_url } => Some(local_agent(model_url)),
+        };
+        if let Some(config) = config {
             let file = folder.join("greenroom.toml");
-            std::fs::write(&file, config(sync))?;
+            std::fs::write(&file, config)?;
+            std::fs::write(folder.join("key"), "any")?;
             args = vec!["--config".into(), file.into_os_string()];
         }
         let begin = Instant::now();
@@ -142,5 +150,14 @@ fn config(sync: &str) -> String {
          run_buffer_bytes = 268435456\n\n\
          [agents.{AGENT}]\nrunner = \"plugin:greenroom/echo/default\"\nevents = []\n\
          config = {{ modes = true }}\n"
+    )
+}
+
+fn local_agent(model_url: &str) -> String {
+    format!(
+        "[models.main]\nprovider = \"openai\"\nmodel = \"scripted\"\nbase_url = \"{model_url}/v1\"\n\
+         allow_private = true\napi_key = {{ file = \"key\" }}\n\n\
+         [agents.{AGENT}]\nrunner = \"plugin:greenroom/local-agent/default\"\nevents = []\n\
+         grant = {{ models = [\"main\"] }}\n"
     )
 }

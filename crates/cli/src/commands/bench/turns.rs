@@ -1,0 +1,178 @@
+//! Row 8: a turn of the reference agent, one at a time and 200 at once, beside the bare call of its model.
+//!
+//! Invariant: the model is a process of its own behind a real wire, and the bare call is the very request that
+//! the host made for the agent.
+
+use super::client::{Client, event};
+use super::host::{BenchHost, Place, Setup};
+use super::report::{Baseline, Budget, Measure, Unit};
+use super::sample::Sample;
+use super::{Plan, process};
+use crate::output;
+use anyhow::{Context, ensure};
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+use tokio::task::JoinSet;
+
+const AT_ONCE: usize = 200;
+const WARM_TURNS: usize = 20;
+/// What the slow answer waits for before its first word.
+const LATENCY_MS: u64 = 500;
+
+const SCRIPT: &str = r#"
+[[rule]]
+when.text = "slowly"
+answer = [{ wait_ms = 500 }, { text = "Here it is." }]
+[[rule]]
+answer = "Here it is."
+"#;
+
+pub(super) async fn measure(plan: &Plan) -> anyhow::Result<Vec<Measure>> {
+    output::note("row 8: turns of the reference agent");
+    let model = ModelServer::start(&plan.dir)?;
+    let setup = Setup::LocalAgent { model_url: &model.url };
+    let host = BenchHost::start(&plan.dir, setup).await?;
+    let turns = plan.size(1_000, 100);
+    one_by_one(&host, "warm", WARM_TURNS).await?;
+    let own = one_by_one(&host, "one", turns).await?;
+    let request = model.last_request()?;
+    let bare = bare(&model, &request, turns).await?;
+    let alone = all_at_once(&host, "alone", 1).await?;
+    let together = all_at_once(&host, "together", AT_ONCE).await?;
+    host.stop().await?;
+    let added = own.percentile_ms(50) - bare.percentile_ms(50);
+    Ok(vec![
+        Measure {
+            row: 8,
+            what: "time that runner and host add to a turn, one at a time, p50".to_owned(),
+            unit: Unit::Milliseconds,
+            budget: Budget::AtMost(5.0),
+            measured: added,
+            baseline: Some(Baseline {
+                what: "the same request by itself",
+                value: bare.percentile_ms(50),
+            }),
+            detail: format!(
+                "turn p50 {:.3} ms, p99 {:.3} ms; request alone p99 {:.3} ms; {turns} turns",
+                own.percentile_ms(50),
+                own.percentile_ms(99),
+                bare.percentile_ms(99)
+            ),
+        },
+        Measure {
+            row: 8,
+            what: format!("{AT_ONCE} conversations at once, model {LATENCY_MS} ms, p50 of a turn"),
+            unit: Unit::Milliseconds,
+            budget: Budget::AtMost(1.5 * alone.times.percentile_ms(50)),
+            measured: together.times.percentile_ms(50),
+            baseline: Some(Baseline {
+                what: "one conversation",
+                value: alone.times.percentile_ms(50),
+            }),
+            detail: format!(
+                "slowest {:.1} ms; {:.0} kB of host and runner memory per run",
+                together.times.percentile_ms(100),
+                together.memory_per_run / 1e3
+            ),
+        },
+    ])
+}
+
+/// Turns one after another, each in a conversation of its own, so that every request is the same.
+async fn one_by_one(host: &BenchHost, name: &str, turns: usize) -> anyhow::Result<Sample> {
+    let mut client = Client::connect(&host.place).await?;
+    let mut times = Vec::with_capacity(turns);
+    for number in 0..turns {
+        let followed = client.follow(&event(&format!("{name}-{number}"), "Say it.")).await?;
+        times.push(followed.took);
+    }
+    Ok(times.into_iter().collect())
+}
+
+async fn bare(model: &ModelServer, request: &str, turns: usize) -> anyhow::Result<Sample> {
+    let address = model.url.strip_prefix("http://").context("the model's address")?.parse()?;
+    let place = Place { address, token: "any".to_owned() };
+    let mut client = Client::connect(&place).await?;
+    let mut times = Vec::with_capacity(turns);
+    for _ in 0..turns {
+        times.push(client.streamed("/v1/chat/completions", request).await?);
+    }
+    Ok(times.into_iter().collect())
+}
+
+struct Crowd {
+    times: Sample,
+    /// Bytes that host and runner grew by while all were open, for each.
+    memory_per_run: f64,
+}
+
+async fn all_at_once(host: &BenchHost, name: &str, conversations: usize) -> anyhow::Result<Crowd> {
+    let before = memory(host);
+    let mut senders = JoinSet::new();
+    for number in 0..conversations {
+        let mut client = Client::connect(&host.place).await?;
+        let event = event(&format!("{name}-{number}"), "Say it slowly.");
+        senders.spawn(async move { anyhow::Ok(client.follow(&event).await?.took) });
+    }
+    // All wait for the model now.
+    tokio::time::sleep(Duration::from_millis(LATENCY_MS * 3 / 5)).await;
+    let grown = memory(host).saturating_sub(before);
+    let mut times = Vec::with_capacity(conversations);
+    while let Some(took) = senders.join_next().await {
+        times.push(took??);
+    }
+    ensure!(times.len() == conversations, "{} of {conversations} turns ended", times.len());
+    Ok(Crowd {
+        times: times.into_iter().collect(),
+        memory_per_run: grown as f64 / conversations as f64,
+    })
+}
+
+/// Resident memory of the host and its runners.
+fn memory(host: &BenchHost) -> u64 {
+    process::family(host.pid()).iter().filter_map(|pid| process::resident(*pid).ok()).sum()
+}
+
+/// `greenroom dev model-server`; process and folder are gone with the value.
+struct ModelServer {
+    child: Child,
+    folder: PathBuf,
+    url: String,
+}
+
+impl ModelServer {
+    #[expect(clippy::disallowed_methods, reason = "the model is a process of its own")]
+    fn start(dir: &Path) -> anyhow::Result<Self> {
+        let folder = dir.join(format!("greenroom-bench-{}", uuid::Uuid::now_v7().simple()));
+        std::fs::create_dir_all(&folder)?;
+        std::fs::write(folder.join("script.toml"), SCRIPT)?;
+        let mut command = Command::new(std::env::current_exe()?);
+        command.args(["dev", "model-server", "--script", "script.toml", "--log", "log"]);
+        command.current_dir(&folder).stdin(Stdio::null()).stdout(Stdio::piped());
+        let mut child = command.spawn().context("cannot start a model server")?;
+        let mut url = String::new();
+        if let Some(out) = child.stdout.take() {
+            BufReader::new(out).read_line(&mut url)?;
+        }
+        Ok(Self { child, folder, url: url.trim().to_owned() })
+    }
+
+    /// The body of the last request so far.
+    fn last_request(&self) -> anyhow::Result<String> {
+        let log = std::fs::read_to_string(self.folder.join("log"))?;
+        let last = log.lines().last().context("the model was not asked")?;
+        let line: serde_json::Value = serde_json::from_str(last)?;
+        Ok(line["body"].to_string())
+    }
+}
+
+impl Drop for ModelServer {
+    fn drop(&mut self) {
+        // Fails only when the process has ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
