@@ -11,6 +11,14 @@ const RUST: [(&str, &str); 4] = [
     ("README.md", include_str!("../templates/rust/README.md.in")),
 ];
 
+/// What stands around the sources of a runner that is copied.
+const AROUND: [(&str, &str); 4] = [
+    ("Cargo.toml", include_str!("../templates/local-agent/Cargo.toml.in")),
+    ("src/main.rs", include_str!("../templates/local-agent/src/main.rs.in")),
+    ("tests/answers.rs", include_str!("../templates/local-agent/tests/answers.rs.in")),
+    ("README.md", include_str!("../templates/local-agent/README.md.in")),
+];
+
 const PYTHON: [(&str, &str); 2] = [
     ("runner.py", include_str!("../templates/python/runner.py")),
     ("README.md", include_str!("../templates/python/README.md.in")),
@@ -27,13 +35,30 @@ pub enum SdkSource<'a> {
 
 /// The files of a runner in Rust, relative to its folder. `name` is lower case with dashes.
 pub fn rust(name: &str, sdk: SdkSource<'_>) -> Vec<(PathBuf, String)> {
-    let version = env!("CARGO_PKG_VERSION");
-    let dependency = match sdk {
-        SdkSource::Published => format!("\"{version}\""),
+    fill(&RUST, &[("{{name}}", name), ("{{sdk}}", &dependency(sdk))])
+}
+
+/// The files of a runner in Rust that begins as a copy of the local agent, whose sources are given with their
+/// paths.
+pub fn local_agent(
+    name: &str,
+    sdk: SdkSource<'_>,
+    sources: &[(&str, &str)],
+) -> Vec<(PathBuf, String)> {
+    let library = name.replace('-', "_");
+    let sdk = dependency(sdk);
+    let mut files = fill(&AROUND, &[("{{name}}", name), ("{{crate}}", &library), ("{{sdk}}", &sdk)]);
+    let plugin = format!("\"local\", \"{name}\"");
+    files.extend(fill(sources, &[("\"greenroom\", \"local-agent\"", &plugin)]));
+    files
+}
+
+fn dependency(sdk: SdkSource<'_>) -> String {
+    match sdk {
+        SdkSource::Published => format!("\"{}\"", env!("CARGO_PKG_VERSION")),
         // A TOML string is escaped as JSON is.
         SdkSource::Path(path) => format!("{{ path = {} }}", serde_json::Value::from(path)),
-    };
-    fill(&RUST, &[("{{name}}", name), ("{{sdk}}", &dependency)])
+    }
 }
 
 /// The files of a runner in Python: one file, no dependency.

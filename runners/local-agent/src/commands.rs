@@ -17,14 +17,24 @@ use crate::texts::Texts;
 use catalogue::{Callable, Catalogue, Found};
 use greenroom_sdk::{
     Message, Object, RunCtx, RunFailure, RunResult, ToolAuthority, ToolCallParams, ToolCallResult,
-    Value, json,
+    TranscriptItem, TranscriptRole, Value, json,
 };
 use line::Line;
+
+/// The kind of a command that the agent itself carries out.
+const OWN: &str = "own";
 
 /// What a command is answered with.
 struct Reply {
     text: String,
     is_failure: bool,
+}
+
+/// Who carries a command out: the agent itself, or a tool.
+#[derive(Debug, Clone, Copy)]
+enum Kind {
+    Own,
+    Tool,
 }
 
 impl Reply {
@@ -43,29 +53,38 @@ pub(crate) async fn run(ctx: &RunCtx, config: &Config) -> Result<bool, RunFailur
     let Some(line) = Line::of(ctx.text()).filter(|_| is_said) else { return Ok(false) };
     let texts = language(ctx);
     let catalogue = Catalogue::of(&ctx.resources.tools);
-    let (name, reply) = match own::Own::named(line.name) {
-        Some(own) => (own.name().to_owned(), own.carry_out(ctx, config, catalogue, &line).await?),
+    let (kind, name, reply) = match own::Own::named(line.name) {
+        Some(own) => {
+            let reply = own.carry_out(ctx, config, catalogue, &line).await?;
+            (Kind::Own, own.name().to_owned(), reply)
+        }
         None => match catalogue.find(line.name) {
             Found::Nothing => return Ok(false),
             Found::Several(several) => {
                 let text = help::which(line.name, &several, texts);
-                (line.name.to_owned(), Reply::failed(text))
+                (Kind::Own, line.name.to_owned(), Reply::failed(text))
             }
             Found::One(one) => {
                 let name = one.name.clone();
                 let catalogue = catalogue.with_contracts(ctx).await;
                 let Found::One(callable) = catalogue.find(&name) else { return Ok(false) };
-                (name, call(ctx, callable, line.rest, texts).await?)
+                (Kind::Tool, name, call(ctx, callable, line.rest, texts).await?)
             }
         },
     };
-    ctx.emit(RunResult::message_of(message(&name, reply))).await?;
+    ctx.emit(RunResult::message_of(message(kind, &name, reply))).await?;
     Ok(true)
 }
 
 /// Whether a message that arrives during a run asks for its end.
 pub(crate) fn is_cancel(text: &str) -> bool {
     Line::of(text).is_some_and(|line| line.name.eq_ignore_ascii_case("cancel"))
+}
+
+/// Whether an item is an answer to a command of the agent's own: between it and the user, not the model's matter.
+pub(crate) fn is_aside(item: &TranscriptItem) -> bool {
+    let command = item.metadata.get("command").filter(|_| item.role == TranscriptRole::Assistant);
+    command.is_some_and(|command| command["kind"] == OWN)
 }
 
 /// A text as the model reads it: `//` stands for a `/` that begins no command.
@@ -86,9 +105,13 @@ fn language(ctx: &RunCtx) -> Texts {
 }
 
 /// The command's name and outcome stand beside the answer, for whoever reads the transcript.
-fn message(name: &str, reply: Reply) -> Message {
+fn message(kind: Kind, name: &str, reply: Reply) -> Message {
     let status = if reply.is_failure { "failure" } else { "success" };
-    let command = json!({"name": name, "status": status});
+    let kind = match kind {
+        Kind::Own => OWN,
+        Kind::Tool => "tool",
+    };
+    let command = json!({"kind": kind, "name": name, "status": status});
     Message {
         metadata: Some(Object::from_iter([("command".to_owned(), command)])),
         ..Message::assistant(reply.text)

@@ -2,6 +2,8 @@
 //!
 //! Invariant: writes into a new folder only.
 
+mod local_agent;
+
 use crate::failure::{Exit, Failure, Outcome};
 use crate::output;
 use greenroom_sdk::template::{self, SdkSource};
@@ -15,13 +17,17 @@ const SDK_IN_CHECKOUT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../sdk");
 #[command(after_help = "\
 Examples:
   greenroom runner new --lang python my-runner
-  greenroom runner test python3 my-runner/runner.py")]
+  greenroom runner test python3 my-runner/runner.py
+  greenroom runner new --lang rust --from local-agent my-agent")]
 pub struct Args {
     /// Name of the runner: lower case letters, digits and dashes
     name: String,
     /// Language to write it in
     #[arg(long, value_enum)]
     lang: Lang,
+    /// Built-in runner to begin with a copy of, instead of the smallest one; in Rust
+    #[arg(long, value_enum)]
+    from: Option<Origin>,
     /// Folder to write [default: ./NAME]
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
@@ -33,6 +39,11 @@ enum Lang {
     Python,
 }
 
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum Origin {
+    LocalAgent,
+}
+
 pub fn run(args: &Args) -> Outcome {
     if !is_runner_name(&args.name) {
         return Err(Failure::new(format!("`{}` is not a name for a runner", args.name))
@@ -40,9 +51,17 @@ pub fn run(args: &Args) -> Outcome {
             .hint("write lower case letters, digits and dashes, e.g. `my-runner`"));
     }
     let dir = args.dir.clone().unwrap_or_else(|| PathBuf::from(&args.name));
-    let files = match args.lang {
-        Lang::Rust => template::rust(&args.name, sdk()),
-        Lang::Python => template::python(&args.name),
+    let files = match (args.lang, args.from) {
+        (Lang::Rust, None) => template::rust(&args.name, sdk()),
+        (Lang::Rust, Some(Origin::LocalAgent)) => {
+            template::local_agent(&args.name, sdk(), local_agent::SOURCES)
+        }
+        (Lang::Python, None) => template::python(&args.name),
+        (Lang::Python, Some(Origin::LocalAgent)) => {
+            return Err(Failure::new("the local agent is written in Rust")
+                .exit(Exit::Usage)
+                .hint("write `--lang rust --from local-agent`"));
+        }
     };
     if dir.exists() {
         return Err(Failure::new(format!("`{}` exists already", dir.display()))

@@ -4,7 +4,7 @@
 //! followed by its one result, and nothing stands in between. What belongs to no event that is here is left
 //! out. A run that was told about its rounds is given back exactly as its model saw it.
 
-use crate::tools;
+use crate::{commands, tools};
 use greenroom_sdk::protocol::MessageContent;
 use greenroom_sdk::{
     ModelMessage, ModelToolCall, Object, Role, TranscriptItem, TranscriptRole, Value,
@@ -45,6 +45,7 @@ pub(super) fn exchanges(
             Some(None) => {}
         }
     }
+    drafts.retain(|(_, items)| !items.iter().any(commands::is_aside));
     let mut used = HashSet::new();
     let exchange = |(first_seq, items): (i64, Vec<TranscriptItem>)| Exchange {
         first_seq,

@@ -1,0 +1,49 @@
+//! The sources of the local agent, as they are built into this program.
+//!
+//! Invariant: all of them; a test compares the list with the folder.
+
+macro_rules! source {
+    ($path:literal) => {
+        (
+            concat!("src/", $path),
+            include_str!(concat!("../../../../../runners/local-agent/src/", $path)),
+        )
+    };
+}
+
+/// Paths in the new folder, and what stands there.
+pub(super) const SOURCES: &[(&str, &str)] = &[
+    ("rustfmt.toml", include_str!("../../../../../rustfmt.toml")),
+    source!("agent.rs"),
+    source!("commands.rs"),
+    source!("commands/arguments.rs"),
+    source!("commands/catalogue.rs"),
+    source!("commands/help.rs"),
+    source!("commands/line.rs"),
+    source!("commands/own.rs"),
+    source!("commands/readable.rs"),
+    source!("commands/schema.rs"),
+    source!("commands/schema/tests.rs"),
+    source!("compaction.rs"),
+    source!("config.rs"),
+    source!("context.rs"),
+    source!("event.rs"),
+    source!("history.rs"),
+    source!("history/exchange.rs"),
+    source!("history/exchange/tests.rs"),
+    source!("knowledge.rs"),
+    source!("lib.rs"),
+    source!("limits.rs"),
+    source!("manifest.rs"),
+    source!("manifest/form.rs"),
+    source!("media.rs"),
+    source!("model.rs"),
+    source!("prompted.rs"),
+    source!("prompted/parse.rs"),
+    source!("prompted/screen.rs"),
+    source!("retrieval.rs"),
+    source!("texts.rs"),
+    source!("tokens.rs"),
+    source!("tools.rs"),
+    source!("turn.rs"),
+];
