@@ -1,7 +1,7 @@
 //! Programs that serve tools: MCP servers that stay, and methods of modules that run once.
 //!
 //! Invariant: a child is confined more than a runner is, and what confines it is said; whatever becomes of it or
-//! of the caller, no process of its tree is left once it is over.
+//! of the caller, no process of its tree is left once it is over. No more than so many run to their end at once.
 
 use crate::process::{Control, Place, Process, Reports};
 use crate::spec::Settings;
@@ -14,6 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::unix::pipe;
+use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout, timeout_at};
 
 /// How much of what a child complained about is kept.
@@ -70,6 +71,16 @@ impl Default for ChildSpec {
 pub struct Children {
     settings: Arc<Settings>,
     tasks: Tasks,
+    /// For programs that run to their end; those that stay are as many as are configured.
+    turns: Arc<Semaphore>,
+}
+
+/// What confines a program, and what could not be had of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Confinement {
+    /// E.g. `landlock:7+seccomp+net:off+rlimit+uid:65534`, or `off`.
+    pub isolation: String,
+    pub warnings: Vec<String>,
 }
 
 /// A program that runs. Dropping it kills the whole tree.
@@ -107,6 +118,8 @@ pub struct Finished {
 pub enum ChildError {
     #[error("cannot be started: {0}")]
     Start(String),
+    #[error("waited for its turn until its time was up, and was not started")]
+    NoTurn,
     #[error("did not end in time")]
     Deadline { stderr_tail: String },
     #[error("wrote more than {bytes_max} bytes")]
@@ -119,12 +132,22 @@ impl Children {
     }
 
     pub(crate) fn within(settings: Settings, tasks: Tasks) -> Self {
-        Self { settings: Arc::new(settings), tasks }
+        let turns = Arc::new(Semaphore::new(settings.limits.children_at_once.max(1)));
+        Self { settings: Arc::new(settings), tasks, turns }
+    }
+
+    /// Says what would confine a program, by confining everything but the program itself.
+    pub async fn probe(&self, spec: &ChildSpec) -> Result<Confinement, ChildError> {
+        let job = Job { probe: true, ..self.job(spec)? };
+        let Process { isolation, warnings, control, mut reports, .. } = self.begin(job).await?;
+        control.kill();
+        let _ = timeout(CLEARING_MAX, reports.gone()).await;
+        Ok(Confinement { isolation, warnings })
     }
 
     /// Starts a program that stays. Its stderr goes to the log under its name.
     pub async fn start(&self, spec: &ChildSpec) -> Result<Child, ChildError> {
-        let process = self.process(spec).await?;
+        let process = self.begin(self.job(spec)?).await?;
         let last = LastLine::default();
         let limits = self.settings.limits.clone();
         let name = spec.name.as_str().into();
@@ -140,8 +163,8 @@ impl Children {
         Ok(Child { stdin: process.stdin, stdout: process.stdout, hold })
     }
 
-    /// Runs a program to its end: `input` is all it reads, and it may write `output_bytes_max`. When this
-    /// returns, its tree is gone; when it is dropped, the tree ends at once.
+    /// Runs a program to its end, once it is its turn: `input` is all it reads, and it may write
+    /// `output_bytes_max`. When this returns, its tree is gone; when it is dropped, the tree ends at once.
     pub async fn run(
         &self,
         spec: &ChildSpec,
@@ -149,8 +172,11 @@ impl Children {
         deadline: Instant,
         output_bytes_max: usize,
     ) -> Result<Finished, ChildError> {
+        // Nobody closes the semaphore, so that an error of it is no reason to wait.
+        let turn = timeout_at(deadline, self.turns.acquire()).await;
+        let _turn = turn.map_err(|_| ChildError::NoTurn)?;
         let mut tail = Tail::default();
-        let process = timeout_at(deadline, self.process(spec))
+        let process = timeout_at(deadline, self.begin(self.job(spec)?))
             .await
             .map_err(|_| ChildError::Deadline { stderr_tail: String::new() })??;
         let Process { stdin, stdout, stderr, isolation, warnings, control, mut reports, .. } =
@@ -192,12 +218,12 @@ impl Children {
         }
     }
 
-    async fn process(&self, spec: &ChildSpec) -> Result<Process, ChildError> {
+    fn job(&self, spec: &ChildSpec) -> Result<Job, ChildError> {
         let settings = &self.settings;
         let place = Place::new(&settings.run_dir, &spec.name)
             .map_err(|error| ChildError::Start(error.to_string()))?;
         let hidden = settings.hidden.iter().chain(&spec.hidden).cloned().collect();
-        let job = Job {
+        Ok(Job {
             command: spec.command.clone(),
             dir: spec.dir.clone(),
             owns_dir: spec.owns_dir,
@@ -211,7 +237,12 @@ impl Children {
             lock: place.lock,
             confine: Some(Confine { network: spec.network }),
             supervisor_args: settings.supervisor_args(),
-        };
+            probe: false,
+        })
+    }
+
+    async fn begin(&self, job: Job) -> Result<Process, ChildError> {
+        let settings = &self.settings;
         timeout(settings.limits.start_timeout, Process::start(job, settings))
             .await
             .map_err(|_| ChildError::Start("its supervisor does not start".to_owned()))?

@@ -26,7 +26,7 @@ pub mod supervisor;
 mod tasks;
 mod tools;
 
-pub use child::{Child, ChildError, ChildHold, ChildSpec, Children, Finished};
+pub use child::{Child, ChildError, ChildHold, ChildSpec, Children, Confinement, Finished};
 pub use connection::ConnectionId;
 pub use orphans::wait_for_orphans;
 pub use proxy::{ItemSink, NotTaken, Proxy, ProxyCall, ProxyFuture, Standing};

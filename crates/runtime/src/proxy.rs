@@ -52,7 +52,7 @@ pub enum Standing {
 }
 
 /// Where the items of one streaming call go: to the caller, before the answer.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct ItemSink {
     pub(crate) connection: Arc<Connection>,
     /// The id of the request as the runner wrote it.

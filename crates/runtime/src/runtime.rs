@@ -37,6 +37,7 @@ pub(crate) struct Shared {
     pub(crate) proxy: Arc<dyn Proxy>,
     pub(crate) registry: Registry,
     pub(crate) tasks: Tasks,
+    children: Children,
     numbers: AtomicU64,
 }
 
@@ -52,11 +53,13 @@ impl Shared {
 
 impl Runtime {
     pub fn new(settings: Settings, proxy: Arc<dyn Proxy>) -> Self {
+        let tasks = Tasks::default();
         Self(Arc::new(Shared {
             registry: Registry::new(Pins::load(&settings.run_dir)),
+            children: Children::within(settings.clone(), tasks.clone()),
             settings,
             proxy,
-            tasks: Tasks::default(),
+            tasks,
             numbers: AtomicU64::new(0),
         }))
     }
@@ -214,7 +217,7 @@ impl Runtime {
 
     /// Starts programs for tools, under the same supervisor and in the same folder.
     pub fn children(&self) -> Children {
-        Children::within(self.0.settings.clone(), self.0.tasks.clone())
+        self.0.children.clone()
     }
 
     /// What the host and the spec hide, and other runners' folders as far as this one could reach them.
@@ -223,7 +226,7 @@ impl Runtime {
             return Vec::new();
         }
         let dir = supervisor::resolve(&spec.dir);
-        let mut reach: Vec<PathBuf> = supervisor::SYSTEM.iter().map(PathBuf::from).collect();
+        let mut reach = supervisor::system::paths();
         reach.extend(spec.paths.iter().map(|path| supervisor::resolve(path)));
         reach.extend(
             spec.command.iter().skip(1).filter_map(|word| supervisor::script_folder(&dir, word)),

@@ -68,6 +68,7 @@ impl RunnerSpec {
             lock: place.lock,
             confine: None,
             supervisor_args: settings.supervisor_args(),
+            probe: false,
         }
     }
 }
@@ -105,11 +106,15 @@ pub struct Limits {
     pub calls_in_flight_max: usize,
     /// Calls of a plugin's tools at once.
     pub tool_calls_in_flight_max: usize,
+    /// Programs that run to their end at once; the others wait for their turn.
+    pub children_at_once: usize,
     /// What waits for a runner to read its input.
     pub queue_bytes_max: usize,
     pub stderr_lines_per_s: u32,
     pub stderr_lines_burst: u32,
     pub stderr_line_bytes_max: usize,
+    pub stderr_bytes_per_s: u32,
+    pub stderr_bytes_burst: u32,
     /// From the start of a process to its manifests.
     pub start_timeout: Duration,
     /// How long a process that offers runners may think about its tools before it gets runs.
@@ -139,10 +144,13 @@ impl Default for Limits {
             runs_in_flight_max: 20_000,
             calls_in_flight_max: 1024,
             tool_calls_in_flight_max: 256,
+            children_at_once: children_at_once(),
             queue_bytes_max: 64 * MIB,
             stderr_lines_per_s: 100,
             stderr_lines_burst: 1000,
             stderr_line_bytes_max: 4096,
+            stderr_bytes_per_s: 8 * 1024,
+            stderr_bytes_burst: 256 * 1024,
             start_timeout: Duration::from_secs(10),
             tools_wait: Duration::from_millis(250),
             cancel_grace: Duration::from_secs(5),
@@ -154,4 +162,10 @@ impl Default for Limits {
             healthy_after: Duration::from_secs(60),
         }
     }
+}
+
+/// Starting a program takes a processor, waiting for it does not: some more than there are processors.
+fn children_at_once() -> usize {
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    (4 * processors).max(8)
 }

@@ -23,7 +23,7 @@ impl LastLine {
 
 /// Logs lines until the pipe ends, under the name of a runner or of the tool that a child serves.
 pub(crate) async fn log(runner: Arc<str>, pipe: pipe::Receiver, limits: Limits, last: LastLine) {
-    let mut budget = Budget::new(limits.stderr_lines_per_s, limits.stderr_lines_burst);
+    let mut budget = Budget::new(&limits);
     let mut chunk = vec![0; CHUNK_BYTES];
     let mut line: Vec<u8> = Vec::new();
     loop {
@@ -40,17 +40,23 @@ pub(crate) async fn log(runner: Arc<str>, pipe: pipe::Receiver, limits: Limits, 
         };
         for part in chunk[..length].split_inclusive(|byte| *byte == b'\n') {
             let room = limits.stderr_line_bytes_max.saturating_sub(line.len());
-            line.extend_from_slice(&part[..part.len().min(room)]);
+            let kept = part.len().min(room);
+            line.extend_from_slice(&part[..kept]);
+            budget.dropped.bytes += (part.len() - kept) as u64;
             if part.ends_with(b"\n") {
                 write(&runner, &line, &mut budget, &last);
                 line.clear();
             }
         }
-        if budget.suppressed > 0 {
+        if budget.dropped.lines > 0 {
             tokio::time::sleep(PAUSE).await;
         }
     }
     write(&runner, &line, &mut budget, &last);
+    let Dropped { lines, bytes } = budget.dropped;
+    if lines > 0 {
+        tracing::info!(target: "runner", runner = &*runner, dropped_lines = lines, dropped_bytes = bytes, "it wrote more than is kept");
+    }
 }
 
 fn write(runner: &str, line: &[u8], budget: &mut Budget, last: &LastLine) {
@@ -60,39 +66,92 @@ fn write(runner: &str, line: &[u8], budget: &mut Budget, last: &LastLine) {
         return;
     }
     text.clone_into(&mut last.0.lock().unwrap_or_else(PoisonError::into_inner));
-    match budget.take() {
-        Some(0) => tracing::info!(target: "runner", runner, "{text}"),
-        Some(suppressed) => tracing::info!(target: "runner", runner, suppressed, "{text}"),
+    match budget.take(line.len(), Instant::now()) {
+        Some(Dropped { lines: 0, bytes: 0 }) => tracing::info!(target: "runner", runner, "{text}"),
+        Some(Dropped { lines, bytes }) => {
+            tracing::info!(target: "runner", runner, dropped_lines = lines, dropped_bytes = bytes, "{text}");
+        }
         None => {}
     }
 }
 
-/// A token bucket that counts what it refused.
+/// What was not logged since the last line that was.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Dropped {
+    lines: u64,
+    bytes: u64,
+}
+
+/// So many lines and so many bytes; counts what it refused.
 struct Budget {
+    lines: Bucket,
+    bytes: Bucket,
+    dropped: Dropped,
+}
+
+impl Budget {
+    fn new(limits: &Limits) -> Self {
+        Self {
+            lines: Bucket::new(limits.stderr_lines_per_s, limits.stderr_lines_burst),
+            bytes: Bucket::new(limits.stderr_bytes_per_s, limits.stderr_bytes_burst),
+            dropped: Dropped::default(),
+        }
+    }
+
+    /// One line: what was dropped before it, or nothing if it is dropped as well.
+    fn take(&mut self, bytes: usize, now: Instant) -> Option<Dropped> {
+        self.lines.refill(now);
+        self.bytes.refill(now);
+        let cost = bytes as f64;
+        if self.lines.tokens < 1.0 || self.bytes.tokens < cost {
+            self.dropped.lines += 1;
+            self.dropped.bytes += bytes as u64;
+            return None;
+        }
+        self.lines.tokens -= 1.0;
+        self.bytes.tokens -= cost;
+        Some(std::mem::take(&mut self.dropped))
+    }
+}
+
+struct Bucket {
     per_s: f64,
     burst: f64,
     tokens: f64,
     at: Instant,
-    suppressed: u64,
 }
 
-impl Budget {
+impl Bucket {
     fn new(per_s: u32, burst: u32) -> Self {
         let burst = f64::from(burst);
-        Self { per_s: f64::from(per_s), burst, tokens: burst, at: Instant::now(), suppressed: 0 }
+        Self { per_s: f64::from(per_s), burst, tokens: burst, at: Instant::now() }
     }
 
-    /// One line: how many were refused before it, or nothing if it is refused as well.
-    fn take(&mut self) -> Option<u64> {
-        let now = Instant::now();
+    fn refill(&mut self, now: Instant) {
         let gained = now.duration_since(self.at).as_secs_f64() * self.per_s;
         self.tokens = (self.tokens + gained).min(self.burst);
         self.at = now;
-        if self.tokens < 1.0 {
-            self.suppressed += 1;
-            return None;
-        }
-        self.tokens -= 1.0;
-        Some(std::mem::take(&mut self.suppressed))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flood_of_long_lines_is_kept_within_bytes_and_what_was_dropped_is_counted() {
+        let limits =
+            Limits { stderr_bytes_per_s: 1000, stderr_bytes_burst: 4000, ..Limits::default() };
+        let mut budget = Budget::new(&limits);
+        let began = Instant::now();
+        let at = |ms: u64| began + Duration::from_millis(ms);
+        let taken = (0..100).filter(|_| budget.take(1000, began).is_some()).count();
+        assert_eq!(taken, 4);
+        assert_eq!(budget.take(1000, at(500)), None);
+        let dropped = Dropped { lines: 97, bytes: 97_000 };
+        assert_eq!(budget.take(1000, at(1500)), Some(dropped));
+        // Ten seconds of it: what the burst gave, and a thousand bytes for each second.
+        let later = (0..10_000).filter(|n| budget.take(1000, at(1500 + n)).is_some()).count();
+        assert!((9..=11).contains(&later), "{later}");
     }
 }

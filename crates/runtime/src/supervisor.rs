@@ -12,8 +12,10 @@ mod control;
 mod cover;
 mod interpreter;
 pub(crate) mod job;
+mod reach;
 mod sandbox;
 mod stage;
+pub(crate) mod system;
 mod tree;
 mod user;
 mod watch;
@@ -26,7 +28,7 @@ use std::process::ExitCode;
 pub use job::{Ended as ChildEnd, Network};
 pub(crate) use user::remove_private;
 
-pub(crate) use sandbox::{SYSTEM, isolation_available, resolve, script_folder};
+pub(crate) use sandbox::{isolation_available, resolve, script_folder};
 
 /// The argument that marks the second stage, the process which becomes the runner.
 const EXEC_STAGE: &str = "--exec-stage";

@@ -1,15 +1,17 @@
-//! Covers hidden paths with empty ones, in a mount namespace of the runner's own.
+//! Covers paths with empty ones, in a mount namespace of the runner's own.
 //!
 //! Invariant: all or nothing. Where the system does not allow it, nothing has changed for the caller to see,
 //! and the folders around what is hidden have to be opened entry by entry.
 
-use rustix::fs::{Mode, OFlags};
+use super::reach::Lift;
+use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io;
 use rustix::mount::{
     MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_bind, mount_bind_recursive,
     mount_change, mount_remount, unmount,
 };
 use rustix::thread::UnshareFlags;
+use std::collections::BTreeMap;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
@@ -24,10 +26,9 @@ pub(super) fn cover(hidden: &[PathBuf], kept: &[&Path], changes_user: bool) -> i
     mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
     let mut open: Vec<(&Path, OwnedFd)> = Vec::new();
     for path in kept.iter().filter(|path| covers.iter().any(|cover| path.starts_with(cover))) {
-        let descriptor = rustix::fs::open(*path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
-        open.push((path, descriptor));
+        open.push((path, opened(path)?));
     }
-    mount_all(&covers, &open).inspect_err(|_| {
+    mount_all(&covers, &open, &BTreeMap::new()).inspect_err(|_| {
         for path in &covers {
             // What was not covered yet needs no uncovering.
             let _ = unmount(path.as_path(), UnmountFlags::DETACH);
@@ -35,7 +36,44 @@ pub(super) fn cover(hidden: &[PathBuf], kept: &[&Path], changes_user: bool) -> i
     })
 }
 
-fn mount_all(covers: &[&PathBuf], open: &[(&Path, OwnedFd)]) -> io::Result<()> {
+/// Whether this process may cover these folders: tries it where nobody sees it.
+pub(super) fn is_allowed(folders: &[PathBuf]) -> io::Result<()> {
+    enter_namespace(true)?;
+    mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
+    for path in folders {
+        mount("none", path.as_path(), "tmpfs", SAFE, c"mode=0755,size=1m")?;
+        unmount(path.as_path(), UnmountFlags::DETACH)?;
+    }
+    Ok(())
+}
+
+/// Covers folders that the runner's user cannot enter with ones it can; what is in `kept` and the links are at
+/// their places in them, and nothing else is.
+pub(super) fn lift(lift: &Lift, kept: &[&Path]) -> io::Result<()> {
+    enter_namespace(true)?;
+    mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
+    let mut open: Vec<(&Path, OwnedFd)> = Vec::new();
+    for path in kept.iter().filter(|path| lift.closed.iter().any(|closed| path.starts_with(closed)))
+    {
+        let is_within = |other: &&Path| other != path && path.starts_with(other);
+        if !kept.iter().any(is_within) && path.exists() {
+            open.push((path, opened(path)?));
+        }
+    }
+    mount_all(&lift.closed.iter().collect::<Vec<_>>(), &open, &lift.links)
+}
+
+fn opened(path: &Path) -> io::Result<OwnedFd> {
+    rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
+}
+
+fn mount_all(
+    covers: &[&PathBuf],
+    open: &[(&Path, OwnedFd)],
+    links: &BTreeMap<PathBuf, PathBuf>,
+) -> io::Result<()> {
+    let folder = |path: &Path| std::fs::create_dir_all(path).map_err(|_| io::Errno::IO);
+    let around = |path: &Path| path.parent().map_or(Ok(()), folder);
     for path in covers {
         if path.is_dir() {
             mount("none", path.as_path(), "tmpfs", SAFE, c"mode=0755,size=1m")?;
@@ -44,8 +82,17 @@ fn mount_all(covers: &[&PathBuf], open: &[(&Path, OwnedFd)]) -> io::Result<()> {
         }
     }
     for (path, descriptor) in open {
-        std::fs::create_dir_all(path).map_err(|_| io::Errno::IO)?;
+        if FileType::from_raw_mode(rustix::fs::fstat(descriptor)?.st_mode).is_dir() {
+            folder(path)?;
+        } else {
+            around(path)?;
+            std::fs::File::create(path).map_err(|_| io::Errno::IO)?;
+        }
         mount_bind_recursive(format!("/proc/self/fd/{}", descriptor.as_raw_fd()), *path)?;
+    }
+    for (path, target) in links.iter().filter(|(path, _)| path.symlink_metadata().is_err()) {
+        around(path)?;
+        std::os::unix::fs::symlink(target, path).map_err(|_| io::Errno::IO)?;
     }
     for path in covers.iter().filter(|path| path.is_dir()) {
         mount_remount(path.as_path(), SAFE | MountFlags::RDONLY, c"")?;

@@ -21,7 +21,7 @@ pub(super) struct Found {
 /// Looks `command` up in `dir` (when it has a slash) or along `path`.
 pub(super) fn find(command: &str, dir: &Path, path: &str) -> Result<Found, String> {
     let program = locate(command, dir, path)
-        .ok_or_else(|| format!("`{command}` was not found: check the runner's `command`"))?;
+        .ok_or_else(|| format!("`{command}` was not found: check `command`"))?;
     let mut found =
         Found { program: program.clone(), search: BTreeSet::new(), read: BTreeSet::new() };
     let mut next = Some(program);

@@ -26,6 +26,8 @@ pub(crate) struct Job {
     pub(crate) confine: Option<Confine>,
     /// The arguments that make this binary a supervisor, without the program.
     pub(crate) supervisor_args: Vec<String>,
+    /// Everything up to the program, to say what would confine it; the program itself is not executed.
+    pub(crate) probe: bool,
 }
 
 /// An unprivileged user where there is a choice, hard limits where the kernel has them, and this network.

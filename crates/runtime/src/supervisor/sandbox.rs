@@ -4,7 +4,9 @@
 //! one, the entries around it are allowed one by one instead of the folder.
 
 use super::job::{Confine, Job, Network};
-use super::{cover, interpreter, user};
+use super::reach::{Lift, Needed};
+use super::user::Chosen;
+use super::{cover, interpreter, system, user};
 use landlock::{
     ABI, Access as _, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, LandlockStatus,
     NetPort, Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetStatus, Scope, path_beneath_rules,
@@ -17,22 +19,6 @@ use std::path::{Path, PathBuf};
 /// The rights we know and have tested; an older kernel enforces the part it knows.
 const RIGHTS: ABI = ABI::V6;
 
-/// Where programs and their libraries are, readable for every runner.
-pub(crate) const SYSTEM: [&str; 13] = [
-    "/usr",
-    "/lib",
-    "/lib32",
-    "/lib64",
-    "/bin",
-    "/sbin",
-    "/etc",
-    "/opt",
-    "/nix/store",
-    "/etc/resolv.conf",
-    "/run/systemd/resolve",
-    "/sys/fs/cgroup",
-    "/sys/devices/system/cpu",
-];
 const DEVICES: [&str; 6] =
     ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"];
 const PROC_FILES: [&str; 17] = [
@@ -73,11 +59,14 @@ pub(super) struct Plan {
     pub(super) confine: Option<Confine>,
     /// Whom the second stage turns into, where that is another user.
     pub(super) user: Option<u32>,
+    /// What brings the program within that user's reach.
+    lift: Lift,
     /// The entrance of the control group that was made for it.
     pub(super) cgroup: Option<PathBuf>,
     pub(super) memory_mb: u64,
     /// The process that this one must not outlive.
     pub(super) supervisor: i32,
+    pub(super) probe: bool,
     read: BTreeSet<PathBuf>,
     write: BTreeSet<PathBuf>,
     /// Folders with something hidden in them, of which `read` has only the entries.
@@ -103,12 +92,8 @@ pub(super) fn plan(job: &Job) -> Result<Plan, String> {
     let search = job.env.get("PATH").cloned().or(inherited).unwrap_or_else(|| PATH.to_owned());
     let found = interpreter::find(command, &dir, &search)?;
     let mut warnings = Vec::new();
-    let programs = std::iter::once(&dir).chain(&found.read);
-    let programs = programs.map(|path| (path.as_path(), Access::EXEC_OK));
-    let scripts = args.iter().map(|word| dir.join(word)).filter(|path| path.is_file());
-    let scripts: Vec<PathBuf> = scripts.collect();
-    let needed = programs.chain(scripts.iter().map(|path| (path.as_path(), Access::READ_OK)));
-    let user = user::choose(job, needed, &mut warnings);
+    let needed = needed(job, &dir, &found.read);
+    let Chosen { user, lift } = user::choose(job, &needed, &mut warnings);
     let private = user::private_folder(job, user)
         .map_err(|error| format!("cannot create `{}`: {error}", job.private.display()))?;
     let dir = if has_dir { dir } else { private.join(HOME) };
@@ -119,9 +104,11 @@ pub(super) fn plan(job: &Job) -> Result<Plan, String> {
         restrict: job.sandbox,
         confine: job.confine.filter(|_| job.sandbox),
         user,
+        lift,
         cgroup: None,
         memory_mb: job.memory_mb,
         supervisor: rustix::process::getpid().as_raw_pid(),
+        probe: job.probe,
         read: BTreeSet::new(),
         write: BTreeSet::new(),
         whole_read: BTreeSet::new(),
@@ -154,6 +141,32 @@ pub(crate) fn isolation_available() -> String {
         }
         _ => UNAVAILABLE.to_owned(),
     }
+}
+
+/// What the program is made of, and what of it is open as a whole.
+fn needed(job: &Job, dir: &Path, programs: &BTreeSet<PathBuf>) -> Needed {
+    let args = job.command.iter().skip(1);
+    let scripts = args.clone().map(|word| dir.join(word)).filter(|path| path.is_file());
+    let programs = std::iter::once(dir).chain(programs.iter().map(PathBuf::as_path));
+    let executed = programs.clone().map(|path| (path.to_owned(), Access::EXEC_OK));
+    let paths = executed.chain(scripts.map(|path| (path, Access::READ_OK))).collect();
+    let folders = args.filter_map(|word| script_folder(dir, word));
+    let given = job.paths.iter().cloned();
+    Needed { paths, kept: programs.map(Path::to_owned).chain(folders).chain(given).collect() }
+}
+
+/// Brings within reach what the program is made of, where its user could not get to it.
+pub(super) fn lift(plan: &mut Plan) -> Result<(), String> {
+    if plan.lift.closed.is_empty() {
+        return Ok(());
+    }
+    let kept: Vec<&Path> = plan.read.iter().chain(&plan.write).map(PathBuf::as_path).collect();
+    cover::lift(&plan.lift, &kept).map_err(|error| {
+        format!("cannot cover what user {} cannot enter: {error}", user::NOBODY)
+    })?;
+    // What lay in the covered folders is out of sight already.
+    plan.hidden.retain(|path| path.exists());
+    Ok(())
 }
 
 /// Opens as a whole what can be opened so, by covering what is hidden in it. Says where it cannot be.
@@ -242,7 +255,7 @@ fn environment(
 fn allow(job: &Job, plan: &mut Plan, interpreters: BTreeSet<PathBuf>) -> Result<(), String> {
     let hidden: Vec<PathBuf> = job.hidden.iter().map(|path| resolve(path)).collect();
     let scripts = job.command[1..].iter().filter_map(|argument| script_folder(&plan.dir, argument));
-    let read = SYSTEM.iter().map(PathBuf::from).chain(interpreters).chain(scripts);
+    let read = system::paths().into_iter().chain(interpreters).chain(scripts);
     for path in read {
         plan.read.extend(without_hidden(&resolve(&path), &hidden));
     }

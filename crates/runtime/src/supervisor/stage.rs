@@ -12,7 +12,6 @@ use rustix::fs::MemfdFlags;
 use rustix::io::{Errno, FdFlags};
 use rustix::process::{Pid, Resource, Rlimit, Signal};
 use serde::{Deserialize, Serialize};
-use std::convert::Infallible;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Read;
@@ -80,7 +79,7 @@ pub(super) fn main(plan: &OsStr, outcome: &OsStr) -> ExitCode {
         return ExitCode::FAILURE;
     };
     let error = match become_runner(&descriptors.join(plan), &mut outcome) {
-        Ok(never) => match never {},
+        Ok(Probed) => return ExitCode::SUCCESS,
         Err(message) => Outcome { error: Some(message), ..Outcome::default() },
     };
     // Without a reader there is no supervisor, and so nobody to tell.
@@ -88,7 +87,10 @@ pub(super) fn main(plan: &OsStr, outcome: &OsStr) -> ExitCode {
     ExitCode::FAILURE
 }
 
-fn become_runner(plan: &Path, outcome: &mut File) -> Result<Infallible, String> {
+/// All was done but for the program.
+struct Probed;
+
+fn become_runner(plan: &Path, outcome: &mut File) -> Result<Probed, String> {
     let plan = std::fs::read(plan).map_err(|error| format!("cannot read the plan: {error}"))?;
     let mut plan: Plan =
         serde_json::from_slice(&plan).map_err(|error| format!("cannot read the plan: {error}"))?;
@@ -97,6 +99,7 @@ fn become_runner(plan: &Path, outcome: &mut File) -> Result<Infallible, String> 
     close_descriptors_at_exec()?;
     let mut said = Outcome::default();
     if plan.restrict {
+        sandbox::lift(&mut plan)?;
         said.warnings = sandbox::cover(&mut plan);
     }
     let memory = plan.confine.map(|_| limit_memory(&plan));
@@ -131,6 +134,9 @@ fn become_runner(plan: &Path, outcome: &mut File) -> Result<Infallible, String> 
     if !said.warnings.is_empty() || !said.in_force.is_empty() {
         // A host that does not hear a warning is no reason not to start.
         let _ = serde_json::to_writer(outcome, &said);
+    }
+    if plan.probe {
+        return Ok(Probed);
     }
     let error = command.exec();
     Err(format!("cannot execute `{}`: {error}", plan.program.display()))

@@ -4,6 +4,7 @@
 //! be anyone else it stays what it is, and that is said.
 
 use super::job::Job;
+use super::reach::{self, Lift, Needed};
 use rustix::fs::{Access, AtFlags, CWD, Gid, Uid, accessat};
 use rustix::io;
 use rustix::process::getuid;
@@ -12,42 +13,57 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 /// `nobody`, the user whom no file should belong to.
-const NOBODY: u32 = 65_534;
+pub(super) const NOBODY: u32 = 65_534;
 
-/// Decides on the user of a child. Nothing where it stays the user of this process.
-pub(super) fn choose<'a>(
-    job: &Job,
-    mut needed: impl Iterator<Item = (&'a Path, Access)>,
-    warnings: &mut Vec<String>,
-) -> Option<u32> {
+/// Who a child will be, and what has to be done for that.
+pub(super) struct Chosen {
+    /// Nothing where it stays the user of this process.
+    pub(super) user: Option<u32>,
+    pub(super) lift: Lift,
+}
+
+/// Decides on the user of a child.
+pub(super) fn choose(job: &Job, needed: &Needed, warnings: &mut Vec<String>) -> Chosen {
+    let stays_the_same = Chosen { user: None, lift: Lift::default() };
     if job.confine.is_none() || !job.sandbox || !getuid().is_root() {
-        return None;
+        return stays_the_same;
     }
-    let tried = as_nobody(|| {
-        let is_open = |path: &Path, access| accessat(CWD, path, access, AtFlags::EACCESS).is_ok();
-        let own = Some(&job.dir).filter(|dir| job.owns_dir && !dir.as_os_str().is_empty());
-        let wanted = job.paths.iter().chain(own);
-        let both = Access::READ_OK | Access::WRITE_OK;
-        (
-            needed.find(|(path, access)| !is_open(path, *access)).map(|(path, _)| path.to_owned()),
-            wanted.filter(|path| !is_open(path, both)).cloned().collect::<Vec<_>>(),
-        )
+    let unreachable = as_nobody(|| {
+        let closed = |(path, access): &&(PathBuf, Access)| !Needed::is_open(path, *access);
+        needed.paths.iter().filter(closed).cloned().collect::<Vec<_>>()
     });
-    let stays = match tried {
-        Err(error) => format!("this process cannot become another user: {error}"),
-        Ok((Some(path), _)) => format!("user {NOBODY} cannot reach `{}`", path.display()),
-        Ok((None, unwritable)) => {
-            warnings.extend(unwritable.iter().map(|path| {
-                let path = path.display();
-                format!(
-                    "`{path}` is not readable and writable for user {NOBODY}, who runs the program"
-                )
-            }));
-            return Some(NOBODY);
-        }
+    let lift = match unreachable {
+        Err(error) => Err(format!("this process cannot become another user: {error}")),
+        Ok(unreachable) if unreachable.is_empty() => Ok(Lift::default()),
+        Ok(unreachable) => needed.lift(&unreachable),
     };
-    warnings.push(format!("the program runs as root without capabilities: {stays}"));
-    None
+    match lift {
+        Ok(lift) => {
+            warnings.extend(unwritable(job, &lift));
+            Chosen { user: Some(NOBODY), lift }
+        }
+        Err(why) => {
+            warnings.push(format!("the program runs as root without capabilities: {why}"));
+            stays_the_same
+        }
+    }
+}
+
+/// What was given to the program and is of no use to the user that it becomes.
+fn unwritable(job: &Job, lift: &Lift) -> Vec<String> {
+    let own = Some(&job.dir).filter(|dir| job.owns_dir && !dir.as_os_str().is_empty());
+    let both = Access::READ_OK | Access::WRITE_OK;
+    let closed = |path: &&PathBuf| match lift.closed.iter().any(|closed| path.starts_with(closed)) {
+        true => !reach::is_open_within(path, path, both),
+        false => !as_nobody(|| Needed::is_open(path, both)).unwrap_or(false),
+    };
+    let wanted = job.paths.iter().chain(own).filter(closed);
+    wanted
+        .map(|path| {
+            let path = path.display();
+            format!("`{path}` is not readable and writable for user {NOBODY}, who runs the program")
+        })
+        .collect()
 }
 
 /// Makes the folder that holds `home` and `tmp`. A user who cannot get into the run folder gets one in the
@@ -106,7 +122,7 @@ pub(super) fn become_user(user: u32) -> Result<(), String> {
 }
 
 /// Looks at the file system with the other user's rights, then comes back. This process has one thread.
-fn as_nobody<T>(look: impl FnOnce() -> T) -> io::Result<T> {
+pub(super) fn as_nobody<T>(look: impl FnOnce() -> T) -> io::Result<T> {
     let (nobody, no_group) = (Uid::from_raw(NOBODY), Gid::from_raw(NOBODY));
     set_thread_groups(&[])?;
     set_thread_res_gid(None, no_group, None)?;

@@ -14,3 +14,4 @@ mod remote;
 mod sandbox;
 mod streaming;
 mod tools;
+mod who;

@@ -40,8 +40,8 @@ def daemon():
 verb, *args = sys.argv[1:]
 if verb == "echo":
     tell({"read": sys.stdin.read(), "environment": sorted(os.environ), "args": args})
-elif verb in ("read", "write"):
-    action = read if verb == "read" else write
+elif verb in ("read", "write", "list"):
+    action = {"read": read, "write": write, "list": os.listdir}[verb]
     tell({path: attempt(lambda: action(path)) for path in os.environ["PATHS"].split(":")})
 elif verb == "where":
     tell({"is_home": os.getcwd() == os.environ["HOME"], "write": attempt(lambda: write("new"))})

@@ -1,0 +1,117 @@
+//! What of the system every program may read: programs, libraries, and the settings that these look for.
+//!
+//! Invariant: of `/etc` only what is named here and open to every user of the machine; no password, no key and
+//! no configuration of another program is among it.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+const FOLDERS: [&str; 10] = [
+    "/usr",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/bin",
+    "/sbin",
+    "/opt",
+    "/nix/store",
+    "/sys/fs/cgroup",
+    "/sys/devices/system/cpu",
+];
+
+/// Where a resolver keeps what `/etc/resolv.conf` leads to.
+const RESOLVER: &str = "/run/systemd/resolve";
+
+const ETC: [&str; 49] = [
+    // How programs find their libraries, and each other.
+    "alternatives",
+    "ld.so.cache",
+    "ld.so.conf",
+    "ld.so.conf.d",
+    "ld.so.preload",
+    // How names become addresses.
+    "gai.conf",
+    "host.conf",
+    "hostname",
+    "hosts",
+    "networks",
+    "nsswitch.conf",
+    "protocols",
+    "resolv.conf",
+    "rpc",
+    "services",
+    // Whom to trust; the private keys beside them stay closed.
+    "ca-certificates",
+    "ca-certificates.conf",
+    "crypto-policies",
+    "gnutls",
+    "pki/ca-trust",
+    "pki/tls/cert.pem",
+    "pki/tls/certs",
+    "pki/tls/openssl.cnf",
+    "ssl/cert.pem",
+    "ssl/certs",
+    "ssl/ct_log_list.cnf",
+    "ssl/openssl.cnf",
+    // Who is who, where and when.
+    "default/locale",
+    "group",
+    "localtime",
+    "locale.alias",
+    "locale.conf",
+    "lsb-release",
+    "os-release",
+    "passwd",
+    "timezone",
+    // What shells, interpreters and common libraries read when they start.
+    "bash.bashrc",
+    "bashrc",
+    "fonts",
+    "gitconfig",
+    "inputrc",
+    "magic",
+    "magic.mime",
+    "mailcap",
+    "mime.types",
+    "profile",
+    "profile.d",
+    "terminfo",
+    "xml",
+];
+
+/// Folders of interpreters, which carry a version in their name, such as `python3.12` or `java-21-openjdk`.
+const INTERPRETERS: [&str; 8] =
+    ["python", "java", "perl", "ruby", "php", "lua", "ImageMagick", "node"];
+
+/// Every path that is readable for every program, as far as it exists.
+pub(crate) fn paths() -> Vec<PathBuf> {
+    let etc = Path::new("/etc");
+    let named = ETC.iter().map(|name| etc.join(name));
+    let entries = std::fs::read_dir(etc).into_iter().flatten().flatten();
+    let of_interpreters = entries.map(|entry| entry.path()).filter(|path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        INTERPRETERS.iter().any(|interpreter| name.starts_with(interpreter))
+    });
+    let settings = named.chain(of_interpreters).filter(|path| is_open(path));
+    FOLDERS.iter().chain([&RESOLVER]).map(PathBuf::from).chain(settings).collect()
+}
+
+/// Whether everybody on this machine may read it.
+fn is_open(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|found| found.permissions().mode() & 0o004 != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_that_is_not_everybodys_is_open_and_etc_is_not_open_as_a_whole() {
+        let paths = paths();
+        assert!(paths.contains(&"/etc/passwd".into()));
+        for closed in ["/", "/etc", "/etc/shadow", "/etc/gshadow", "/etc/ssl", "/etc/ssl/private"] {
+            let closed = Path::new(closed);
+            assert!(!paths.iter().any(|path| closed.starts_with(path)), "{}", closed.display());
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! Who a child is, what it sees of the system, and when it is its turn.
+
+use crate::child::{Kit, NOBODY, OUTPUT_BYTES_MAX, enforced, is_root};
+use crate::kit::eventually;
+use greenroom_runtime::{ChildEnd, ChildError, ChildSpec, Limits};
+use serde_json::json;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::time::Duration;
+use tokio::time::Instant;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_folder_that_the_other_user_cannot_use_is_warned_about() {
+    if !is_root() {
+        return;
+    }
+    let kit = Kit::new();
+    let closed = |name: &str| {
+        std::fs::create_dir(kit.path(name)).unwrap();
+        std::fs::set_permissions(kit.path(name), PermissionsExt::from_mode(0o700)).unwrap();
+        kit.path(name)
+    };
+    let path = closed("path");
+    let spec = ChildSpec { paths: vec![path.clone()], ..kit.spec(&["who"]) };
+    let finished = kit.run(&spec).await.unwrap();
+    let warning = format!(
+        "`{}` is not readable and writable for user {NOBODY}, who runs the program",
+        path.display()
+    );
+    assert_eq!(finished.warnings, [warning]);
+    // A folder that it could not even enter leaves it what it was, without capabilities.
+    let dir = closed("dir");
+    let shut = ChildSpec { dir: dir.clone(), ..kit.spec(&["who"]) };
+    let finished = kit.run(&shut).await.unwrap();
+    assert!(finished.isolation.ends_with("+uid:0"), "{}", finished.isolation);
+    let warning = format!(
+        "the program runs as root without capabilities: user {NOBODY} cannot reach `{}`",
+        dir.display()
+    );
+    assert_eq!(finished.warnings, [warning]);
+    // The same is said without running it.
+    let probed = kit.children.probe(&shut).await.unwrap();
+    assert_eq!((probed.isolation, probed.warnings), (finished.isolation, finished.warnings));
+    assert!(kit.is_clear());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_program_in_a_closed_folder_is_brought_within_reach_without_what_lies_beside_it() {
+    if !is_root() || !may_mount() {
+        return;
+    }
+    let kit = Kit::new();
+    // As an interpreter in the home of root: closed at the top, open below, found by a link.
+    let open = |name: &str| {
+        std::fs::create_dir_all(kit.path(name)).unwrap();
+        std::fs::set_permissions(kit.path(name), PermissionsExt::from_mode(0o755)).unwrap();
+    };
+    for name in ["home", "home/.envs", "home/.envs/3.1", "home/.envs/3.1/bin", "home/bin"] {
+        open(name);
+    }
+    open("home/.envs/3.1/lib/python3.1");
+    let program = kit.path("home/.envs/3.1/bin/look");
+    std::fs::write(&program, "#!/bin/sh\nid -u\nls -A \"$1\"\ncat \"$1/secret\"\nexit 0\n")
+        .unwrap();
+    std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
+    std::os::unix::fs::symlink("../.envs/3.1/bin/look", kit.path("home/bin/look")).unwrap();
+    std::fs::write(kit.path("home/secret"), "mine").unwrap();
+    std::fs::set_permissions(kit.path("home"), PermissionsExt::from_mode(0o700)).unwrap();
+    let home = kit.text("home");
+    let spec =
+        ChildSpec { command: vec![kit.text("home/bin/look"), home.clone()], ..kit.spec(&[]) };
+    let finished = kit.run(&spec).await.unwrap();
+    assert!(finished.isolation.ends_with(&format!("+uid:{NOBODY}")), "{finished:?}");
+    assert_eq!(finished.warnings, Vec::<String>::new());
+    let said = String::from_utf8(finished.stdout).unwrap();
+    assert!(said.starts_with(&format!("{NOBODY}\n")), "{said}");
+    assert!(!said.contains("mine") && !said.contains("secret"), "{said}");
+    // The host sees its folder as before.
+    assert_eq!(std::fs::read_to_string(kit.path("home/secret")).unwrap(), "mine");
+    assert!(kit.is_clear());
+}
+
+/// Whether this machine lets root mount, which containers often do not.
+#[expect(clippy::disallowed_methods, reason = "the test asks the system")]
+fn may_mount() -> bool {
+    let tried = std::process::Command::new("unshare")
+        .args(["-m", "mount", "-t", "tmpfs", "none", "/mnt"])
+        .status();
+    tried.is_ok_and(|status| status.success())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_the_settings_of_the_system_a_child_reads_what_programs_need_and_nothing_else() {
+    let kit = Kit::new();
+    if !enforced() {
+        return;
+    }
+    let (needed, foreign) = ("/etc/passwd", ["/etc/shadow", "/etc/fstab", "/etc/login.defs"]);
+    let foreign: Vec<&str> = foreign.into_iter().filter(|path| Path::new(path).exists()).collect();
+    let paths: Vec<&str> = std::iter::once(needed).chain(foreign.iter().copied()).collect();
+    let told = kit.told(&kit.on_files("read", &paths)).await;
+    assert!(told[needed].as_str().unwrap().starts_with("ok"), "{told}");
+    for path in foreign {
+        assert_eq!(told[path], "PermissionError", "{told}");
+    }
+    let told = kit.told(&kit.on_files("list", &["/etc"])).await;
+    assert_eq!(told, json!({"/etc": "PermissionError"}));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn children_wait_for_their_turn_within_their_time_and_are_not_started_after_it() {
+    let kit = Kit::with(Limits { children_at_once: 2, ..Limits::default() });
+    let begun = |name: &str| kit.path("own").join(name);
+    let sleeper = |name: &str, seconds: &str| {
+        let touch = format!("touch {name}; exec sleep {seconds}");
+        ChildSpec { command: vec!["/bin/sh".into(), "-c".into(), touch], ..kit.spec(&[]) }
+    };
+    let (one, two) = (sleeper("one", "100"), sleeper("two", "100"));
+    let (late, after) = (sleeper("late", "0"), sleeper("after", "0"));
+    let mut first = Box::pin(kit.run(&one));
+    let mut second = Box::pin(kit.run(&two));
+    let both = async {
+        tokio::select! {
+            _ = &mut first => panic!("it sleeps"),
+            _ = &mut second => panic!("it sleeps"),
+            () = eventually("both", || {
+                (begun("one").exists() && begun("two").exists()).then_some(())
+            }) => {}
+        }
+    };
+    both.await;
+    let soon = Instant::now() + Duration::from_millis(300);
+    let ran = kit.children.run(&late, b"", soon, OUTPUT_BYTES_MAX).await;
+    assert_eq!(ran.unwrap_err(), ChildError::NoTurn);
+    assert!(!begun("late").exists());
+    // Whoever gives up makes room, and one that waits can be given up as well.
+    let waiting = tokio::time::timeout(Duration::from_millis(100), kit.run(&late)).await;
+    assert!(waiting.is_err());
+    drop(first);
+    assert_eq!(kit.run(&after).await.unwrap().ended, ChildEnd::Exited(0));
+    assert!(begun("after").exists() && !begun("late").exists());
+    drop(second);
+    eventually("the end of them", || kit.is_clear().then_some(())).await;
+}
