@@ -80,7 +80,7 @@ fn whole_lines(tail: &str) -> &str {
 fn failure(error: &ChildError) -> ToolFailure {
     let code = match error {
         ChildError::Start(_) => "UNAVAILABLE",
-        ChildError::Deadline { .. } => "TIMEOUT",
+        ChildError::Deadline { .. } | ChildError::NoTurn => "TIMEOUT",
         ChildError::OutputTooLarge { .. } => "OUTPUT_TOO_LARGE",
     };
     ToolFailure::new(code, format!("the method {error}"))

@@ -18,10 +18,11 @@ pub mod ui;
 
 pub use child::{MethodCall, run_method};
 pub use mcp::{
-    McpCall, McpHealth, McpLimits, McpServer, McpSettings, McpStatus, McpTransport, Progress,
+    McpCall, McpHealth, McpLimits, McpServer, McpSettings, McpStatus, McpTransport, OnProgress,
+    Progress,
 };
 pub use output::{Attachment, Status, ToolAgentOutput, ToolFailure, ToolOutput};
 pub use tool::{Risk, Source, Tool};
 pub use toolbox::{
-    Admitted, CliProgram, Entry, Invocation, ToolSettings, Toolbox, ToolsError, check,
+    Admitted, CliProgram, Entry, Invocation, ModuleHealth, ToolSettings, Toolbox, ToolsError, check,
 };

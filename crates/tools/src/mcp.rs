@@ -12,8 +12,10 @@ mod output;
 mod pace;
 mod settings;
 mod stdio;
+mod trouble;
 
-pub use client::Progress;
+pub(crate) use call::CALL_MAX;
+pub use client::{OnProgress, Progress};
 pub use settings::{McpLimits, McpSettings, McpTransport};
 
 use crate::{Risk, Source, Tool, ToolOutput};
@@ -35,10 +37,11 @@ pub struct McpServer {
 
 /// What one call may use.
 pub struct McpCall {
+    /// The last moment, whatever the server reports. Within it, progress makes up for silence.
     pub deadline: Instant,
     pub cancel: CancellationToken,
-    /// Told of progress in its order; it never extends the deadline.
-    pub progress: Option<Arc<dyn Fn(Progress) + Send + Sync>>,
+    /// Told of progress in its order.
+    pub progress: Option<OnProgress>,
 }
 
 /// How a server is, for operators.

@@ -5,6 +5,7 @@
 
 mod calendar;
 mod contacts;
+mod dry;
 mod http;
 mod input;
 mod memory;
@@ -13,6 +14,7 @@ mod outcome;
 mod records;
 mod table;
 
+pub use dry::check;
 pub use http::{HttpRecords, OnBehalf};
 pub use methods::MethodSet;
 pub use outcome::CliResult;

@@ -11,6 +11,7 @@ use crate::Tool;
 use crate::project_cli;
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 use terms::{Concept, Term, concepts, words};
 
 /// How soon more of the same word stops counting.
@@ -47,8 +48,13 @@ pub struct ToolIndex {
 struct Indexed {
     name: String,
     lengths: [usize; FIELDS.len()],
-    /// What a model made of it, when one is configured.
-    vector: Option<Vec<f32>>,
+}
+
+/// What one model made of a query, and of tools by their names.
+#[derive(Debug, Clone)]
+pub struct Vectors {
+    pub query: Arc<[f32]>,
+    pub tools: HashMap<String, Arc<[f32]>>,
 }
 
 #[derive(Debug)]
@@ -74,13 +80,6 @@ impl ToolIndex {
         index
     }
 
-    /// Gives a tool its vector; all of them, and those of queries, must come from one model.
-    pub fn set_vector(&mut self, name: &str, vector: Vec<f32>) {
-        if let Some(tool) = self.tools.iter_mut().find(|tool| tool.name == name) {
-            tool.vector = Some(vector);
-        }
-    }
-
     /// What a model is given to make the vector of a tool.
     pub fn vector_text(tool: &Tool) -> String {
         format!("{}: {}", tool.name, tool.description)
@@ -91,16 +90,16 @@ impl ToolIndex {
         self.named(self.by_words(query, &allowed), top_k)
     }
 
-    /// The same with the vector of the query: the ranks by words and by nearness are added.
-    pub fn search_with_vector(
+    /// The same with vectors: the ranks by words and by nearness are added.
+    pub fn search_near(
         &self,
         query: &str,
-        vector: &[f32],
+        vectors: &Vectors,
         top_k: usize,
         allowed: impl Fn(&str) -> bool,
     ) -> Vec<String> {
         let mut scores = vec![0.0; self.tools.len()];
-        for ranked in [self.by_words(query, &allowed), self.by_nearness(vector, &allowed)] {
+        for ranked in [self.by_words(query, &allowed), self.by_nearness(vectors, &allowed)] {
             for (rank, (tool, _)) in ranked.into_iter().enumerate() {
                 scores[tool] += 1.0 / (RANK + rank as f64);
             }
@@ -188,9 +187,10 @@ impl ToolIndex {
             .sum()
     }
 
-    fn by_nearness(&self, vector: &[f32], allowed: &dyn Fn(&str) -> bool) -> Vec<(usize, f64)> {
-        let near = |tool: &Indexed| match &tool.vector {
-            Some(own) if allowed(&tool.name) => cosine(own, vector),
+    fn by_nearness(&self, vectors: &Vectors, allowed: &dyn Fn(&str) -> bool) -> Vec<(usize, f64)> {
+        let near = |tool: &Indexed| match vectors.tools.get(&tool.name) {
+            // Rounded: the last digits of a vector may differ from one answer of a model to the next.
+            Some(own) if allowed(&tool.name) => (cosine(own, &vectors.query) * 1e4).round(),
             _ => 0.0,
         };
         self.ranked(self.tools.iter().map(near).collect())
@@ -223,7 +223,7 @@ impl ToolIndex {
         for (word, counts) in counts {
             self.postings.entry(word).or_default().push(Posting { tool: place, counts });
         }
-        self.tools.push(Indexed { name: tool.name.clone(), lengths, vector: None });
+        self.tools.push(Indexed { name: tool.name.clone(), lengths });
     }
 }
 

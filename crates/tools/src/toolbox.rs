@@ -3,24 +3,28 @@
 //! Invariant: a name belongs to one source; two that claim it are a mistake that names both. A tool whose
 //! schema cannot be checked against is not offered.
 
+mod programs;
 mod settled;
 
+pub use programs::ModuleHealth;
+
 use crate::child::{MethodCall, run_method};
-use crate::manifest::{Manifest, ManifestError, ModuleMethod, Modules, Target};
-use crate::mcp::{McpCall, McpServer, McpSettings};
+use crate::manifest::{Manifest, ManifestError, Modules};
+use crate::mcp::{CALL_MAX, McpCall, McpServer, McpSettings, OnProgress};
 use crate::plugins;
 use crate::project_cli::{self, MethodSet};
 use crate::schema::Schema;
-use crate::search::ToolIndex;
+use crate::search::{ToolIndex, Vectors};
 use crate::skills::{self, Card, SkillError, Skills};
 use crate::{Risk, Source, Tool, ToolFailure, ToolOutput};
 use greenroom_protocol::Object;
-use greenroom_runtime::{ChildSpec, Network, Runtime};
+use greenroom_runtime::Runtime;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
+use tokio::sync::OnceCell;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -60,18 +64,29 @@ pub enum ToolsError {
 #[derive(Debug)]
 pub struct Entry {
     pub tool: Tool,
-    schema: Schema,
+    /// That of a tool of our own is compiled when it is first asked for: most hosts never do.
+    schema: OnceLock<Schema>,
 }
 
 impl Entry {
     fn new(tool: Tool) -> Option<Self> {
+        if matches!(tool.source, Source::ProjectCli | Source::Skills) {
+            return Some(Self { tool, schema: OnceLock::new() });
+        }
         match Schema::compile(&tool.input_schema) {
-            Ok(schema) => Some(Self { tool, schema }),
+            Ok(schema) => Some(Self { tool, schema: schema.into() }),
             Err(error) => {
                 tracing::warn!(tool = tool.name, %error, "the tool is not offered");
                 None
             }
         }
+    }
+
+    fn schema(&self) -> &Schema {
+        self.schema.get_or_init(|| {
+            Schema::compile(&self.tool.input_schema)
+                .expect("a schema of our own, which tests check arguments against")
+        })
     }
 
     pub fn is_project_cli(&self) -> bool {
@@ -84,7 +99,7 @@ impl Entry {
 pub struct Admitted {
     /// What it does at worst.
     pub risk: Risk,
-    /// How long it may take.
+    /// How long it may take at most. A server that reports progress may take longer than its tools say.
     pub timeout: Duration,
 }
 
@@ -101,6 +116,8 @@ pub struct Invocation<'a> {
     pub credential: Option<&'a str>,
     pub deadline: Instant,
     pub cancel: CancellationToken,
+    /// Told how far the call is, where its source says so.
+    pub progress: Option<OnProgress>,
 }
 
 /// All tools.
@@ -110,6 +127,8 @@ pub struct Toolbox {
     skills: Skills,
     modules: Modules,
     runtime: Runtime,
+    /// What confines the programs of modules, once somebody has asked.
+    tried: OnceCell<Vec<ModuleHealth>>,
     /// What was last put together, and from which lists.
     known: Mutex<Arc<Catalogue>>,
 }
@@ -136,7 +155,8 @@ impl Toolbox {
             servers
                 .push(same.unwrap_or_else(|| McpServer::start(server.clone(), runtime.children())));
         }
-        let toolbox = Self { settings, servers, skills, modules, runtime, known: Mutex::default() };
+        let (tried, known) = (OnceCell::new(), Mutex::default());
+        let toolbox = Self { settings, servers, skills, modules, runtime, tried, known };
         toolbox.catalogue();
         Ok(toolbox)
     }
@@ -148,6 +168,11 @@ impl Toolbox {
 
     pub fn servers(&self) -> &[Arc<McpServer>] {
         &self.servers
+    }
+
+    /// The numbers of what sources offer now: as long as they stay, `names` stays.
+    pub fn lists(&self) -> Vec<u64> {
+        self.catalogue().lists.clone()
     }
 
     pub fn names(&self) -> Vec<String> {
@@ -172,6 +197,11 @@ impl Toolbox {
         self.skills.cards(names)
     }
 
+    /// Every tool there is now.
+    pub fn entries(&self) -> Vec<Arc<Entry>> {
+        self.catalogue().entries.values().cloned().collect()
+    }
+
     pub fn entry(&self, name: &str) -> Option<Arc<Entry>> {
         self.catalogue().entries.get(name).cloned()
     }
@@ -183,6 +213,20 @@ impl Toolbox {
         found.iter().filter_map(|name| catalogue.entries.get(name).cloned()).collect()
     }
 
+    /// The same with what a model made of the query and of the tools.
+    pub fn search_near(
+        &self,
+        query: &str,
+        vectors: &Vectors,
+        top_k: usize,
+        allowed: &BTreeSet<String>,
+    ) -> Vec<Arc<Entry>> {
+        let catalogue = self.catalogue();
+        let index = &catalogue.index;
+        let found = index.search_near(query, vectors, top_k, |name| allowed.contains(name));
+        found.iter().filter_map(|name| catalogue.entries.get(name).cloned()).collect()
+    }
+
     /// Whether a call can be made at all: its arguments fit, and a method of the project CLI is one of these.
     pub fn admit(
         &self,
@@ -190,15 +234,18 @@ impl Toolbox {
         args: &Object,
         methods: &BTreeSet<String>,
     ) -> Result<Admitted, ToolFailure> {
-        entry.schema.check(&Value::Object(args.clone()))?;
-        match entry.is_project_cli() {
-            true => {
+        entry.schema().check(&Value::Object(args.clone()))?;
+        let Tool { risk, timeout, ref source, .. } = entry.tool;
+        match source {
+            Source::ProjectCli => {
                 let call = project_cli::Call::read(args)?;
                 let allowed = MethodSet::new(methods.iter().cloned());
                 let target = self.modules.resolve(&call, &allowed)?;
                 Ok(Admitted { risk: target.risk(), timeout: target.timeout() })
             }
-            false => Ok(Admitted { risk: entry.tool.risk, timeout: entry.tool.timeout }),
+            // Its own time is for silence: a call that gets on may take as long as its run.
+            Source::Mcp(_) => Ok(Admitted { risk, timeout: CALL_MAX }),
+            Source::Skills | Source::Plugin(_) => Ok(Admitted { risk, timeout }),
         }
     }
 
@@ -231,8 +278,8 @@ impl Toolbox {
             let message = format!("the server `{name}` is not there any more");
             return ToolOutput::failure(ToolFailure::new("UNAVAILABLE", message));
         };
-        let limits =
-            McpCall { deadline: call.deadline, cancel: call.cancel.clone(), progress: None };
+        let (cancel, progress) = (call.cancel.clone(), call.progress.clone());
+        let limits = McpCall { deadline: call.deadline, cancel, progress };
         server.call(&call.entry.tool.name, call.args.clone(), limits).await
     }
 
@@ -255,51 +302,6 @@ impl Toolbox {
             input: &input,
         };
         run_method(&self.runtime.children(), method).await
-    }
-
-    /// The built-in methods reach the host and nothing else; others what their manifest says.
-    fn program(&self, target: Target<'_>, call: &Invocation<'_>) -> ChildSpec {
-        let env = self.environment(call);
-        match target {
-            Target::BuiltIn(_) => {
-                let cli = &self.settings.cli;
-                ChildSpec {
-                    name: project_cli::TOOL_NAME.to_owned(),
-                    command: cli.command.clone(),
-                    env,
-                    processes: 1,
-                    memory_mb: 256,
-                    network: Network::Port(cli.port),
-                    ..ChildSpec::default()
-                }
-            }
-            Target::Own(ModuleMethod { module, command, dir, network, paths, .. }) => ChildSpec {
-                name: module.clone(),
-                command: command.clone(),
-                dir: dir.clone(),
-                env,
-                paths: paths.clone(),
-                network: match network {
-                    true => Network::On,
-                    false => Network::Port(self.settings.cli.port),
-                },
-                ..ChildSpec::default()
-            },
-        }
-    }
-
-    /// What a method finds in its environment: where the host is, what it may show there, and which methods
-    /// the run may use at all.
-    fn environment(&self, call: &Invocation<'_>) -> BTreeMap<String, String> {
-        let methods: Vec<&str> = call.methods.iter().map(String::as_str).collect();
-        let mut env = BTreeMap::from([
-            ("GREENROOM_URL".to_owned(), self.settings.cli.url.clone()),
-            ("GREENROOM_METHODS".to_owned(), methods.join(",")),
-        ]);
-        if let Some(credential) = call.credential {
-            env.insert("GREENROOM_CREDENTIAL".to_owned(), credential.to_owned());
-        }
-        env
     }
 
     /// What there is now; put together anew when one of the sources has changed.

@@ -1,7 +1,7 @@
 //! All methods that the project CLI knows: the built-in ones and those of manifests.
 //!
-//! Invariant: a name means one method; a call is resolved only if it is allowed, and one of a manifest's methods
-//! only if its input fits.
+//! Invariant: a name means one method; a call is resolved only if it is allowed and its input fits, so that nobody
+//! is asked about one that could only fail.
 
 use super::{Manifest, ManifestError, ModuleMethod};
 use crate::project_cli::{self, Call, MethodSet, MethodSpec};
@@ -97,8 +97,9 @@ impl Modules {
             let exists = target.is_some();
             return Err(project_cli::not_allowed(module, method, exists, usable.collect()));
         };
-        if let Target::Own(own) = target {
-            own.check(&Value::Object(input.clone()))?;
+        match target {
+            Target::BuiltIn(spec) => project_cli::check(spec, input)?,
+            Target::Own(own) => own.check(&Value::Object(input.clone()))?,
         }
         Ok(target)
     }

@@ -112,7 +112,10 @@ fn a_call_is_resolved_when_it_is_allowed_and_fits() {
         modules.resolve(&call(module, method, input), &allowed).map(|target| target.risk())
     };
     assert_eq!(resolve("weather", "now", json!({"place": "Bern"})), Ok(Risk::External));
-    assert_eq!(resolve("calendar", "read", json!({})), Ok(Risk::Read));
+    let event = json!({"mode": "event", "event_id": "e1"});
+    assert_eq!(resolve("calendar", "read", event), Ok(Risk::Read));
+    let built_in = resolve("calendar", "read", json!({"mode": "week"})).unwrap_err();
+    assert_eq!(built_in.code, "INVALID_ACTION_INPUT");
     let refused = resolve("weather", "forget", json!({})).unwrap_err();
     assert_eq!(refused.code, "METHOD_NOT_ALLOWED");
     assert_eq!(refused.message, "`weather.forget` may not be used here");

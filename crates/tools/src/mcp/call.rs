@@ -1,37 +1,86 @@
 //! One call of a tool, from its name to its output.
 //!
-//! Invariant: a call ends by its deadline; one that is given up, for whatever reason, is called off at the server.
+//! Invariant: a call ends by its deadline, and before it when its server falls silent; progress breaks the silence
+//! and never moves the deadline. One that is given up, for whatever reason, is called off at the server.
 
-use super::client::Sinks;
+use super::client::{OnProgress, Progress, Sinks};
+use super::trouble::{in_call, unavailable};
 use super::{Connection, McpCall, Shared, output};
 use crate::{ToolFailure, ToolOutput};
 use greenroom_protocol::Object;
 use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, CallToolResult, ClientRequest, ContentBlock, ErrorCode,
-    ErrorData, ProgressToken, ReadResourceRequestParams, ResourceContents, ServerResult,
+    CallToolRequest, CallToolRequestParams, CallToolResult, ClientRequest, ContentBlock,
+    ProgressToken, ReadResourceRequestParams, ResourceContents, ServerResult,
 };
 use rmcp::service::{PeerRequestOptions, RequestHandle};
 use rmcp::{RoleClient, ServiceError};
 use std::sync::Arc;
-use tokio::time::{Instant, timeout_at};
+use std::time::Duration;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until, timeout_at};
 use tokio_util::task::TaskTracker;
 
+/// The longest call, however well it gets on; its run is over long before.
+pub(crate) const CALL_MAX: Duration = Duration::from_secs(24 * 60 * 60);
+
 pub(super) async fn call(shared: &Shared, tool: &str, args: Object, call: McpCall) -> ToolOutput {
-    let deadline = call.deadline.min(Instant::now() + shared.settings.timeout);
+    let heard = Arc::new(watch::Sender::new(Heard { at: Instant::now(), progress: None }));
     let carried_out = async {
         let name = own_name(shared, tool)?;
-        let connection = connection(shared, deadline).await?;
-        carry_out(shared, &connection, name, args, &call).await
+        let connection = connection(shared, call.deadline).await?;
+        let tell = telling(Arc::clone(&heard), call.progress.clone());
+        carry_out(shared, &connection, name, args, tell).await
     };
     let ended = tokio::select! {
-        ended = timeout_at(deadline, carried_out) => ended,
-        () = call.cancel.cancelled() => Ok(Err(failure("CANCELLED", "the call was cancelled"))),
+        ended = timeout_at(call.deadline, carried_out) => {
+            ended.unwrap_or_else(|_| Err(late(shared, &heard, "by the end of its time")))
+        }
+        () = silence(heard.subscribe(), shared.settings.timeout) => {
+            let seconds = shared.settings.timeout.as_secs_f64();
+            Err(late(shared, &heard, &format!("within {seconds} s")))
+        }
+        () = call.cancel.cancelled() => Err(failure("CANCELLED", "the call was cancelled")),
     };
-    match ended {
-        Ok(Ok(output)) => output,
-        Ok(Err(failure)) => ToolOutput::failure(failure),
-        Err(_) => ToolOutput::failure(failure("TIMEOUT", "the tool did not answer in time")),
+    ended.unwrap_or_else(ToolOutput::failure)
+}
+
+/// When the server last said something of this call, and what.
+struct Heard {
+    at: Instant,
+    progress: Option<Progress>,
+}
+
+/// Ends when nothing was heard for that long.
+async fn silence(mut heard: watch::Receiver<Heard>, bearable: Duration) {
+    loop {
+        let until = heard.borrow_and_update().at + bearable;
+        tokio::select! {
+            () = sleep_until(until) => return,
+            changed = heard.changed() => if changed.is_err() { return },
+        }
     }
+}
+
+fn telling(heard: Arc<watch::Sender<Heard>>, whom: Option<OnProgress>) -> OnProgress {
+    Arc::new(move |progress: Progress| {
+        heard.send_replace(Heard { at: Instant::now(), progress: Some(progress.clone()) });
+        if let Some(tell) = &whom {
+            tell(progress);
+        }
+    })
+}
+
+fn late(shared: &Shared, heard: &watch::Sender<Heard>, when: &str) -> ToolFailure {
+    let server = &shared.settings.name;
+    let so_far = match &heard.borrow().progress {
+        Some(Progress { progress, total: Some(total), .. }) => {
+            format!("; it had got to {progress} of {total}")
+        }
+        Some(Progress { progress, .. }) => format!("; it had got to {progress}"),
+        None => String::new(),
+    };
+    let message = format!("the MCP server `{server}` did not answer {when}{so_far}");
+    failure("TIMEOUT", message)
 }
 
 /// Only what is listed can be called: what was refused or is not allowed does not exist.
@@ -40,7 +89,11 @@ fn own_name(shared: &Shared, tool: &str) -> Result<String, ToolFailure> {
     let own = tool.strip_prefix(&shared.settings.name).and_then(|rest| rest.strip_prefix('.'));
     match own.filter(|_| is_listed) {
         Some(own) => Ok(own.to_owned()),
-        None => Err(failure("NOT_FOUND", format!("there is no tool `{tool}`"))),
+        None => {
+            let server = &shared.settings.name;
+            let message = format!("the MCP server `{server}` has no tool `{tool}` that is offered");
+            Err(failure("NOT_FOUND", message))
+        }
     }
 }
 
@@ -49,7 +102,9 @@ async fn connection(shared: &Shared, deadline: Instant) -> Result<Arc<Connection
     let wait = deadline.min(Instant::now() + shared.settings.limits.reconnect_wait);
     let connected = timeout_at(wait, state.wait_for(|state| state.connection.is_some())).await;
     let connection = connected.ok().and_then(|state| state.ok()?.connection.clone());
-    connection.ok_or_else(|| unavailable("is not connected"))
+    connection.ok_or_else(|| {
+        unavailable(&shared.settings.name, "is not connected; `greenroom doctor` says why")
+    })
 }
 
 async fn carry_out(
@@ -57,7 +112,7 @@ async fn carry_out(
     connection: &Arc<Connection>,
     name: String,
     args: Object,
-    call: &McpCall,
+    tell: OnProgress,
 ) -> Result<ToolOutput, ToolFailure> {
     let params = CallToolRequestParams::new(name).with_arguments(args);
     let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
@@ -66,8 +121,9 @@ async fn carry_out(
         let handle = connection.peer.send_request_with_option(request, options).await?;
         Ok((handle.progress_token.clone(), handle))
     };
-    let sent = connection.handler.sinks.register(call.progress.clone(), send).await;
-    let (token, handle) = sent.map_err(|error| told(&error))?;
+    let sent = connection.handler.sinks.register(tell, send).await;
+    let server = &shared.settings.name;
+    let (token, handle) = sent.map_err(|error| in_call(&error, server))?;
     let tasks = shared.tasks.clone();
     let mut pending =
         Pending { handle: Some(handle), token, sinks: connection.handler.sinks.clone(), tasks };
@@ -77,18 +133,16 @@ async fn carry_out(
         // Whether the server is still there, and the same, shows when it lists its tools.
         connection.handler.changed.notify_one();
     }
-    let result = match answered.map_err(|error| told(&error))? {
+    let odd = |code: &str, what: &str| failure(code, format!("the MCP server `{server}` {what}"));
+    let result = match answered.map_err(|error| in_call(&error, server))? {
         ServerResult::CallToolResult(result) => result,
         ServerResult::InputRequiredResult(_) => {
-            return Err(failure("TOOL_ERROR", "the tool asks for input, which is not offered"));
+            return Err(odd("TOOL_ERROR", "asks for input during the call, which is not offered"));
         }
         ServerResult::CreateTaskResult(_) => {
-            return Err(failure(
-                "TOOL_ERROR",
-                "the tool answers with a task, which is not offered",
-            ));
+            return Err(odd("TOOL_ERROR", "answers with a task, which is not offered"));
         }
-        _ => return Err(failure("PROTOCOL_ERROR", "the answer is not the result of a tool")),
+        _ => return Err(odd("PROTOCOL_ERROR", "answered with something else than a result")),
     };
     let linked = read_links(connection, &result, shared.settings.limits.links_read_max).await;
     Ok(output::output(result, linked, &shared.settings.limits))
@@ -142,25 +196,6 @@ impl Drop for Pending {
             }
         });
     }
-}
-
-fn told(error: &ServiceError) -> ToolFailure {
-    match error {
-        ServiceError::McpError(ErrorData { code, message, .. }) => {
-            let code = match *code {
-                ErrorCode::INVALID_PARAMS => "INVALID_ARGUMENT",
-                _ => "TOOL_ERROR",
-            };
-            failure(code, message.to_string())
-        }
-        ServiceError::TransportClosed => unavailable("ended the connection during the call"),
-        ServiceError::TransportSend(_) => unavailable("could not be reached"),
-        error => failure("PROTOCOL_ERROR", error.to_string()),
-    }
-}
-
-fn unavailable(what: &str) -> ToolFailure {
-    failure("UNAVAILABLE", format!("the server {what}"))
 }
 
 fn failure(code: &str, message: impl Into<String>) -> ToolFailure {

@@ -22,7 +22,8 @@ pub struct Progress {
     pub message: Option<String>,
 }
 
-pub(super) type OnProgress = Arc<dyn Fn(Progress) + Send + Sync>;
+/// Whom to tell of progress; must not wait.
+pub type OnProgress = Arc<dyn Fn(Progress) + Send + Sync>;
 
 /// Who wants to hear of the progress of which call.
 #[derive(Default)]
@@ -37,10 +38,9 @@ impl Sinks {
     /// Held while a call is sent, so that its first progress finds whom to tell.
     pub(super) async fn register<E>(
         &self,
-        tell: Option<OnProgress>,
+        tell: OnProgress,
         send: impl Future<Output = Result<(ProgressToken, E), rmcp::ServiceError>>,
     ) -> Result<(ProgressToken, E), rmcp::ServiceError> {
-        let Some(tell) = tell else { return send.await };
         let mut sinks = self.0.lock().await;
         let (token, sent) = send.await?;
         sinks.insert(token.clone(), Sink { last: f64::NEG_INFINITY, tell });

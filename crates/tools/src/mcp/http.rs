@@ -5,6 +5,7 @@
 
 use super::pace::Pace;
 use super::settings::McpLimits;
+use super::trouble::{Note, over_http};
 use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
@@ -44,8 +45,11 @@ pub(super) enum HttpError {
 
 #[derive(Clone)]
 pub(super) struct HttpClient {
+    /// Of the server, in the configuration.
+    name: Arc<str>,
     client: Client,
     limits: McpLimits,
+    note: Note,
 }
 
 /// Checks an address and its headers before anything is called.
@@ -73,9 +77,62 @@ fn outgoing(allow_private: bool) -> Outgoing {
 }
 
 impl HttpClient {
-    pub(super) fn new(allow_private: bool, limits: McpLimits) -> Result<Self, String> {
+    pub(super) fn new(
+        name: &str,
+        allow_private: bool,
+        limits: McpLimits,
+        note: &Note,
+    ) -> Result<Self, String> {
         let client = outgoing(allow_private).build().map_err(|error| cause(&error))?;
-        Ok(Self { client, limits })
+        Ok(Self { name: name.into(), client, limits, note: note.clone() })
+    }
+
+    /// Keeps what went wrong, for whoever has to say why there is no connection.
+    fn noted<T>(&self, done: Result<T, Failed>) -> Result<T, Failed> {
+        done.inspect_err(|error| self.note.write(over_http(error, &self.name)))
+    }
+
+    async fn post(
+        &self,
+        uri: Arc<str>,
+        message: ClientJsonRpcMessage,
+        session_id: Option<Arc<str>>,
+        auth_header: Option<String>,
+        custom_headers: Headers,
+        max_sse_event_size: usize,
+    ) -> Result<StreamableHttpPostResponse, Failed> {
+        let has_session = session_id.is_some();
+        let request =
+            self.client.post(uri.as_ref()).header(header::ACCEPT, accepted()).json(&message);
+        let response = self.send(request, session_id, auth_header, custom_headers).await?;
+        let status = response.status();
+        if matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
+            return Ok(StreamableHttpPostResponse::Accepted);
+        }
+        if status == StatusCode::NOT_FOUND && has_session {
+            return Err(StreamableHttpError::SessionExpired);
+        }
+        if !status.is_success() {
+            return refused(&message, has_session, response).await;
+        }
+        let session = text_header(&response, HEADER_SESSION_ID);
+        let kind = text_header(&response, header::CONTENT_TYPE.as_str());
+        match kind.as_deref() {
+            Some(kind) if kind.starts_with(EVENT_STREAM_MIME_TYPE) => {
+                let events = self.events(response, max_sse_event_size);
+                Ok(StreamableHttpPostResponse::Sse(events, session))
+            }
+            _ if !matches!(message, JsonRpcMessage::Request(_)) => {
+                // Nothing was asked, so whatever stands in the answer is not one.
+                Ok(StreamableHttpPostResponse::Accepted)
+            }
+            Some(kind) if kind.starts_with(JSON_MIME_TYPE) => {
+                let body = body(response, self.limits.message_bytes_max).await?;
+                let parsed = serde_json::from_slice(&body)?;
+                Ok(StreamableHttpPostResponse::Json(parsed, session))
+            }
+            _ => Err(StreamableHttpError::UnexpectedContentType(kind)),
+        }
     }
 
     async fn send(
@@ -147,38 +204,9 @@ impl StreamableHttpClient for HttpClient {
         custom_headers: Headers,
         max_sse_event_size: usize,
     ) -> Result<StreamableHttpPostResponse, Failed> {
-        let has_session = session_id.is_some();
-        let request =
-            self.client.post(uri.as_ref()).header(header::ACCEPT, accepted()).json(&message);
-        let response = self.send(request, session_id, auth_header, custom_headers).await?;
-        let status = response.status();
-        if matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
-            return Ok(StreamableHttpPostResponse::Accepted);
-        }
-        if status == StatusCode::NOT_FOUND && has_session {
-            return Err(StreamableHttpError::SessionExpired);
-        }
-        if !status.is_success() {
-            return refused(&message, has_session, response).await;
-        }
-        let session = text_header(&response, HEADER_SESSION_ID);
-        let kind = text_header(&response, header::CONTENT_TYPE.as_str());
-        match kind.as_deref() {
-            Some(kind) if kind.starts_with(EVENT_STREAM_MIME_TYPE) => {
-                let events = self.events(response, max_sse_event_size);
-                Ok(StreamableHttpPostResponse::Sse(events, session))
-            }
-            _ if !matches!(message, JsonRpcMessage::Request(_)) => {
-                // Nothing was asked, so whatever stands in the answer is not one.
-                Ok(StreamableHttpPostResponse::Accepted)
-            }
-            Some(kind) if kind.starts_with(JSON_MIME_TYPE) => {
-                let body = body(response, self.limits.message_bytes_max).await?;
-                let parsed = serde_json::from_slice(&body)?;
-                Ok(StreamableHttpPostResponse::Json(parsed, session))
-            }
-            _ => Err(StreamableHttpError::UnexpectedContentType(kind)),
-        }
+        let posted =
+            self.post(uri, message, session_id, auth_header, custom_headers, max_sse_event_size);
+        self.noted(posted.await)
     }
 
     async fn delete_session(

@@ -8,6 +8,7 @@ use super::http::{self, HttpClient};
 use super::listing::{self, Listing};
 use super::settings::{McpLimits, McpTransport};
 use super::stdio::{Fault, Stdio};
+use super::trouble::{self, Note, short};
 use super::{Connection, McpStatus, Shared, State};
 use futures_util::FutureExt;
 use greenroom_runtime::{Child, ChildEnd, ChildHold};
@@ -34,6 +35,8 @@ struct Live {
     greeted: Greeted,
     handler: Handler,
     process: Option<Running>,
+    /// Of a server over HTTP.
+    note: Note,
 }
 
 /// A connection that has listed its tools.
@@ -99,7 +102,10 @@ async fn connect(shared: &Shared, stop: &CancellationToken) -> Result<Live, Stri
             let mut process = Running { hold, fault };
             let started = handler.clone().serve_with_lifecycle(stdio, lifecycle());
             match greet(shared, started, stop).await {
-                Ok(greeted) => Ok(Live { greeted, handler, process: Some(process) }),
+                Ok(greeted) => {
+                    let (process, note) = (Some(process), Note::default());
+                    Ok(Live { greeted, handler, process, note })
+                }
                 Err(reason) => {
                     let reason = process.story().await.unwrap_or(reason);
                     process.end().await;
@@ -113,11 +119,14 @@ async fn connect(shared: &Shared, stop: &CancellationToken) -> Result<Live, Stri
             let config = StreamableHttpClientTransportConfig::with_uri(url.as_str())
                 .custom_headers(headers)
                 .max_sse_event_size(limits.message_bytes_max);
-            let client = HttpClient::new(*allow_private, limits)?;
+            let note = Note::default();
+            let client = HttpClient::new(&shared.settings.name, *allow_private, limits, &note)?;
             let transport = StreamableHttpClientTransport::with_client(client, config);
             let started = handler.clone().serve_with_lifecycle(transport, lifecycle());
-            let greeted = greet(shared, started, stop).await?;
-            Ok(Live { greeted, handler, process: None })
+            let greeted = greet(shared, started, stop).await;
+            // What the library tells of it, if the wire itself has nothing to say.
+            let greeted = greeted.map_err(|reason| note.take().unwrap_or(reason))?;
+            Ok(Live { greeted, handler, process: None, note })
         }
     }
 }
@@ -139,7 +148,7 @@ async fn greet(
     let within = shared.settings.limits.start_timeout;
     tokio::select! {
         greeted = timeout(within, introduce(shared, started)) => greeted.unwrap_or_else(|_| {
-            Err(format!("did not answer within {} s", within.as_secs_f64()))
+            Err(format!("did not answer within {} s; is it an MCP server?", within.as_secs_f64()))
         }),
         () = stop.cancelled() => Err("is stopping".to_owned()),
     }
@@ -149,7 +158,8 @@ async fn introduce(
     shared: &Shared,
     started: impl Future<Output = Result<Service, ClientInitializeError>>,
 ) -> Result<Greeted, String> {
-    let service = started.await.map_err(|error| refusal(&error))?;
+    let name = &shared.settings.name;
+    let service = started.await.map_err(|error| trouble::at_greeting(&error, name))?;
     let info = service.peer().peer_info();
     // Newer servers tell of changes only where they are asked to.
     let subscription = match &info {
@@ -159,7 +169,8 @@ async fn introduce(
         }
         _ => None,
     };
-    let listing = list(service.peer(), shared).await.map_err(|error| short(&error.to_string()))?;
+    let listing = list(service.peer(), shared).await;
+    let listing = listing.map_err(|error| trouble::at_listing(&error, name))?;
     shared.update(|state| {
         let own = info.as_ref().and_then(|info| info.server_info.as_ref());
         state.server = own.map(|own| short(&format!("{} {}", own.name, own.version)));
@@ -182,7 +193,9 @@ fn tells_changes(info: &ServerPeerInfo) -> bool {
 
 /// Until the connection is over; says why, or nothing when it is because we stop.
 async fn serve(shared: &Shared, live: Live, stop: &CancellationToken) -> Option<String> {
-    let Live { greeted, handler, mut process } = live;
+    let Live { greeted, handler, mut process, note } = live;
+    // What went wrong before it answered is over.
+    note.take();
     let Greeted { service, listing, mut subscription } = greeted;
     let peer = service.peer().clone();
     let connection = Connection { peer: peer.clone(), handler: handler.clone() };
@@ -201,6 +214,7 @@ async fn serve(shared: &Shared, live: Live, stop: &CancellationToken) -> Option<
         let next = last_list + shared.settings.limits.refresh_min;
         let refreshed = async {
             tokio::time::sleep_until(next).await;
+            note.take();
             list(&peer, shared).await
         };
         tokio::select! {
@@ -208,7 +222,10 @@ async fn serve(shared: &Shared, live: Live, stop: &CancellationToken) -> Option<
             () = over.clone() => break Some("ended the connection".to_owned()),
             listed = timeout(shared.settings.limits.start_timeout, refreshed) => match listed {
                 Ok(Ok(listing)) => shared.publish(listing, None),
-                Ok(Err(error)) => break Some(format!("cannot list its tools any more: {error}")),
+                Ok(Err(error)) => {
+                    let reason = trouble::at_listing(&error, &shared.settings.name);
+                    break Some(note.take().unwrap_or(reason));
+                }
                 Err(_) => break Some("does not list its tools any more".to_owned()),
             },
         }
@@ -284,22 +301,6 @@ impl Shared {
             }
         });
     }
-}
-
-/// Both attempts, where there were two, without what the server wrote into them.
-fn refusal(error: &ClientInitializeError) -> String {
-    match error {
-        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => refusal(fallback),
-        ClientInitializeError::ExpectedInitResponse(_)
-        | ClientInitializeError::ExpectedInitResult(_) => {
-            "answers the greeting with something else".to_owned()
-        }
-        error => short(&error.to_string()),
-    }
-}
-
-fn short(text: &str) -> String {
-    text.chars().filter(|c| !c.is_control()).take(300).collect()
 }
 
 /// Doubles with every failure, then any part of its upper half.

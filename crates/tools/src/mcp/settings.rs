@@ -17,7 +17,7 @@ pub struct McpSettings {
     pub allow: Option<Vec<String>>,
     /// What calls do at worst, by the server's own names or `*`; stands over what the server says of itself.
     pub risk: BTreeMap<String, Risk>,
-    /// For one call.
+    /// How long a call may be silent: until its answer, or its next progress.
     pub timeout: Duration,
     pub limits: McpLimits,
 }

@@ -167,7 +167,8 @@ impl Stdio {
     fn count_foreign(&mut self) -> Option<()> {
         self.foreign_lines += 1;
         if self.foreign_lines > self.limits.foreign_lines_max {
-            self.fault.raise("writes what is not MCP".to_owned());
+            let reason = "writes what is not MCP to its standard output, where logs do not belong";
+            self.fault.raise(reason.to_owned());
             return None;
         }
         Some(())

@@ -78,9 +78,7 @@ async fn read_day(input: ReadDay, records: &dyn Records) -> Result<Value, Troubl
 
 async fn read_range(input: ReadRange, records: &dyn Records) -> Result<Value, Trouble> {
     let ReadRange { start_at, end_at } = input;
-    if end_at.at_ms <= start_at.at_ms {
-        return Err(Trouble::input("end_at", "`end_at` is not after `start_at`"));
-    }
+    in_order(start_at.at_ms, end_at.at_ms)?;
     let mut data = span(start_at.at_ms, end_at.at_ms, None, records).await?;
     data.insert("mode".to_owned(), "range".into());
     for (key, moment) in [("start_at", start_at), ("end_at", end_at)] {
@@ -147,9 +145,7 @@ pub(super) async fn create(input: &Object, records: &dyn Records) -> Result<Valu
 
 /// What is written for an event that lies so in time.
 fn placed(event: Event, start_ms: i64, end_ms: i64) -> Result<Put, Trouble> {
-    if end_ms <= start_ms {
-        return Err(Trouble::input("end_at", "`end_at` is not after `start_at`"));
-    }
+    in_order(start_ms, end_ms)?;
     Ok(Put {
         id: None,
         if_version: None,
@@ -157,6 +153,13 @@ fn placed(event: Event, start_ms: i64, end_ms: i64) -> Result<Put, Trouble> {
         ends_at: Some(end_ms),
         body: event.body(),
     })
+}
+
+fn in_order(start_ms: i64, end_ms: i64) -> Result<(), Trouble> {
+    match start_ms < end_ms {
+        true => Ok(()),
+        false => Err(Trouble::input("end_at", "`end_at` is not after `start_at`")),
+    }
 }
 
 /// An event that the actor can see, or that nobody has.

@@ -46,6 +46,42 @@ fn the_table_holds_exactly_the_methods_of_the_seed() {
 }
 
 #[tokio::test]
+async fn the_host_refuses_what_the_router_refuses_in_the_same_words_and_touches_nothing() {
+    let records = InMemory::new("u1");
+    let at = |hour: &str| format!("2026-04-21T{hour}:00:00+08:00");
+    for (name, input) in [
+        ("calendar.read", json!({"mode": "week"})),
+        ("calendar.read", json!({"mode": "range", "start_at": at("12"), "end_at": at("10")})),
+        ("calendar.create", json!({"title": "x", "start_at": at("12"), "end_at": at("12")})),
+        ("calendar.update", json!({"event_id": "e"})),
+        ("calendar.update", json!({"event_id": "e", "start_at": at("12"), "end_at": at("10")})),
+        ("calendar.delete", json!({})),
+        ("calendar.share", json!({"event_id": "e", "with": []})),
+        ("calendar.accept_invite", json!({"event_id": 7})),
+        ("contacts.read", json!({"limit": 0})),
+        ("memory.read", json!({"keys": ["a"], "query": "b"})),
+        ("memory.update", json!({"set": {"a": null}})),
+    ] {
+        let (module, method) = name.split_once('.').unwrap();
+        let refused = check(find(module, method).unwrap(), input.as_object().unwrap());
+        let refused = json!(refused.unwrap_err());
+        assert_eq!(refused["code"], "INVALID_ACTION_INPUT", "{name}");
+        assert_eq!(refused, error(&records, name, input).await, "{name}");
+    }
+    for (name, input) in [
+        ("calendar.create", json!({"title": "x", "start_at": at("10"), "end_at": at("12")})),
+        ("calendar.delete", json!({"event_id": "none"})),
+        ("contacts.read", json!({"cursor": "none"})),
+        ("memory.update", json!({"set": {"a": 1}, "delete": ["b"]})),
+    ] {
+        let (module, method) = name.split_once('.').unwrap();
+        let checked = check(find(module, method).unwrap(), input.as_object().unwrap());
+        assert_eq!(checked, Ok(()), "{name}");
+    }
+    assert_eq!(data(&records, "memory.read", json!({})).await["count"], 0);
+}
+
+#[tokio::test]
 async fn a_contract_names_the_very_fields_that_its_method_takes() {
     let records = InMemory::new("u1");
     for spec in specs() {

@@ -210,14 +210,32 @@ fn the_order_is_the_same_whatever_the_order_of_the_tools() {
     assert_eq!(ToolIndex::new(&twins).search("equal", 5, |_| true), ["a.same", "b.same"]);
 }
 
+fn vectors(query: &[f32], tools: &[(&str, [f32; 2])]) -> Vectors {
+    let tools = tools.iter().map(|(name, vector)| ((*name).to_owned(), Arc::from(&vector[..])));
+    Vectors { query: query.into(), tools: tools.collect() }
+}
+
 #[test]
 fn vectors_bring_up_what_shares_no_word_with_the_query() {
-    let mut index = ToolIndex::new(&tools());
-    index.set_vector("weather.forecast", vec![1.0, 0.0]);
-    index.set_vector("maps.directions", vec![0.0, 1.0]);
-    assert_eq!(index.search("will I need an umbrella", 3, |_| true), Vec::<String>::new());
-    let found = index.search_with_vector("will I need an umbrella", &[0.9, 0.1], 2, |_| true);
+    let index = ToolIndex::new(&tools());
+    let known = [("weather.forecast", [1.0, 0.0]), ("maps.directions", [0.0, 1.0])];
+    let query = "will I need an umbrella";
+    assert_eq!(index.search(query, 3, |_| true), Vec::<String>::new());
+    let found = index.search_near(query, &vectors(&[0.9, 0.1], &known), 2, |_| true);
     assert_eq!(found, ["weather.forecast", "maps.directions"]);
-    let foreign = index.search_with_vector("umbrella", &[0.9], 2, |_| true);
+    // What is not allowed is not found, and vectors of another length mean nothing.
+    let one = index.search_near(query, &vectors(&[0.9, 0.1], &known), 2, |name| name != found[0]);
+    assert_eq!(one, ["maps.directions"]);
+    let foreign = index.search_near("umbrella", &vectors(&[0.9], &known), 2, |_| true);
     assert_eq!(foreign, Vec::<String>::new());
+}
+
+#[test]
+fn the_last_digits_of_a_vector_do_not_change_the_order() {
+    let index = ToolIndex::new(&tools());
+    let known = [("weather.forecast", [0.6, 0.8]), ("maps.directions", [0.600_000_1, 0.799_999_9])];
+    for query in [[0.9, 0.1], [0.900_000_1, 0.1], [0.9, 0.100_000_1]] {
+        let found = index.search_near("umbrella", &vectors(&query, &known), 2, |_| true);
+        assert_eq!(found, ["maps.directions", "weather.forecast"]);
+    }
 }

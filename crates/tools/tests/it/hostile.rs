@@ -56,7 +56,8 @@ async fn a_huge_result_and_an_endless_line_end_the_connection() {
         let server = kit.hostile(vice);
         ready(&server).await;
         let ended = server.call("bad.echo", object(json!({})), call()).await;
-        let expected = "the server ended the connection during the call";
+        let expected = "the MCP server `bad` ended the connection during the call: whether it took \
+                        effect is not known";
         assert_eq!(failure(ended), ToolFailure::new("UNAVAILABLE", expected), "{vice}");
         let error = eventually("the reason", || server.health().last_error).await;
         assert_eq!(error, "sent a line of more than 33554432 bytes");
@@ -132,7 +133,7 @@ async fn a_server_that_does_not_speak_the_protocol_is_left_alone_for_longer_and_
     let silent = kit.hostile_with("silent", |settings| {
         settings.limits.start_timeout = Duration::from_millis(500);
     });
-    assert_eq!(refused(&silent).await, "did not answer within 0.5 s");
+    assert_eq!(refused(&silent).await, "did not answer within 0.5 s; is it an MCP server?");
     silent.stop().await;
     unharmed(&good).await;
     good.stop().await;
@@ -170,7 +171,8 @@ async fn a_call_that_is_never_answered_ends_in_time_and_is_called_off() {
     ready(&server).await;
     let ended =
         server.call("bad.echo", object(json!({})), within(Duration::from_millis(300))).await;
-    let expected = ToolFailure::new("TIMEOUT", "the tool did not answer in time");
+    let message = "the MCP server `bad` did not answer by the end of its time";
+    let expected = ToolFailure::new("TIMEOUT", message);
     assert_eq!(failure(ended), expected);
     let told = kit.path("own/cancelled");
     eventually("the word that it is off", || told.exists().then_some(())).await;

@@ -7,7 +7,7 @@ use super::super::input::{
 };
 use super::super::records::{Put, Records};
 use super::event::{Event, attendees, shown};
-use super::{CALENDAR, OneEvent, load, no_event, outcome, placed};
+use super::{CALENDAR, OneEvent, in_order, load, no_event, outcome, placed};
 use crate::ToolFailure;
 use greenroom_protocol::Object;
 use greenroom_protocol::records::{RecordLinkStatus as LinkStatus, RecordView as Record};
@@ -48,6 +48,9 @@ pub(in super::super) async fn update(
     let changed: Vec<&String> = input.keys().filter(is_change).collect();
     if changed.is_empty() {
         return Err(Trouble::input("", "there is nothing to change"));
+    }
+    if let (Some(start_at), Some(end_at)) = (update.start_at, update.end_at) {
+        in_order(start_at.at_ms, end_at.at_ms)?;
     }
     let mut tries = 0;
     let (record, links) = loop {

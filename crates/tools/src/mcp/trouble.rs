@@ -1,0 +1,168 @@
+//! What went wrong with a server, in words: for operators what to do about it, for callers who is to blame.
+//!
+//! Invariant: texts for operators are clauses about the server; texts for callers name it, and hold nothing that
+//! it wrote to its log.
+
+use super::http::HttpError;
+use crate::ToolFailure;
+use rmcp::ServiceError;
+use rmcp::model::{ErrorCode, ErrorData};
+use rmcp::service::ClientInitializeError;
+use rmcp::transport::streamable_http_client::StreamableHttpError;
+use std::error::Error;
+use std::sync::{Arc, Mutex, PoisonError};
+
+const TEXT_CHARS_MAX: usize = 300;
+
+/// The last thing that went wrong on the way to a server over HTTP; the library passes on less than that.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Note(Arc<Mutex<Option<String>>>);
+
+impl Note {
+    pub(super) fn write(&self, text: String) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(text);
+    }
+
+    pub(super) fn take(&self) -> Option<String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+/// Why there is no connection.
+pub(super) fn at_greeting(error: &ClientInitializeError, server: &str) -> String {
+    match error {
+        // Both ways failed, and every server knows the older one.
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => {
+            at_greeting(fallback, server)
+        }
+        ClientInitializeError::ExpectedInitResponse(_)
+        | ClientInitializeError::ExpectedInitResult(_)
+        | ClientInitializeError::ConflictInitResponseId(..)
+        | ClientInitializeError::UncorrelatedErrorResponse { .. } => {
+            "answers the greeting with something else; is it an MCP server?".to_owned()
+        }
+        ClientInitializeError::ConnectionClosed(_) => {
+            "ended the connection before it answered the greeting".to_owned()
+        }
+        ClientInitializeError::TransportError { error, .. } => on_the_way(error, server),
+        ClientInitializeError::JsonRpcError(ErrorData { message, .. }) => {
+            format!("refuses the greeting: {}", short(message))
+        }
+        ClientInitializeError::NoCompatibleProtocolVersion { server_supported, .. } => {
+            let versions: Vec<String> = server_supported.iter().map(ToString::to_string).collect();
+            let versions = short(&versions.join(", "));
+            format!(
+                "speaks versions of MCP that are not spoken here: {versions}; use another release of it"
+            )
+        }
+        error => short(&error.to_string()),
+    }
+}
+
+/// Why its tools are not known.
+pub(super) fn at_listing(error: &ServiceError, server: &str) -> String {
+    match error {
+        ServiceError::McpError(ErrorData { message, .. }) => {
+            format!("refuses to list its tools: {}", short(message))
+        }
+        ServiceError::TransportSend(error) => on_the_way(error, server),
+        ServiceError::TransportClosed => {
+            "ended the connection before it listed its tools".to_owned()
+        }
+        ServiceError::UnexpectedResponse => "answers with something else than its tools".to_owned(),
+        error => short(&error.to_string()),
+    }
+}
+
+fn on_the_way(error: &(dyn Error + 'static), server: &str) -> String {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if let Some(error) = error.downcast_ref::<StreamableHttpError<HttpError>>() {
+            return over_http(error, server);
+        }
+        next = error.source();
+    }
+    "does not take what it is sent".to_owned()
+}
+
+/// What an HTTP server did instead of answering.
+pub(super) fn over_http(error: &StreamableHttpError<HttpError>, server: &str) -> String {
+    let url = format!("check `tools.{server}.url`");
+    match error {
+        StreamableHttpError::Client(HttpError::Request(cause)) => {
+            let hint = match cause.contains("public address") {
+                true => format!(
+                    "`allow_private = true` in `tools.{server}` lets it be in your own network"
+                ),
+                false => format!("{url}, and that it runs"),
+            };
+            format!("cannot be reached: {}; {hint}", short(cause))
+        }
+        StreamableHttpError::Client(error @ HttpError::TooLarge { .. }) => error.to_string(),
+        StreamableHttpError::HttpStatus(failed) => match failed.status {
+            status @ (401 | 403) => {
+                format!("does not let us in (HTTP {status}); check `tools.{server}.headers`")
+            }
+            status @ 300..=399 => {
+                format!("leads elsewhere (HTTP {status}), and redirects are not followed; {url}")
+            }
+            status @ (429 | 500..=599) => {
+                format!("answers with HTTP {status}; it is tried again by and by")
+            }
+            status => format!("answers with HTTP {status}; {url}"),
+        },
+        StreamableHttpError::UnexpectedContentType(kind) => {
+            let kind = kind
+                .as_deref()
+                .map_or("nothing that has a type".to_owned(), |kind| format!("`{}`", short(kind)));
+            format!("answers with {kind} instead of MCP; {url}")
+        }
+        StreamableHttpError::Deserialize(_) | StreamableHttpError::UnexpectedServerResponse(_) => {
+            format!("answers with what is not MCP; {url}")
+        }
+        StreamableHttpError::SessionExpired => "has let go of the session".to_owned(),
+        error => short(&error.to_string()),
+    }
+}
+
+/// Why a call has no result.
+pub(super) fn in_call(error: &ServiceError, server: &str) -> ToolFailure {
+    match error {
+        ServiceError::McpError(ErrorData { code, message, .. }) => {
+            let code = match *code {
+                ErrorCode::INVALID_PARAMS => "INVALID_ARGUMENT",
+                _ => "TOOL_ERROR",
+            };
+            let message = format!("the MCP server `{server}` refused the call: {message}");
+            ToolFailure::new(code, message)
+        }
+        ServiceError::TransportClosed => unavailable(
+            server,
+            "ended the connection during the call: whether it took effect is not known",
+        ),
+        ServiceError::TransportSend(_) => {
+            unavailable(server, "could not be reached; try again later")
+        }
+        ServiceError::UnexpectedResponse => {
+            let message =
+                format!("the MCP server `{server}` answered with something else than a result");
+            ToolFailure::new("PROTOCOL_ERROR", message)
+        }
+        error => {
+            let message = format!(
+                "the MCP server `{server}` does not keep to the protocol: {}",
+                short(&error.to_string())
+            );
+            ToolFailure::new("PROTOCOL_ERROR", message)
+        }
+    }
+}
+
+pub(super) fn unavailable(server: &str, what: &str) -> ToolFailure {
+    ToolFailure::new("UNAVAILABLE", format!("the MCP server `{server}` {what}"))
+}
+
+/// One line, not endless.
+pub(super) fn short(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control()).take(TEXT_CHARS_MAX).collect()
+}

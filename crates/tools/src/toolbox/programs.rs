@@ -1,0 +1,130 @@
+//! The programs behind methods: how each is started, and what confines it.
+//!
+//! Invariant: a built-in method reaches the host and nothing else, any other what its manifest says; what
+//! confines a program was seen by trying, not taken for granted.
+
+use super::{Invocation, Toolbox};
+use crate::manifest::{ModuleMethod, Target};
+use crate::project_cli;
+use greenroom_runtime::{ChildSpec, Confinement, Network};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A module of the project CLI, for operators.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModuleHealth {
+    /// `project_cli` stands for all that is built in.
+    pub module: String,
+    pub methods: usize,
+    /// What confines its programs, each way once.
+    pub isolation: Vec<String>,
+    pub warnings: Vec<String>,
+    /// Why a program could not even be prepared.
+    pub last_error: Option<String>,
+}
+
+impl Toolbox {
+    /// Every module with what confines its programs. Tried at the first question, remembered from then on.
+    pub async fn modules(&self) -> &[ModuleHealth] {
+        self.tried.get_or_init(|| self.try_modules()).await
+    }
+
+    async fn try_modules(&self) -> Vec<ModuleHealth> {
+        let built_in = Module {
+            name: project_cli::TOOL_NAME.to_owned(),
+            methods: project_cli::specs().len(),
+            programs: vec![self.spec(None)],
+        };
+        let own = self.modules.manifests().map(|manifest| {
+            let mut programs: Vec<ChildSpec> = Vec::new();
+            for method in manifest.methods.values() {
+                let spec = self.spec(Some(method));
+                if !programs.contains(&spec) {
+                    programs.push(spec);
+                }
+            }
+            let methods = manifest.methods.len();
+            Module { name: manifest.module.clone(), methods, programs }
+        });
+        let mut all = Vec::new();
+        for module in std::iter::once(built_in).chain(own) {
+            all.push(self.try_module(module).await);
+        }
+        all
+    }
+
+    async fn try_module(&self, module: Module) -> ModuleHealth {
+        let (mut isolation, mut warnings) = (BTreeSet::new(), BTreeSet::new());
+        let mut last_error = None;
+        for spec in &module.programs {
+            match self.runtime.children().probe(spec).await {
+                Ok(Confinement { isolation: ways, warnings: more }) => {
+                    isolation.insert(ways);
+                    warnings.extend(more);
+                }
+                Err(error) => last_error = Some(error.to_string()),
+            }
+        }
+        ModuleHealth {
+            module: module.name,
+            methods: module.methods,
+            isolation: isolation.into_iter().collect(),
+            warnings: warnings.into_iter().collect(),
+            last_error,
+        }
+    }
+
+    pub(super) fn program(&self, target: Target<'_>, call: &Invocation<'_>) -> ChildSpec {
+        let spec = match target {
+            Target::BuiltIn(_) => self.spec(None),
+            Target::Own(method) => self.spec(Some(method)),
+        };
+        ChildSpec { env: self.environment(call), ..spec }
+    }
+
+    /// The program of a method of a manifest, or the one of all that is built in.
+    fn spec(&self, method: Option<&ModuleMethod>) -> ChildSpec {
+        let cli = &self.settings.cli;
+        match method {
+            None => ChildSpec {
+                name: project_cli::TOOL_NAME.to_owned(),
+                command: cli.command.clone(),
+                processes: 1,
+                memory_mb: 256,
+                network: Network::Port(cli.port),
+                ..ChildSpec::default()
+            },
+            Some(ModuleMethod { module, command, dir, network, paths, .. }) => ChildSpec {
+                name: module.clone(),
+                command: command.clone(),
+                dir: dir.clone(),
+                paths: paths.clone(),
+                network: match network {
+                    true => Network::On,
+                    false => Network::Port(cli.port),
+                },
+                ..ChildSpec::default()
+            },
+        }
+    }
+
+    /// What a method finds in its environment: where the host is, what it may show there, and which methods
+    /// the run may use at all.
+    fn environment(&self, call: &Invocation<'_>) -> BTreeMap<String, String> {
+        let methods: Vec<&str> = call.methods.iter().map(String::as_str).collect();
+        let mut env = BTreeMap::from([
+            ("GREENROOM_URL".to_owned(), self.settings.cli.url.clone()),
+            ("GREENROOM_METHODS".to_owned(), methods.join(",")),
+        ]);
+        if let Some(credential) = call.credential {
+            env.insert("GREENROOM_CREDENTIAL".to_owned(), credential.to_owned());
+        }
+        env
+    }
+}
+
+/// A module with the different programs of its methods.
+struct Module {
+    name: String,
+    methods: usize,
+    programs: Vec<ChildSpec>,
+}
