@@ -68,6 +68,8 @@ pub struct Config {
     pub retention: Retention,
     pub models: BTreeMap<String, ModelSettings>,
     pub tools: BTreeMap<String, ToolSource>,
+    /// `[tool_search]`: the model that makes vectors of tools.
+    pub search_model: Option<String>,
     /// What the models of all agents may cost a day, in millionths of a dollar.
     pub budget_day: Option<i64>,
     pub runners: BTreeMap<String, Runner>,
@@ -176,6 +178,7 @@ impl Config {
             approvals: table("approvals").map(Approvals::read).unwrap_or_default(),
             retention: table("retention").map(Retention::read).unwrap_or_default(),
             budget_day: table("budget").and_then(budget),
+            search_model: table("tool_search").and_then(tool_search),
             models: root.named("models", model::read),
             tools: root.named("tools", ToolSource::read),
             runners: root.named("runners", Runner::read),
@@ -198,6 +201,14 @@ fn budget(mut reader: Reader<'_>) -> Option<i64> {
     let day = reader.get("day_usd").and_then(|value| value.amount());
     reader.finish();
     day.map(micro)
+}
+
+/// `[tool_search]`: a model by its name; of which kind it is, is checked once all are read.
+fn tool_search(mut reader: Reader<'_>) -> Option<String> {
+    let known = reader.cx.models.clone();
+    let model = reader.require("model").and_then(|value| value.reference("model", &known));
+    reader.finish();
+    model
 }
 
 /// Dollars in millionths.

@@ -1,13 +1,16 @@
 //! Budgets: what the models of an agent may cost per run and per day, and those of all agents per day.
 //!
 //! Invariant: a call is reserved before it is made, and refused if it would pass a budget; what a call has
-//! taken is committed before its answer is told, and counted here at once.
+//! taken is committed before its answer is told, and counted here at once. A crash makes no call cheaper.
 
+use greenroom_store::commands::ChargeInterrupted;
 use greenroom_store::{Store, StoreError, reads};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 const MS_PER_DAY: i64 = 86_400_000;
+/// Interrupted calls that are charged in one commit.
+const CHARGED_TOGETHER: i64 = 512;
 
 /// Millionths of a dollar.
 pub type Micro = i64;
@@ -94,8 +97,10 @@ pub(crate) struct Reservation {
 }
 
 impl Budgets {
-    /// What was spent before the host was started.
+    /// What was spent before the host was started, calls included whose end an earlier host did not see.
     pub(crate) async fn load(store: &Store, now_ms: i64) -> Result<Self, StoreError> {
+        let charge = ChargeInterrupted { epoch: store.epoch(), calls_max: CHARGED_TOGETHER };
+        while store.charge_interrupted(charge.clone()).await? {}
         let day = day_of(now_ms);
         let rows = store.read(move |tx| reads::spend::of_day(tx, day)).await?;
         let mut today = Today { day, ..Today::default() };

@@ -20,6 +20,7 @@ use crate::resources::{ResourceSettings, Resources};
 use crate::run::RunTask;
 use crate::settings::Settings;
 use crate::tasks::Tasks;
+use crate::tool_vectors::{self, ToolVectors};
 use crate::webhook::WebhookClient;
 use crate::{delivery, indexing, retention};
 use arc_swap::ArcSwap;
@@ -88,6 +89,7 @@ pub(crate) struct Shared {
     pub(crate) resources: ArcSwap<Resources>,
     pub(crate) credentials: Arc<Credentials>,
     pub(crate) budgets: Arc<Budgets>,
+    pub(crate) tool_vectors: ToolVectors,
     grants: Mutex<HashMap<String, Arc<Grant>>>,
 }
 
@@ -124,6 +126,7 @@ impl Host {
             resources: ArcSwap::from_pointee(resources),
             credentials: Arc::default(),
             budgets: Arc::new(budgets),
+            tool_vectors: ToolVectors::default(),
             grants: Mutex::default(),
         });
         gate.open(&shared);
@@ -141,6 +144,7 @@ impl Host {
         shared.tasks.spawn("collection", collect_regularly(Arc::clone(&shared)));
         shared.tasks.spawn("indexing", indexing::keep(Arc::clone(&shared)));
         shared.tasks.spawn("retention", retention::keep(Arc::clone(&shared)));
+        shared.tasks.spawn("tool vectors", tool_vectors::keep(Arc::clone(&shared)));
         Ok(Host { shared })
     }
 
@@ -158,6 +162,7 @@ impl Host {
         self.shared.settings.store(Arc::new(settings));
         self.shared.resources.store(Arc::new(resources));
         self.shared.wake_delivery.notify_one();
+        self.shared.tool_vectors.look_again();
         Ok(())
     }
 

@@ -14,7 +14,7 @@ pub(crate) use pending::Pending;
 
 use crate::actions::ActionRights;
 use crate::context::Identity;
-use crate::live::RecordedCalls;
+use crate::live::ToolCalls;
 use crate::redaction::Redactor;
 use deltas::Deltas;
 use effect::Changes;
@@ -64,7 +64,7 @@ pub(crate) struct Terms {
     pub(crate) actions: ActionRights,
     pub(crate) result_bytes_max: usize,
     pub(crate) redactor: Redactor,
-    pub(crate) tool_calls: Arc<RecordedCalls>,
+    pub(crate) tool_calls: Arc<ToolCalls>,
 }
 
 /// What a batch of results led to.

@@ -32,6 +32,7 @@ mod run;
 pub mod settings;
 mod subscription;
 mod tasks;
+mod tool_vectors;
 mod webhook;
 
 pub use approvals::{ApprovalAnswer, ApprovalQuery};

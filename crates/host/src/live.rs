@@ -4,9 +4,11 @@
 //! token means nothing once it is gone. Of a token only the hash is kept.
 
 mod deadline;
+mod tool_calls;
 
 use crate::context::Identity;
 use crate::grant::Grant;
+use crate::ids::hex;
 use crate::proxy::audit::Subject;
 use crate::proxy::meter::Bucket;
 use crate::redaction::RUN_TOKEN;
@@ -15,16 +17,20 @@ use deadline::Deadline;
 use greenroom_protocol::error::run_code;
 use greenroom_store::types::RunRow;
 use sha2::{Digest, Sha256};
-use std::collections::{HashMap, HashSet, VecDeque};
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 use tokio::sync::{Semaphore, watch};
+
+pub(crate) use tool_calls::{Entered, Taken, ToolCalls};
 
 /// Long reads that one run has under way at once.
 const READS_AT_ONCE: usize = 4;
 /// Streams that one run has open at once; others wait for their turn.
 const STREAMS_AT_ONCE: usize = 8;
+/// Failures of models that are noted of one run.
+const MODEL_FAILURES_NOTED: u32 = 20;
 /// Runs that are remembered as overdue.
 const OVERDUE_KNOWN: usize = 256;
 
@@ -45,22 +51,9 @@ pub(crate) struct LiveRun {
     /// The place of the last message that the run has pulled, 0 before.
     pulled_seq: AtomicI64,
     spent: AtomicI64,
-    /// Calls of tools that the host has recorded itself.
-    pub(crate) tool_calls: Arc<RecordedCalls>,
-}
-
-/// Which calls of a run the host has recorded: what the runner says of them adds no second item.
-#[derive(Debug, Default)]
-pub(crate) struct RecordedCalls(Mutex<HashSet<String>>);
-
-impl RecordedCalls {
-    pub(crate) fn note(&self, tool_call_id: &str) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(tool_call_id.to_owned());
-    }
-
-    pub(crate) fn knows(&self, tool_call_id: &str) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).contains(tool_call_id)
-    }
+    model_failures: AtomicU32,
+    /// Calls of tools, by whose item the conversation shows them.
+    pub(crate) tool_calls: Arc<ToolCalls>,
 }
 
 /// Why a run has to end before it does.
@@ -118,6 +111,11 @@ impl LiveRun {
 
     pub(crate) fn spend(&self, cost_micro: i64) {
         self.spent.fetch_add(cost_micro, Ordering::Relaxed);
+    }
+
+    /// Whether one more failure of a model is worth a note.
+    pub(crate) fn notes_model_failure(&self) -> bool {
+        self.model_failures.fetch_add(1, Ordering::Relaxed) < MODEL_FAILURES_NOTED
     }
 
     pub(crate) fn granted(&self, rights: Rights) {
@@ -200,8 +198,7 @@ impl Live {
     pub(crate) fn issue_token(&self, run_id: &str, attempt: i64) -> Option<String> {
         let mut bytes = [0; 32];
         getrandom::fill(&mut bytes).ok()?;
-        let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-        let token = format!("{RUN_TOKEN}{digits}");
+        let token = format!("{RUN_TOKEN}{}", hex(&bytes));
         let hash = hash(&token);
         let mut tokens = self.tokens();
         tokens.revoke(run_id);
@@ -235,6 +232,7 @@ impl Live {
             overdue: AtomicBool::new(false),
             pulled_seq: AtomicI64::new(0),
             spent: AtomicI64::new(0),
+            model_failures: AtomicU32::new(0),
             tool_calls: Arc::default(),
         });
         if run.cancel_requested {

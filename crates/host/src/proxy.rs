@@ -2,7 +2,8 @@
 //!
 //! Invariant: no call is served without passing, in this order: the rate of its plugin, a live run on the very
 //! connection that calls, the rate of that run, a method that the frozen grant covers, its size. Handlers then
-//! check ids and scopes. Every call leaves one audit record; every refusal has the same shape.
+//! check ids and scopes. Every call leaves one audit record; every refusal has the same shape. A call that
+//! breaks inside the host is answered like every other.
 
 mod actions;
 mod artifacts;
@@ -24,11 +25,16 @@ use crate::host::Shared;
 use crate::live::{LiveRun, Rights};
 use crate::metrics::Metrics;
 use audit::{Beginning, Trail};
-use call::{Answer, Call, refuse, stale};
+pub(crate) use models::spending::{Size, Spending};
+
+use call::{Answer, Call, failed_inside, refuse, stale};
+use futures_util::FutureExt;
 use greenroom_protocol::api::Method;
 use greenroom_protocol::{AgentAPIError, ErrorCode};
 use greenroom_runtime::{Proxy, ProxyCall, ProxyFuture, Standing};
+use greenroom_store::fault;
 use std::borrow::Cow;
+use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 use table::{Effect, Turn};
@@ -77,7 +83,12 @@ async fn serve(shared: &Arc<Shared>, call: ProxyCall) -> Answer {
     let run = live_run(shared, &call);
     let run = run.as_ref().and_then(|live| Some((live, live.rights()?)));
     let mut trail = trail(shared, &call, run.map(|(_, rights)| rights));
-    let mut answer = check_and_carry_out(shared, &call, run, &mut trail).await;
+    // A panic is a fault of ours: it ends this call, with its record, and nothing else.
+    let served = AssertUnwindSafe(check_and_carry_out(shared, &call, run, &mut trail));
+    let mut answer = served.catch_unwind().await.unwrap_or_else(|_| {
+        tracing::error!(method = call.method, "the host panicked while it served a call");
+        Err(failed_inside())
+    });
     match &mut answer {
         Ok(answer) => trail.served(&shared.store, answer.get().len()).await,
         Err(error) => {
@@ -175,6 +186,7 @@ async fn check_and_carry_out(
 /// A call sees what its run wrote before it; behind the run's own terminal nothing is served.
 async fn carry_out(call: &mut Call<'_>) -> Answer {
     call.live.wait_for_applied(call.results_before).await;
+    fault::point("in_call");
     if call.live.rights().is_none() {
         return Err(over(call.live));
     }

@@ -1,7 +1,7 @@
 //! Records of the project modules, for the processes of their methods and for operators.
 //!
 //! Invariant: whose records are reached comes from the credential; a method reaches its own module alone, and
-//! there only what it is for.
+//! there only what it is for. No secret is kept in a record.
 
 use crate::host::Host;
 use crate::ids::{self, now_ms};
@@ -12,6 +12,7 @@ use greenroom_store::reads::records::RecordSpan;
 use greenroom_store::records::Record;
 use greenroom_store::{StoreError, reads};
 use serde_json::{Value, json};
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 /// Longest body of a record, as JSON.
@@ -51,6 +52,7 @@ impl Host {
         op: RecordOp,
     ) -> Result<Object, AgentAPIError> {
         check_names(&op)?;
+        let op = self.without_secrets(op)?;
         if !caller.methods.as_ref().is_none_or(|methods| methods.iter().any(|m| allows(m, &op))) {
             let message = "this credential was not given for that";
             return Err(AgentAPIError::new(ErrorCode::Unauthorized, message));
@@ -60,6 +62,21 @@ impl Host {
             RecordOp::Get { module, id } => self.get_record(caller, module, id).await,
             op => self.write_record(caller, op).await,
         }
+    }
+
+    /// What is kept goes through the one redaction; a name cannot, so one that holds a secret is refused.
+    fn without_secrets(&self, mut op: RecordOp) -> Result<RecordOp, AgentAPIError> {
+        let redactor = self.redactor();
+        if names(&op).any(|name| matches!(redactor.text(name), Cow::Owned(_))) {
+            let message = "a name holds a secret";
+            return Err(AgentAPIError::new(ErrorCode::InvalidArgument, message));
+        }
+        if let RecordOp::Put { body, .. } = &mut op {
+            let mut whole = Value::Object(std::mem::take(body));
+            redactor.value(&mut whole);
+            *body = object(whole);
+        }
+        Ok(op)
     }
 
     async fn list_records(
@@ -184,20 +201,11 @@ fn allows(method: &str, op: &RecordOp) -> bool {
 }
 
 fn check_names(op: &RecordOp) -> Result<(), AgentAPIError> {
-    let (id, with): (Option<&String>, &[String]) = match op {
-        RecordOp::List { .. } => (None, &[]),
-        RecordOp::Put { id, .. } => (id.as_ref(), &[]),
-        RecordOp::Share { id, with, .. } => (Some(id), with),
-        RecordOp::Get { id, .. } | RecordOp::Delete { id, .. } | RecordOp::Answer { id, .. } => {
-            (Some(id), &[])
-        }
-    };
-    let module = op.module().to_owned();
-    let is_name = |name: &String| {
-        (1..=NAME_BYTES_MAX).contains(&name.len()) && !name.contains(char::is_control)
-    };
+    let is_name =
+        |name: &str| (1..=NAME_BYTES_MAX).contains(&name.len()) && !name.contains(char::is_control);
     let limit = usize::try_from(LINKS_MAX).unwrap_or(usize::MAX);
-    match id.into_iter().chain(with).chain([&module]).all(is_name) && with.len() <= limit {
+    let shared_with = if let RecordOp::Share { with, .. } = op { with.len() } else { 0 };
+    match names(op).all(is_name) && shared_with <= limit {
         true => Ok(()),
         false => Err(AgentAPIError::new(
             ErrorCode::InvalidArgument,
@@ -206,6 +214,19 @@ fn check_names(op: &RecordOp) -> Result<(), AgentAPIError> {
             ),
         )),
     }
+}
+
+/// Every name in an operation: of the module, of the record, of actors.
+fn names(op: &RecordOp) -> impl Iterator<Item = &str> {
+    let (id, with): (Option<&String>, &[String]) = match op {
+        RecordOp::List { .. } => (None, &[]),
+        RecordOp::Put { id, .. } => (id.as_ref(), &[]),
+        RecordOp::Share { id, with, .. } => (Some(id), with),
+        RecordOp::Get { id, .. } | RecordOp::Delete { id, .. } | RecordOp::Answer { id, .. } => {
+            (Some(id), &[])
+        }
+    };
+    id.into_iter().chain(with).map(String::as_str).chain([op.module()])
 }
 
 fn change(op: RecordOp) -> Result<(String, RecordChange), AgentAPIError> {

@@ -20,6 +20,7 @@ use std::sync::Arc;
 pub struct Resources {
     pub models: Models,
     pub tools: Arc<Toolbox>,
+    search_model: Option<String>,
 }
 
 /// What is configured of them.
@@ -27,6 +28,8 @@ pub struct Resources {
 pub struct ResourceSettings {
     pub models: Vec<ModelSettings>,
     pub tools: ToolSettings,
+    /// The model of `[tool_search]`, which makes vectors of tools.
+    pub search_model: Option<String>,
 }
 
 /// The names of everything that exists.
@@ -51,7 +54,13 @@ impl Resources {
         Ok(Self {
             models: Models::new(settings.models)?,
             tools: Arc::new(Toolbox::start(settings.tools, runtime.clone(), before)?),
+            search_model: settings.search_model,
         })
+    }
+
+    /// The model that makes vectors of tools, where one is configured.
+    pub(crate) fn search_model(&self) -> Option<Arc<Model>> {
+        self.search_model.as_deref().and_then(|name| self.models.get(name))
     }
 
     pub fn names(&self) -> ResourceNames {

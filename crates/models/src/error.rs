@@ -42,6 +42,19 @@ impl ModelError {
         ) || matches!(self, Self::Refused { status, .. } if *status >= 500)
     }
 
+    /// Whether the provider, or the way to it, is to blame.
+    pub fn is_providers(&self) -> bool {
+        match self {
+            Self::InvalidRequest(_) | Self::DeadlineExceeded | Self::Unsupported(_) => false,
+            Self::Refused { .. }
+            | Self::RateLimited { .. }
+            | Self::Unavailable(_)
+            | Self::Garbled(_)
+            | Self::TooLarge(_)
+            | Self::Silent(_) => true,
+        }
+    }
+
     /// As the call is answered that asked for it.
     pub fn to_api(&self) -> AgentAPIError {
         let code = match self {

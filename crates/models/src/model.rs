@@ -66,6 +66,16 @@ impl Model {
         &self.settings
     }
 
+    /// Where its provider is: scheme, host and port, and nothing that may hold a key. A scripted model is
+    /// nowhere.
+    pub fn address(&self) -> Option<String> {
+        if self.script().is_some() {
+            return None;
+        }
+        let base = presets::base_url(&self.settings).ok()?;
+        Some(reqwest::Url::parse(&base).ok()?.origin().ascii_serialization())
+    }
+
     /// Asks, and waits for the beginning of the answer.
     pub async fn stream(
         &self,

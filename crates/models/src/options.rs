@@ -143,6 +143,14 @@ impl Options {
             }
             _ if OURS.contains(&name) => {}
             _ => {
+                let value = match value {
+                    // Ollama's own options; how much is put out is not for them to say.
+                    Value::Object(mut inner) if name == "options" => {
+                        inner.remove("num_predict");
+                        Value::Object(inner)
+                    }
+                    value => value,
+                };
                 self.rest.insert(name.to_owned(), value);
             }
         }

@@ -19,7 +19,7 @@
 //! | action decided     | [`AnswerApproval`], [`ExpireApprovals`], [`CancelApproval`] |
 //! | message pulled     | [`PullSteering`]                     |
 //! | tool call          | [`BeginToolCall`] before it acts, [`EndToolCall`] before its answer |
-//! | model call         | [`RecordModelCall`], before its answer |
+//! | model call         | [`BeginModelCall`] before it is made, [`RecordModelCall`] before its answer; [`ChargeInterrupted`] |
 //! | module's record    | [`WriteRecord`]                      |
 //! | past its time      | [`Collect`], a step at a time        |
 //! | item searchable    | [`IndexItems`], some time after      |
@@ -61,12 +61,12 @@ pub use index::{IndexItems, RemoveItems};
 pub use records::{RecordChange, RecordWritten, WriteRecord};
 pub use results::{Applied, ApplyResults, Terminal};
 pub use runs::{CancelQueued, CancelRequest, FreezeGrant, RecordDiagnostics, RestartRun};
-pub use spend::RecordModelCall;
+pub use spend::{BeginModelCall, ChargeInterrupted, INTERRUPTED, RecordModelCall};
 pub use state::{StateWritten, WriteState};
 pub use steering::{PullSteering, Pulled};
 pub(crate) use storage::WHOLE_WORKSPACE;
 pub use storage::{StorageWritten, WriteStorage};
-pub use tools::{BeginToolCall, Begun, EndToolCall, Ended};
+pub use tools::{BeginToolCall, Begun, EndToolCall, Ended, Standing};
 
 use crate::StoreError;
 use crate::sql::Tx;
@@ -98,7 +98,9 @@ pub enum Command {
     RemoveArtifacts(RemoveArtifacts),
     BeginToolCall(Box<BeginToolCall>),
     EndToolCall(Box<EndToolCall>),
+    BeginModelCall(Box<BeginModelCall>),
     RecordModelCall(Box<RecordModelCall>),
+    ChargeInterrupted(ChargeInterrupted),
     WriteRecord(Box<WriteRecord>),
     Collect(Collect),
     IndexItems(Box<IndexItems>),
@@ -149,7 +151,9 @@ impl Command {
             Command::RemoveArtifacts(command) => Outcome::Changed(command.execute(tx)?),
             Command::BeginToolCall(command) => Outcome::Begun(command.execute(tx)?),
             Command::EndToolCall(command) => Outcome::Ended(command.execute(tx)?),
+            Command::BeginModelCall(command) => Outcome::Changed(command.execute(tx)?),
             Command::RecordModelCall(command) => Outcome::Changed(command.execute(tx)?),
+            Command::ChargeInterrupted(command) => Outcome::Changed(command.execute(tx)?),
             Command::WriteRecord(command) => Outcome::RecordWritten(command.execute(tx)?),
             Command::Collect(command) => Outcome::Collected(command.execute(tx)?),
             Command::IndexItems(command) => Outcome::Changed(command.execute(tx)?),

@@ -10,21 +10,26 @@ mod armed {
     struct Plan {
         place: String,
         passes_left: AtomicU64,
+        panics: bool,
     }
 
     static PLAN: OnceLock<Plan> = OnceLock::new();
 
-    /// Arms one place: `place:n` ends the process when the place is passed for the n-th time.
+    /// Arms one place: `place:n` ends the process when the place is passed for the n-th time,
+    /// `place:n:panic` only what passes it.
     pub fn arm(spec: &str) {
-        let (place, count) = spec.split_once(':').unwrap_or((spec, "1"));
-        let passes_left = AtomicU64::new(count.parse().unwrap_or(1));
-        let _ = PLAN.set(Plan { place: place.to_owned(), passes_left });
+        let mut parts = spec.split(':');
+        let place = parts.next().unwrap_or_default().to_owned();
+        let count = parts.next().and_then(|count| count.parse().ok()).unwrap_or(1);
+        let (passes_left, panics) = (AtomicU64::new(count), parts.next() == Some("panic"));
+        let _ = PLAN.set(Plan { place, passes_left, panics });
     }
 
-    /// Ends the process if this place is armed and its time has come.
+    /// Ends the process, or panics, if this place is armed and its time has come.
     pub fn point(place: &str) {
         let Some(plan) = PLAN.get().filter(|plan| plan.place == place) else { return };
         if plan.passes_left.fetch_sub(1, Ordering::SeqCst) == 1 {
+            assert!(!plan.panics, "a fault was armed at {place}");
             std::process::abort();
         }
     }

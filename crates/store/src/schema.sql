@@ -286,21 +286,37 @@ CREATE TABLE tool_calls (
 ) {by_key};
 CREATE INDEX tool_calls_open ON tool_calls (epoch) WHERE output IS NULL;
 
--- Calls of models, and what they took per day: sums outlive their rows.
+-- Calls of models, and what they took per day: sums outlive their rows. What a call is charged with is what
+-- budgets are held against, also where its cost is not known.
 CREATE TABLE model_calls (
-    id           {serial},
-    workspace_id TEXT NOT NULL,
-    run_id       TEXT NOT NULL,
-    model        TEXT NOT NULL,
-    method       TEXT NOT NULL,
-    outcome      TEXT NOT NULL,
-    usage        TEXT,
-    tokens       BIGINT,
-    cost_micro   BIGINT,
-    duration_ms  BIGINT NOT NULL,
-    created_at   BIGINT NOT NULL
+    id            {serial},
+    workspace_id  TEXT NOT NULL,
+    run_id        TEXT NOT NULL,
+    model         TEXT NOT NULL,
+    method        TEXT NOT NULL,
+    outcome       TEXT NOT NULL,
+    usage         TEXT,
+    tokens        BIGINT,
+    cost_micro    BIGINT,
+    charged_micro BIGINT NOT NULL,
+    duration_ms   BIGINT NOT NULL,
+    created_at    BIGINT NOT NULL
 );
 CREATE INDEX model_calls_by_run ON model_calls (run_id, id);
+-- Calls of models that are under way: each becomes a row above when it ends, or when the next start finds it.
+CREATE TABLE model_calls_open (
+    workspace_id   TEXT NOT NULL,
+    call_id        TEXT NOT NULL,
+    epoch          BIGINT NOT NULL,
+    run_id         TEXT NOT NULL,
+    agent          TEXT NOT NULL,
+    model          TEXT NOT NULL,
+    method         TEXT NOT NULL,
+    reserved_micro BIGINT NOT NULL,
+    day            BIGINT NOT NULL,
+    created_at     BIGINT NOT NULL,
+    PRIMARY KEY (workspace_id, call_id)
+) {by_key};
 CREATE TABLE spend (
     workspace_id TEXT NOT NULL,
     day          BIGINT NOT NULL,

@@ -156,7 +156,9 @@ suite! {
         a_run_asks_only_so_much_at_once,
         a_thousand_questions_are_paged_and_filtered,
         a_call_that_asked_is_open_until_it_has_its_one_record;
-    spend: calls_are_summed_per_run_and_per_day_and_unknown_is_not_nothing;
+    spend:
+        a_call_that_nobody_saw_the_end_of_is_charged_with_what_was_reserved,
+        calls_are_summed_per_run_and_per_day_and_unknown_is_not_nothing;
     steering:
         a_message_goes_to_the_run_that_is_under_way,
         what_was_never_pulled_becomes_a_run_at_the_end,

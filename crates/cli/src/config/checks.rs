@@ -1,13 +1,16 @@
 //! Checks across sections, once all of them are read.
 //!
-//! Invariant: an identity (a pinned plugin, a token) belongs to one entry only.
+//! Invariant: an identity (a pinned plugin, a token) belongs to one entry only; what refers to an entry refers
+//! to one of the right kind.
 
 use super::reader::Context;
 use super::{Config, Launch, find};
+use greenroom_models::Kind;
 use std::collections::BTreeMap;
 use toml::de::DeTable;
 
 pub(super) fn check(cx: &Context<'_>, config: &Config, root: &DeTable<'_>) {
+    check_tool_search(cx, config, root);
     let pins = config.runners.iter().filter_map(|(name, runner)| {
         Some((["runners", name, "plugin"], runner.plugin.as_deref()?))
     });
@@ -28,6 +31,20 @@ pub(super) fn check(cx: &Context<'_>, config: &Config, root: &DeTable<'_>) {
         let hint = "a token says who someone is, so each needs its own".to_owned();
         cx.report(find(root, &key).unwrap_or(0..0), message, Some(hint));
     }
+}
+
+/// Vectors come from a model that makes them.
+fn check_tool_search(cx: &Context<'_>, config: &Config, root: &DeTable<'_>) {
+    let Some(name) = &config.search_model else { return };
+    let Some(model) = config.models.get(name).filter(|model| model.kind != Kind::Embedding) else {
+        return;
+    };
+    let message = format!(
+        "`tool_search.model` takes a model of kind `embedding`, and `{name}` is of kind `{}`",
+        model.kind.as_str()
+    );
+    let hint = format!("if it makes vectors, add `kind = \"embedding\"` to `[models.{name}]`");
+    cx.report(find(root, &["tool_search", "model"]).unwrap_or(0..0), message, Some(hint));
 }
 
 type Key<'c> = [&'c str; 3];

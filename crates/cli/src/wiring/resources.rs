@@ -39,7 +39,11 @@ pub(crate) fn resources(config: &Config, program: &str, address: SocketAddr) -> 
         url: format!("http://{}", reachable(address)),
         port: address.port(),
     };
-    ResourceSettings { models: models(config), tools: ToolSettings { cli, ..tools(&config.tools) } }
+    ResourceSettings {
+        models: models(config),
+        tools: ToolSettings { cli, ..tools(&config.tools) },
+        search_model: config.search_model.clone(),
+    }
 }
 
 /// The models of the configuration, or the one that can be had without.

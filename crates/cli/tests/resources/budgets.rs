@@ -14,6 +14,12 @@ const SCRIPT: &str = r#"
 when.text = "secretive"
 answer = [{ text = "x" }, { usage = false }]
 [[rule]]
+when.text = "mum"
+answer = [{ text = "THREE THOUSAND", piece = 1000 }, { usage = false }]
+[[rule]]
+when.text = "absurd"
+answer = [{ text = "x" }, { usage = { input_tokens = 9223372036854775807, output_tokens = 9223372036854775807 } }]
+[[rule]]
 when.text = "endless"
 answer = [{ text = "THREE HUNDRED", piece = 1000 }, { silence = true }]
 [[rule]]
@@ -29,14 +35,25 @@ max_output_tokens = 500
 [models.free]
 provider = "scripted"
 script = "demo.toml"
+[models.unlimited]
+provider = "scripted"
+script = "demo.toml"
+price = { input = 2, output = 8 }
+[models.gold]
+provider = "scripted"
+script = "demo.toml"
+price = { input = 1_000_000, output = 1_000_000 }
+max_output_tokens = 0
 "#;
 
 fn spender(name: &str, budget: &str) -> String {
-    agent(name, &["priced", "free"], budget)
+    agent(name, &["priced", "free", "unlimited", "gold"], budget)
 }
 
 async fn opened(agents: &str) -> Stage {
-    let script = SCRIPT.replace("THREE HUNDRED", &"x".repeat(300));
+    let script = SCRIPT
+        .replace("THREE HUNDRED", &"x".repeat(300))
+        .replace("THREE THOUSAND", &"x".repeat(3000));
     host(&[("demo.toml", &script)], &format!("{PRICED}\n{agents}")).await
 }
 
@@ -163,6 +180,88 @@ async fn a_call_that_was_given_up_counts_with_what_had_come_of_it() {
     assert!((0.0008..0.001).contains(&cost), "{cost}");
     for name in ["one", "two"] {
         assert_eq!(outcome(&ask(&stage, "asker", name, "x").await), EXCEEDED, "{name}");
+        restarted(&mut stage).await;
+    }
+}
+
+/// Starts a call that does not end, and takes the host's power away in the middle of it.
+async fn killed_in_a_call(stage: &mut Stage, model: &str) -> String {
+    let steps = json!([step("models.stream", says(model, "endless"), "cut"), ["end"]]);
+    let run_id = stage.send(&event("asker", "c1", &steps.to_string())).await;
+    wait_for("the first words", PATIENCE, async || {
+        stage.wire_log().iter().any(|line| line == "item text_delta").then_some(())
+    })
+    .await;
+    restarted(stage).await;
+    run_id
+}
+
+#[tokio::test]
+async fn a_call_under_way_when_the_host_is_killed_is_charged_with_what_was_reserved() {
+    // Twice a little over 0.004 dollars is too much. Where nobody limits the output, 4096 tokens are assumed of
+    // the call that was cut off: 0.0328 dollars.
+    for (model, budget) in [("priced", "0.0081"), ("unlimited", "0.0325")] {
+        let mut stage =
+            opened(&spender("asker", &format!("budget = {{ day_usd = {budget} }}"))).await;
+        let run_id = killed_in_a_call(&mut stage, model).await;
+        let run = stage.api.ended_run(&run_id).await;
+        assert_eq!(outcome(&run), (RunStatus::Failed, "host.interrupted"));
+        assert_eq!(run.model_calls, Some(took(1, 1, None, None)), "{model}");
+        for name in ["one", "two"] {
+            assert_eq!(outcome(&ask(&stage, "asker", name, "x").await), EXCEEDED, "{model}");
+            // It is charged once.
+            restarted(&mut stage).await;
+        }
+        let shown = stage.api.run(&run_id).await;
+        assert_eq!(shown.model_calls, Some(took(1, 1, None, None)), "{model}");
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_was_cut_off_counts_for_the_next_attempt() {
+    let more = "on_interrupt = \"retry\"\nbudget = { run_usd = 0.0081 }";
+    let mut stage = opened(&spender("asker", more)).await;
+    let run_id = killed_in_a_call(&mut stage, "priced").await;
+    let ended = stage.api.ended_run(&run_id).await;
+    assert_eq!((outcome(&ended), ended.attempt), (EXCEEDED, 2));
+    assert_eq!(ended.model_calls, Some(took(1, 1, None, None)));
+}
+
+#[tokio::test]
+async fn an_answer_whose_usage_nobody_tells_is_charged_with_what_can_be_guessed() {
+    // 3000 characters are taken as 1000 tokens: 0.008 dollars.
+    let mut stage = opened(&spender("asker", "budget = { day_usd = 0.0118 }")).await;
+    let mum = ask(&stage, "asker", "mum", "mum").await;
+    assert_eq!(outcome(&mum), COMPLETED);
+    assert_eq!(mum.model_calls, Some(took(1, 1, None, None)));
+    for name in ["one", "two"] {
+        assert_eq!(outcome(&ask(&stage, "asker", name, "x").await), EXCEEDED, "{name}");
+        restarted(&mut stage).await;
+    }
+}
+
+#[tokio::test]
+async fn an_absurd_usage_is_bounded_and_spoils_no_sum() {
+    let agents = spender("asker", "budget = { day_usd = 3_000_000 }") + &spender("other", "");
+    let mut stage = opened(&agents).await;
+    // A thousand million tokens each way at most.
+    let dear = ask(&stage, "other", "dear", "absurd").await;
+    assert_eq!(outcome(&dear), COMPLETED);
+    let tokens = 1_000_000_000;
+    assert_eq!(dear.model_calls, Some(took(1, 0, Some(tokens), Some(10_000.0))));
+    // And a million dollars at most.
+    for name in ["one", "two", "three"] {
+        let steps = vec![step("models.invoke", says("gold", "absurd"), name)];
+        let gold = run(&stage, "asker", name, steps).await;
+        assert_eq!(outcome(&gold), COMPLETED);
+        assert_eq!(gold.model_calls, Some(took(1, 0, Some(tokens), Some(1_000_000.0))));
+    }
+    for name in ["four", "five"] {
+        let ended = ask(&stage, "asker", name, "x").await;
+        assert_eq!(outcome(&ended), EXCEEDED);
+        let text = "has spent 3000000.000000 of 3000000.000000 dollars, and";
+        assert!(ended.error.as_ref().unwrap().message.contains(text), "{ended:?}");
+        assert_eq!(outcome(&ask(&stage, "other", name, "x").await), COMPLETED);
         restarted(&mut stage).await;
     }
 }

@@ -1,7 +1,7 @@
 //! Ids and sizes of calls that somebody chose badly: each call keeps its own record, and harms no other.
 
-use crate::stage::{PATIENCE, Stage};
-use crate::{AGENT, call, data, play};
+use crate::stage::{PATIENCE, Stage, event};
+use crate::{AGENT, approvals, call, data, play};
 use greenroom_protocol::TranscriptRole;
 use greenroom_testkit::wait::wait_for;
 use serde_json::{Value, json};
@@ -66,4 +66,57 @@ async fn parameters_that_are_too_large_are_refused_before_they_are_kept() {
     for name in ["large", "asked"] {
         assert_eq!(stage.told(name).await["error"]["data"]["code"], "payload_too_large", "{name}");
     }
+}
+
+/// The runner's own word about a call.
+fn tells(kind: &str, id: &str) -> Value {
+    let data = json!({"tool_call_id": id, "tool_name": "project_cli", "parameters": {},
+        "result": "as the runner has it", "error": null});
+    json!(["result", format!("tool.call.{kind}"), data])
+}
+
+#[tokio::test]
+async fn a_call_has_one_item_whenever_the_runner_tells_of_it() {
+    let stage = Stage::open(AGENT).await;
+    let mut early = call("during", "calendar", "delete", json!({"event_id": "e"}));
+    early[0] = "start_call".into();
+    let steps = vec![
+        tells("started", "after"),
+        call("after", "memory", "update", json!({"set": {"a": 1}})),
+        tells("completed", "after"),
+        tells("completed", "before"),
+        call("before", "memory", "update", json!({"set": {"b": 1}})),
+        tells("completed", "alone"),
+        tells("completed", "alone"),
+        early,
+        json!(["gate", "asked"]),
+        tells("completed", "during"),
+        json!(["mark", "told"]),
+        json!(["gate", "end"]),
+        json!(["end"]),
+    ];
+    let run_id = stage.send(&event("clerk", "c1", &Value::Array(steps).to_string())).await;
+    let question = approvals::asked(&stage).await;
+    stage.pass("asked");
+    stage.marked("told").await;
+    approvals::answer(&stage, &question, "allow").await;
+    stage.told("during").await;
+    stage.pass("end");
+    stage.api.ended_run(&run_id).await;
+    data(&stage, "after").await;
+    // What the runner has told of as over is not begun under the same id.
+    let refused = stage.told("before").await;
+    assert_eq!(refused["error"]["data"]["details"]["reason"], "repeated_id");
+    let items = approvals::tool_items(&stage, "c1").await;
+    let shown: Vec<(&Value, bool)> = items
+        .iter()
+        .map(|item| {
+            let output = &item.metadata["tool_agent_output"];
+            (&output["tool_call_id"], output["result"] == "as the runner has it")
+        })
+        .collect();
+    let expected = [("after", false), ("before", true), ("alone", true), ("during", false)];
+    let expected = expected.map(|(id, by_runner)| (json!(id), by_runner));
+    let expected: Vec<(&Value, bool)> = expected.iter().map(|(id, own)| (id, *own)).collect();
+    assert_eq!(shown, expected);
 }

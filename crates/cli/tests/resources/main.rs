@@ -10,14 +10,18 @@ mod killed;
 mod mcp;
 mod models;
 mod modules;
+mod operators;
 mod plugin_tools;
 mod programs;
+mod progress;
 mod project_cli;
+mod search;
 mod secrecy;
 mod skills;
 #[path = "../host/stage.rs"]
 #[expect(dead_code, reason = "shared with the tests of the host, which need more of it")]
 mod stage;
+mod watched;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_greenroom");
 

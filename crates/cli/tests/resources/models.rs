@@ -3,6 +3,7 @@
 mod checked;
 mod faults;
 mod media;
+mod options;
 mod server;
 mod wires;
 

@@ -5,7 +5,7 @@
 use crate::programs::{
     ancestors, arguments, descendants, method, module, prepared, program, python,
 };
-use crate::stage::{PATIENCE, Stage, event, outcome};
+use crate::stage::{PATIENCE, Stage, TOKEN, event, outcome};
 use crate::{call, data, play};
 use greenroom_protocol::RunStatus;
 use greenroom_testkit::http::{self, Request};
@@ -19,6 +19,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 const CONFIG: &str = r#"
+[runners.elsewhere]
+token = { file = "token" }
 [tools.leak]
 kind = "module"
 manifest = "leak/module.toml"
@@ -188,6 +190,29 @@ async fn a_credential_is_good_for_its_call_its_actor_and_its_module_alone() {
         (!descendants(&stage).iter().any(held)).then_some(())
     })
     .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_secret_is_kept_in_a_record() {
+    let mut stage = stage().await;
+    let (run_id, credential) = held(&stage, "one").await;
+    let note = |id: &str| {
+        json!({"op": "put", "module": "leak", "id": id,
+        "body": {"note": format!("it is {credential}"), "deep": [{"token": TOKEN}], "n": 1}})
+    };
+    let (status, kept) = asked(&stage, &credential, note("r1")).await;
+    assert_eq!(status, 200, "{kept}");
+    let body = &kept["record"]["body"];
+    assert_eq!((&body["n"], &body["deep"]), (&json!(1), &json!([{"token": "[redacted]"}])));
+    assert!(!body.to_string().contains(&credential), "{body}");
+    // A name cannot be kept otherwise than it is.
+    let (status, refused) = asked(&stage, &credential, note(&credential)).await;
+    assert_eq!((status, &refused["error"]["code"]), (400, &json!("invalid_argument")));
+    std::fs::write(out(&stage).join("go"), "").unwrap();
+    stage.api.ended_run(&run_id).await;
+    stage.host.kill();
+    let forbidden = [credential, TOKEN.to_owned()];
+    assert!(assert_clean_files(&stage.host.data(), &forbidden) > 3);
 }
 
 fn signal(pid: u32, signal: Signal) {

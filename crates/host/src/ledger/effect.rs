@@ -56,10 +56,16 @@ impl Changes {
                     });
                 }
             }
-            Payload::ToolCallStarted(_) => self.effects = true,
-            // A call that the host carried out has its item, its record and its outcome already.
-            Payload::ToolCallCompleted(call) if terms.tool_calls.knows(&call.tool_call_id) => {}
-            Payload::ToolCallCompleted(call) => self.tool_call(&call, identity),
+            Payload::ToolCallStarted(call) => {
+                self.effects = true;
+                terms.tool_calls.begins(&call.tool_call_id);
+            }
+            Payload::ToolCallCompleted(call) => {
+                // A call that the host carries out has its item, its record and its outcome from there.
+                if terms.tool_calls.tells(&call.tool_call_id) {
+                    self.tool_call(&call, identity);
+                }
+            }
             Payload::ActionRequested(asked) => {
                 self.action(asked, record, identity, &terms.actions);
             }

@@ -2,7 +2,7 @@
 //!
 //! Invariant: an action is in the outbox, or asked about, before the call waits for what becomes of it.
 
-use super::asking::{ask, command};
+use super::asking::{Decided, ask, command};
 use super::call::{Answer, Call, answer, failed, refuse, stale};
 use crate::actions::{Planned, plan};
 use crate::approvals::{Waiter, expires_ms};
@@ -37,7 +37,12 @@ pub(super) async fn request(call: &mut Call<'_>) -> Answer {
         Approval::Ask | Approval::Never => {
             let expires_at = now_ms() + expires_ms(call.settings);
             let question = planned.question(ApprovalKind::Call, &call.rights.identity, expires_at);
-            Some(ask(call, question, &delivery_id).await?)
+            let wanted = Wanted::Ask(Box::new(question));
+            match ask(call, wanted, &delivery_id).await? {
+                Decided::Allowed(approval_id) => Some(approval_id),
+                Decided::Refused(error) | Decided::NotAsked(error) => return Err(error),
+                Decided::Earlier(_) => return Err(stale()),
+            }
         }
     };
     let status = outcome(call, &delivered, &delivery_id).await?;
@@ -56,7 +61,9 @@ async fn act(call: &mut Call<'_>, planned: Planned) -> Result<(), AgentAPIError>
             call.shared.wake_delivery.notify_one();
             Ok(())
         }
-        Requested::Asked | Requested::TooMany | Requested::Stale => Err(stale()),
+        Requested::Asked | Requested::Earlier(_) | Requested::TooMany | Requested::Stale => {
+            Err(stale())
+        }
     }
 }
 

@@ -9,9 +9,8 @@ use crate::host::Shared;
 use crate::ids::now_ms;
 use greenroom_protocol::api::platform::ApprovalStatus;
 use greenroom_protocol::{AgentAPIError, ErrorCode};
-use greenroom_store::commands::{RequestAction, Requested, Wanted};
+use greenroom_store::commands::{Begun, RequestAction, Requested, Wanted};
 use greenroom_store::reads;
-use greenroom_store::types::NewApproval;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -30,38 +29,53 @@ pub(super) fn command(call: &mut Call<'_>, wanted: Wanted, call_id: &str) -> Req
     }
 }
 
-/// Asks, and waits until it is allowed; everything else refuses the call. Gives the approval's id.
+/// What came of a question.
+pub(super) enum Decided {
+    /// By this approval.
+    Allowed(String),
+    /// Somebody said no, or nobody said anything in time.
+    Refused(AgentAPIError),
+    /// The call of the tool was begun before: nobody was asked.
+    Earlier(Begun),
+    /// It could not be asked; nothing was kept.
+    NotAsked(AgentAPIError),
+}
+
+/// Asks, and waits for what is decided; an error is told where the run ended meanwhile.
 pub(super) async fn ask(
     call: &mut Call<'_>,
-    question: NewApproval,
+    wanted: Wanted,
     call_id: &str,
-) -> Result<String, AgentAPIError> {
+) -> Result<Decided, AgentAPIError> {
     let shared = &Arc::clone(call.shared);
-    let approval_id = question.approval_id.clone();
+    let approval_id = match &wanted {
+        Wanted::Ask(question) | Wanted::AskForTool(question, _) => question.approval_id.clone(),
+        Wanted::Act { .. } => return Ok(Decided::NotAsked(stale())),
+    };
     let answered = shared.approvals.answered.enter(&approval_id);
     let _pause = call.live.deadline.pause();
     let workspace = call.workspace().to_owned();
-    let mut question_asked =
-        Asked { shared: Arc::clone(shared), question: Some((workspace, approval_id.clone())) };
-    let requested =
-        shared.store.request_action(command(call, Wanted::Ask(Box::new(question)), call_id));
-    match requested.await.map_err(|error| failed(&error))? {
-        Requested::Asked => {}
+    let mut question =
+        Question { shared: Arc::clone(shared), asked: Some((workspace, approval_id.clone())) };
+    let requested = shared.store.request_action(command(call, wanted, call_id)).await;
+    let not_asked = match requested.map_err(|error| failed(&error))? {
+        Requested::Asked => None,
+        Requested::Earlier(begun) => Some(Decided::Earlier(begun)),
         Requested::TooMany => {
-            question_asked.question = None;
             let message = "too many actions of this run wait for approval";
-            return Err(refuse(ErrorCode::RateLimited, message));
+            Some(Decided::NotAsked(refuse(ErrorCode::RateLimited, message)))
         }
-        Requested::Queued | Requested::Stale => {
-            question_asked.question = None;
-            return Err(stale());
-        }
+        Requested::Queued | Requested::Stale => Some(Decided::NotAsked(stale())),
+    };
+    if let Some(not_asked) = not_asked {
+        question.asked = None;
+        return Ok(not_asked);
     }
     shared.approvals.due.notify_one();
     let status = decision(call, &answered, &approval_id).await;
-    question_asked.question = None;
+    question.asked = None;
     match status {
-        ApprovalStatus::Allowed => Ok(approval_id),
+        ApprovalStatus::Allowed => Ok(Decided::Allowed(approval_id)),
         ApprovalStatus::Cancelled | ApprovalStatus::Pending => Err(stale()),
         refused @ (ApprovalStatus::Denied | ApprovalStatus::Expired) => {
             let message = match refused {
@@ -69,7 +83,8 @@ pub(super) async fn ask(
                 _ => "nobody allowed the action in time",
             };
             let error = refuse(ErrorCode::Unauthorized, message);
-            Err(error.detail("reason", refused.as_str()).detail("approval_id", approval_id))
+            let error = error.detail("reason", refused.as_str());
+            Ok(Decided::Refused(error.detail("approval_id", approval_id)))
         }
     }
 }
@@ -92,14 +107,14 @@ async fn decision(call: &Call<'_>, answered: &Waiter<'_>, approval_id: &str) -> 
 }
 
 /// A question that a call waits for. If the call goes away first, so does the question.
-struct Asked {
+struct Question {
     shared: Arc<Shared>,
-    question: Option<(String, String)>,
+    asked: Option<(String, String)>,
 }
 
-impl Drop for Asked {
+impl Drop for Question {
     fn drop(&mut self) {
-        if let Some((workspace, approval_id)) = self.question.take() {
+        if let Some((workspace, approval_id)) = self.asked.take() {
             self.shared.give_up(workspace, approval_id);
         }
     }

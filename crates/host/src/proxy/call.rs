@@ -114,6 +114,11 @@ pub(crate) fn failed(error: &StoreError) -> AgentAPIError {
     refuse(ErrorCode::RuntimeError, "the store did not answer").retryable()
 }
 
+/// Something in the host broke; what it was is in the log alone.
+pub(crate) fn failed_inside() -> AgentAPIError {
+    refuse(ErrorCode::RuntimeError, "the host failed inside while it served the call")
+}
+
 /// The run ended while it called.
 pub(crate) fn stale() -> AgentAPIError {
     refuse(ErrorCode::Unauthorized, "the run is over")

@@ -3,11 +3,13 @@
 //! Invariant: what a call took is committed before its answer is told, also when its caller goes away in the
 //! middle; a call that would pass a budget is not made, and ends its run.
 
+mod failure;
 mod input;
-mod spending;
+pub(super) mod spending;
 
 use super::call::{Answer, Call, answer, not_found, refuse};
 use super::resources::granted;
+use failure::told;
 use greenroom_models::{Fold, Kind, Model, ModelError, ModelRequest};
 use greenroom_protocol::api::Method;
 use greenroom_protocol::api::models::{
@@ -54,14 +56,24 @@ async fn generate(call: &mut Call<'_>, params: ModelInvokeParams, way: Way) -> A
     let mut spending = Spending::begin(call, &model, size).await?;
     let answered = converse(call, &model, request, way, &mut spending).await;
     match answered {
-        Ok(response) => {
+        Ok(mut response) => {
             spending.done(&response).await?;
+            tell_cost(&model, &mut response);
             answer(&response)
         }
         Err(error) => {
             spending.failed(&error).await;
             Err(error)
         }
+    }
+}
+
+/// What it cost stands beside the tokens, so that a runner can keep to a limit of its own.
+fn tell_cost(model: &Model, response: &mut ProviderResponse) {
+    if let Some(Value::Object(usage)) = response.metadata.get_mut("usage")
+        && let Some(cost) = spending::cost(model, usage)
+    {
+        usage.insert("cost_usd".to_owned(), (cost as f64 / 1e6).into());
     }
 }
 
@@ -73,11 +85,16 @@ async fn converse(
     way: Way,
     spending: &mut Spending,
 ) -> Result<ProviderResponse, AgentAPIError> {
-    let stream = model.stream(request, deadline(call)).await;
-    let mut stream = stream.map_err(|error| error.to_api())?;
+    let mut stream = match model.stream(request, deadline(call)).await {
+        Ok(stream) => stream,
+        Err(error) => return Err(told(call, model, &error).await),
+    };
     let mut fold = Fold::new();
     while let Some(item) = stream.next().await {
-        let mut item = item.map_err(|error| error.to_api())?;
+        let mut item = match item {
+            Ok(item) => item,
+            Err(error) => return Err(told(call, model, &error).await),
+        };
         spending.saw(&item);
         if let ModelStreamItem::Media { segment } = &mut item {
             input::keep_media(call, segment).await?;
@@ -99,9 +116,9 @@ async fn rerank(call: &mut Call<'_>) -> Answer {
     let params: ModelRerankParams = call.params()?;
     let model = model(call, &params.model_id, Kind::Rerank)?;
     let bytes = params.query.len() + params.documents.iter().map(String::len).sum::<usize>();
-    let spending = Spending::begin(call, &model, Size::of_input(bytes)).await?;
+    let mut spending = Spending::begin(call, &model, Size::of_input(bytes)).await?;
     let results = model.rerank(&params, deadline(call)).await;
-    let (results, usage) = taken(results, &spending).await?;
+    let (results, usage) = taken(call, &model, results, &mut spending).await?;
     spending.counted(usage).await?;
     answer(&RerankResult { results })
 }
@@ -110,21 +127,23 @@ async fn embed(call: &mut Call<'_>) -> Answer {
     let params: ModelEmbedParams = call.params()?;
     let model = model(call, &params.model_id, Kind::Embedding)?;
     let bytes = params.inputs.iter().map(String::len).sum::<usize>();
-    let spending = Spending::begin(call, &model, Size::of_input(bytes)).await?;
+    let mut spending = Spending::begin(call, &model, Size::of_input(bytes)).await?;
     let vectors = model.embed(&params, deadline(call)).await;
-    let (vectors, usage) = taken(vectors, &spending).await?;
+    let (vectors, usage) = taken(call, &model, vectors, &mut spending).await?;
     spending.counted(usage).await?;
     answer(&EmbedResult { vectors })
 }
 
 async fn taken<T>(
+    call: &Call<'_>,
+    model: &Model,
     answered: Result<T, ModelError>,
-    spending: &Spending,
+    spending: &mut Spending,
 ) -> Result<T, AgentAPIError> {
     match answered {
         Ok(answered) => Ok(answered),
         Err(error) => {
-            let error = error.to_api();
+            let error = told(call, model, &error).await;
             spending.failed(&error).await;
             Err(error)
         }
@@ -134,8 +153,10 @@ async fn taken<T>(
 async fn count_tokens(call: &mut Call<'_>) -> Answer {
     let params: CountTokensParams = call.params()?;
     let model = granted_model(call, &params.model_id)?;
-    let tokens = model.count_tokens(&params, deadline(call)).await;
-    answer(&TokenCount { tokens: tokens.map_err(|error| error.to_api())? })
+    match model.count_tokens(&params, deadline(call)).await {
+        Ok(tokens) => answer(&TokenCount { tokens }),
+        Err(error) => Err(told(call, &model, &error).await),
+    }
 }
 
 /// A granted model of the kind that the method takes.
@@ -161,11 +182,11 @@ fn granted_model(call: &mut Call<'_>, model_id: &str) -> Result<Arc<Model>, Agen
 }
 
 /// What an answer has at most, where anyone has said it: the caller, or the configuration.
-fn most_out(model: &Model, options: Option<&Object>) -> u64 {
+fn most_out(model: &Model, options: Option<&Object>) -> Option<u64> {
     let settings = model.settings();
     let asked = options.and_then(|options| options.get("max_tokens"));
     let asked = asked.or_else(|| settings.options.get("max_tokens")).and_then(Value::as_u64);
-    asked.into_iter().chain(settings.max_output_tokens).min().unwrap_or(0)
+    asked.into_iter().chain(settings.max_output_tokens).min()
 }
 
 fn deadline(call: &Call<'_>) -> Instant {

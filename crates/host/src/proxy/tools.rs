@@ -1,28 +1,34 @@
 //! `tools.*`: granted tools, looked up and called.
 //!
-//! Invariant: a call that may change something is begun in the store before it acts and ended there before
-//! its answer is told, also when the run or the caller is gone by then. Every such call, and every call of a
-//! live run, has one output.
+//! Invariant: a call that may change something, or that somebody is asked about, is begun in the store before
+//! it acts and ended there before its answer is told, also when the run or the caller is gone by then. Every
+//! call that something was decided about has one output, which the conversation shows once; the same call
+//! again is answered from it, and nobody is asked twice.
 
 mod carry_out;
 mod outcome;
+mod progress;
 
-use super::asking::ask;
-use super::call::{Answer, Call, answer, refuse};
+use super::asking::{Decided, ask};
+use super::call::{Answer, Call, answer, failed_inside, refuse, stale};
 use super::resources::granted;
 use crate::approvals::expires_ms;
 use crate::ids::{self, now_ms};
+use crate::live::Taken;
 use crate::resources::tool_resource;
 use crate::settings::Approval;
+use crate::tool_vectors;
 use carry_out::{Asked, Work, begin};
 use greenroom_protocol::api::Method;
 use greenroom_protocol::api::tools::{
     ToolCallParams, ToolCallResult, ToolDetailParams, ToolSearchParams, ToolSearchResult,
 };
-use greenroom_protocol::{AgentAPIError, ErrorCode, Object, ToolResource};
+use greenroom_protocol::{AgentAPIError, ErrorCode, ToolResource};
+use greenroom_store::commands::{Begun, Standing, Wanted};
 use greenroom_store::types::{ApprovalKind, NewApproval};
 use greenroom_tools::project_cli::{self, close_matches};
-use greenroom_tools::{Admitted, Entry, Risk};
+use greenroom_tools::{Admitted, Entry, Risk, ToolFailure};
+use outcome::{denial, repeated_id, told_before};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use uuid::Uuid;
@@ -36,7 +42,7 @@ const ASKED_BYTES_MAX: usize = 64 * 1024;
 
 pub(super) async fn serve(call: &mut Call<'_>) -> Answer {
     match call.method {
-        Method::ToolsSearch => search(call),
+        Method::ToolsSearch => search(call).await,
         Method::ToolsGetDetail => {
             let params: ToolDetailParams = call.params()?;
             let entry = find(call, &params.tool_name)?;
@@ -49,14 +55,15 @@ pub(super) async fn serve(call: &mut Call<'_>) -> Answer {
     }
 }
 
-fn search(call: &mut Call<'_>) -> Answer {
+async fn search(call: &mut Call<'_>) -> Answer {
     let params: ToolSearchParams = call.params()?;
-    let grant = &call.rights.grant;
-    let found = call.rights.resources.tools.search(
-        &params.query,
-        params.top_k as usize,
-        &grant.tools.names,
-    );
+    let (grant, resources) = (&call.rights.grant, &call.rights.resources);
+    let (names, top_k) = (&grant.tools.names, params.top_k as usize);
+    let vectors = tool_vectors::find(call.shared, resources, &params.query, names).await;
+    let found = match vectors {
+        Some(vectors) => resources.tools.search_near(&params.query, &vectors, top_k, names),
+        None => resources.tools.search(&params.query, top_k, names),
+    };
     let items = found.iter().map(|entry| tool_resource(entry, grant)).collect();
     answer(&ToolSearchResult { items })
 }
@@ -129,63 +136,130 @@ async fn call_tool(
         _ => risk.as_str().to_owned(),
     };
     call.about(Some(&entry.tool.name), Some(scope.into()));
-    if admitted.is_ok() {
-        permit(call, &entry, &args, risk, &tool_call_id).await?;
-    }
-    let asked = Asked { entry, tool_call_id, args, authority: params.authority };
+    let entered = call.live.tool_calls.enter(&tool_call_id).map_err(|taken| match taken {
+        Taken::UnderWay => under_way(),
+        Taken::Told => repeated_id(),
+    })?;
+    let asked = Asked { entry, tool_call_id, args, authority: params.authority, entered };
     let work = Work::new(call, asked, Admitted { risk, timeout });
-    if risk != Risk::Read
-        && let Some(before) = begin(call, &work).await?
-    {
-        return Ok(before);
+    match admitted {
+        Ok(_) => permit(call, work).await,
+        Err(failure) => in_task(work, |work| work.refuse(Standing::New, failure)).await,
     }
-    let shared = Arc::clone(call.shared);
-    let done = match admitted {
-        Ok(_) => shared.tasks.spawn("tool call", work.carry_out()).await,
-        Err(failure) => shared.tasks.spawn("tool call", work.refuse(failure)).await,
-    };
-    done.unwrap_or_else(|error| Err(refuse(ErrorCode::RuntimeError, error.to_string())))
 }
 
-/// Whether the grant lets a call of this risk pass, after somebody was asked where it says so.
-async fn permit(
-    call: &mut Call<'_>,
-    entry: &Entry,
-    args: &Object,
-    risk: Risk,
-    tool_call_id: &str,
-) -> Result<(), AgentAPIError> {
-    match call.rights.grant.risks.get(&risk).copied().unwrap_or(Approval::Ask) {
-        Approval::Always => Ok(()),
+/// Carries a call out if the grant lets its risk pass, after somebody was asked where it says so.
+async fn permit(call: &mut Call<'_>, work: Work) -> Result<ToolCallResult, AgentAPIError> {
+    match call.rights.grant.risks.get(&work.risk).copied().unwrap_or(Approval::Ask) {
+        Approval::Always if work.risk == Risk::Read => {
+            in_task(work, |work| work.carry_out(Standing::New)).await
+        }
+        Approval::Always => {
+            let mut waiting = Waiting(Some(work));
+            let begun = begin(call, waiting.0.as_ref()).await?;
+            let Some(work) = waiting.0.take() else { return Err(stale()) };
+            act(work, begun).await
+        }
         Approval::Never => {
-            let message = format!("calls of the risk `{}` are not granted", risk.as_str());
-            Err(refuse(ErrorCode::Unauthorized, message).detail("reason", "not_granted"))
+            let message = format!("calls of the risk `{}` are not granted", work.risk.as_str());
+            let denied = denial(message).detail("reason", "not_granted");
+            in_task(work, |work| work.refuse(Standing::New, denied)).await
         }
         Approval::Ask if call.params.get().len() > ASKED_BYTES_MAX => {
             let message =
                 format!("a call that somebody is asked about has at most {ASKED_BYTES_MAX} bytes");
             Err(refuse(ErrorCode::PayloadTooLarge, message))
         }
-        Approval::Ask => {
-            let identity = &call.rights.identity;
-            let mut target = json!({"tool_name": entry.tool.name, "tool_call_id": tool_call_id,
-                "risk": risk.as_str(), "source": entry.tool.source.to_string()});
-            call.shared.redactor.value(&mut target);
-            let question = NewApproval {
-                approval_id: ids::fresh("apr"),
-                nonce: Uuid::new_v4().simple().to_string(),
-                kind: ApprovalKind::Call,
-                agent: identity.agent.clone(),
-                runner_id: identity.runner_id.clone(),
-                actor: identity.actor.as_ref().and_then(|actor| serde_json::to_string(actor).ok()),
-                action: "tool.call".to_owned(),
-                target: target.to_string(),
-                payload: Value::Object(args.clone()).to_string(),
-                delivery: None,
-                expires_at: now_ms() + expires_ms(call.settings),
-            };
-            let call_id = format!("{}.{tool_call_id}", identity.run_id);
-            ask(call, question, &call_id).await.map(drop)
-        }
+        Approval::Ask => ask_first(call, work).await,
     }
+}
+
+/// The call is begun with the question: it has its one output whatever is decided, and whoever goes away.
+async fn ask_first(call: &mut Call<'_>, work: Work) -> Result<ToolCallResult, AgentAPIError> {
+    let wanted =
+        Wanted::AskForTool(Box::new(question(call, &work)), Box::new(work.beginning(None)));
+    let call_id = work.call_id();
+    let mut waiting = Waiting(Some(work));
+    let asked = ask(call, wanted, &call_id).await?;
+    let Some(work) = waiting.0.take() else { return Err(stale()) };
+    match asked {
+        Decided::Allowed(_) => act(work, Begun::Now).await,
+        Decided::Refused(error) => {
+            let mut denied = denial(error.message);
+            denied.details = error.details;
+            in_task(work, |work| work.refuse(Standing::Begun, denied)).await
+        }
+        Decided::Earlier(begun) => act(work, begun).await,
+        Decided::NotAsked(error) => Err(error),
+    }
+}
+
+/// Carries out what was begun now. A call that was made before is answered as it was then.
+async fn act(mut work: Work, begun: Begun) -> Result<ToolCallResult, AgentAPIError> {
+    match begun {
+        Begun::Now => in_task(work, |work| work.carry_out(Standing::Begun)).await,
+        Begun::Before(output) => {
+            work.entered.recorded();
+            told_before(&output)
+        }
+        Begun::UnderWay => Err(under_way()),
+        Begun::OtherCall => Err(repeated_id()),
+        Begun::Stale => Err(stale()),
+    }
+}
+
+fn question(call: &Call<'_>, work: &Work) -> NewApproval {
+    let identity = &call.rights.identity;
+    let tool = &work.entry.tool;
+    let mut target = json!({"tool_name": tool.name, "tool_call_id": work.tool_call_id,
+        "risk": work.risk.as_str(), "source": tool.source.to_string()});
+    call.shared.redactor.value(&mut target);
+    NewApproval {
+        approval_id: ids::fresh("apr"),
+        nonce: Uuid::new_v4().simple().to_string(),
+        kind: ApprovalKind::Call,
+        agent: identity.agent.clone(),
+        runner_id: identity.runner_id.clone(),
+        actor: identity.actor.as_ref().and_then(|actor| serde_json::to_string(actor).ok()),
+        action: "tool.call".to_owned(),
+        target: target.to_string(),
+        payload: Value::Object(work.args.clone()).to_string(),
+        delivery: None,
+        expires_at: now_ms() + expires_ms(call.settings),
+    }
+}
+
+/// A call that waits for its beginning to be kept, or for an answer. If nobody waits for the call any more, it
+/// is over as well.
+struct Waiting(Option<Work>);
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        let Some(work) = self.0.take() else { return };
+        let tasks = work.shared.tasks.clone();
+        tasks.spawn("tool call given up", async move {
+            let message = "the call was given up before it began; nothing was done";
+            let given_up = ToolFailure::new("CANCELLED", message);
+            // Where it was never begun there is nothing to end.
+            let _ = work.refuse(Standing::Begun, given_up).await;
+        });
+    }
+}
+
+/// Ends what was begun in a task of the host's own, whether or not somebody waits for it.
+async fn in_task<F>(
+    work: Work,
+    end: impl FnOnce(Work) -> F,
+) -> Result<ToolCallResult, AgentAPIError>
+where
+    F: Future<Output = Result<ToolCallResult, AgentAPIError>> + Send + 'static,
+{
+    let tasks = work.shared.tasks.clone();
+    let done = tasks.spawn("tool call", end(work)).await;
+    done.unwrap_or_else(|_| Err(failed_inside()))
+}
+
+fn under_way() -> AgentAPIError {
+    let message = "a call with this `tool_call_id` is under way";
+    refuse(ErrorCode::InvalidArgument, message).detail("reason", "under_way")
 }

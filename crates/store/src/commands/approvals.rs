@@ -7,6 +7,7 @@
 use super::audit::open;
 use super::fence::RunFence;
 use super::results::{insert_delivery, insert_host_event};
+use super::tools::{BeginToolCall, Begun};
 use crate::approvals::{ApprovalKind, ApprovalRow, ApprovalStatus, NewApproval};
 use crate::audit::OpenCall;
 use crate::sql::Tx;
@@ -34,14 +35,18 @@ pub enum Wanted {
     Act { delivery: NewDelivery, log: HostEvent },
     /// Somebody is asked first.
     Ask(Box<NewApproval>),
+    /// Somebody is asked before a tool is called; the call is begun with the question.
+    AskForTool(Box<NewApproval>, Box<BeginToolCall>),
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Requested {
     /// In the outbox.
     Queued,
     /// Waits for an answer.
     Asked,
+    /// The call of the tool was begun before: nobody is asked again.
+    Earlier(Begun),
     /// Too many of the run's approvals are pending; nothing was written.
     TooMany,
     /// The run is over, or about to be.
@@ -52,16 +57,16 @@ impl RequestAction {
     pub(super) fn execute(&self, tx: &mut dyn Tx) -> Result<Requested, StoreError> {
         let requested = self.request(tx)?;
         let run = (self.fence.workspace_id.as_str(), self.fence.run_id.as_str());
-        match (requested, &self.call) {
+        match (&requested, &self.call) {
             (Requested::Queued | Requested::Asked, Some(call)) => open(tx, run, call)?,
-            (Requested::TooMany | Requested::Stale, _) | (_, None) => {}
+            (Requested::Earlier(_) | Requested::TooMany | Requested::Stale, _) | (_, None) => {}
         }
         Ok(requested)
     }
 
     fn request(&self, tx: &mut dyn Tx) -> Result<Requested, StoreError> {
         let RunFence { workspace_id, run_id, attempt, epoch } = &self.fence;
-        let asks = matches!(self.wanted, Wanted::Ask(_));
+        let asks = !matches!(self.wanted, Wanted::Act { .. });
         // An action may have been done twice if the run were started again.
         let changed = tx.execute(
             "UPDATE runs SET effects = 1, asked = CASE WHEN ?5 = 1 THEN 1 ELSE asked END
@@ -79,22 +84,35 @@ impl RequestAction {
                 insert_host_event(tx, workspace_id, log, about, self.now_ms)?;
                 Ok(Requested::Queued)
             }
-            Wanted::Ask(approval) => {
-                let asked = ask(
-                    tx,
-                    &Question {
-                        workspace_id,
-                        run_id,
-                        attempt: *attempt,
-                        conversation_id: self.conversation_id.as_deref(),
-                        approval,
-                        pending_max: self.pending_max,
-                        now_ms: self.now_ms,
-                    },
-                )?;
-                Ok(if asked { Requested::Asked } else { Requested::TooMany })
+            Wanted::Ask(approval) => self.ask(tx, approval),
+            Wanted::AskForTool(approval, tool_call) => {
+                let asked = reads::approvals::get(tx, workspace_id, &approval.approval_id)?;
+                if let Some(earlier) = tool_call.earlier(tx)?.filter(|_| asked.is_none()) {
+                    return Ok(Requested::Earlier(earlier));
+                }
+                let requested = self.ask(tx, approval)?;
+                if requested == Requested::Asked {
+                    tool_call.execute(tx)?;
+                }
+                Ok(requested)
             }
         }
+    }
+
+    fn ask(&self, tx: &mut dyn Tx, approval: &NewApproval) -> Result<Requested, StoreError> {
+        let asked = ask(
+            tx,
+            &Question {
+                workspace_id: &self.fence.workspace_id,
+                run_id: &self.fence.run_id,
+                attempt: self.fence.attempt,
+                conversation_id: self.conversation_id.as_deref(),
+                approval,
+                pending_max: self.pending_max,
+                now_ms: self.now_ms,
+            },
+        )?;
+        Ok(if asked { Requested::Asked } else { Requested::TooMany })
     }
 }
 

@@ -1,18 +1,66 @@
-//! What calls of models took: one row per call, and sums per day and agent.
+//! What calls of models take: reserved before, one row per call after, and sums per day and agent.
 //!
-//! Invariant: a sum is that of its rows since the day began; what is not known is not counted as nothing.
+//! Invariant: a call is open or has its one row, never both and never neither; a sum is that of its rows since
+//! the day began; what is not known is not counted as nothing.
 
-use crate::sql::Tx;
+use crate::sql::{Row, Tx};
 use crate::{StoreError, params};
+use std::borrow::Cow;
+
+/// How a call ended whose host went away.
+pub const INTERRUPTED: &str = "interrupted";
+
+/// A call of a model that is about to be made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BeginModelCall {
+    pub workspace_id: String,
+    pub call_id: String,
+    pub run_id: String,
+    pub agent: String,
+    pub model: String,
+    pub method: Cow<'static, str>,
+    /// What it is charged with, in millionths of a dollar, if nobody sees its end.
+    pub reserved_micro: i64,
+    /// Days since 1970, UTC.
+    pub day: i64,
+    pub epoch: i64,
+    pub now_ms: i64,
+}
+
+impl BeginModelCall {
+    pub(super) fn execute(&self, tx: &mut dyn Tx) -> Result<bool, StoreError> {
+        let inserted = tx.execute(
+            "INSERT INTO model_calls_open (workspace_id, call_id, epoch, run_id, agent, model, method,
+                 reserved_micro, day, created_at)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
+             ON CONFLICT (workspace_id, call_id) DO NOTHING",
+            params![
+                &self.workspace_id,
+                &self.call_id,
+                self.epoch,
+                &self.run_id,
+                &self.agent,
+                &self.model,
+                &*self.method,
+                self.reserved_micro,
+                self.day,
+                self.now_ms
+            ],
+        )?;
+        Ok(inserted > 0)
+    }
+}
 
 /// One call of a model, as it ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordModelCall {
     pub workspace_id: String,
+    /// As it was begun.
+    pub call_id: String,
     pub run_id: String,
     pub agent: String,
     pub model: String,
-    pub method: &'static str,
+    pub method: Cow<'static, str>,
     /// How it ended: a finish reason or an error code.
     pub outcome: String,
     /// Usage as JSON text, where the provider gave one.
@@ -30,20 +78,29 @@ pub struct RecordModelCall {
 }
 
 impl RecordModelCall {
+    /// False when the call is not open: it was never begun, or has its row.
     pub(super) fn execute(&self, tx: &mut dyn Tx) -> Result<bool, StoreError> {
+        let closed = tx.execute(
+            "DELETE FROM model_calls_open WHERE workspace_id = ?1 AND call_id = ?2",
+            params![&self.workspace_id, &self.call_id],
+        )?;
+        if closed == 0 {
+            return Ok(false);
+        }
         tx.execute(
             "INSERT INTO model_calls (workspace_id, run_id, model, method, outcome, usage, tokens,
-                 cost_micro, duration_ms, created_at)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+                 cost_micro, charged_micro, duration_ms, created_at)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
             params![
                 &self.workspace_id,
                 &self.run_id,
                 &self.model,
-                self.method,
+                &*self.method,
                 &self.outcome,
                 &self.usage,
                 self.tokens,
                 self.cost_micro,
+                self.charged_micro,
                 self.duration_ms,
                 self.now_ms
             ],
@@ -67,4 +124,48 @@ impl RecordModelCall {
         )?;
         Ok(true)
     }
+}
+
+/// Charges calls with what was reserved for them whose host went away before they ended; to be carried out
+/// before the first call. A provider may have worked for them: no crash makes a call cheaper.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChargeInterrupted {
+    /// This start of the host: calls of earlier ones are meant.
+    pub epoch: i64,
+    pub calls_max: i64,
+}
+
+impl ChargeInterrupted {
+    /// False when there was none.
+    pub(super) fn execute(&self, tx: &mut dyn Tx) -> Result<bool, StoreError> {
+        let rows = tx.query(
+            "SELECT workspace_id, call_id, run_id, agent, model, method, reserved_micro, day, created_at
+             FROM model_calls_open WHERE epoch < ?1 ORDER BY workspace_id, call_id LIMIT ?2",
+            params![self.epoch, self.calls_max],
+        )?;
+        let found = !rows.is_empty();
+        for row in rows {
+            interrupted(row)?.execute(tx)?;
+        }
+        Ok(found)
+    }
+}
+
+fn interrupted(mut row: Row) -> Result<RecordModelCall, StoreError> {
+    Ok(RecordModelCall {
+        workspace_id: row.text()?,
+        call_id: row.text()?,
+        run_id: row.text()?,
+        agent: row.text()?,
+        model: row.text()?,
+        method: row.text()?.into(),
+        outcome: INTERRUPTED.to_owned(),
+        usage: None,
+        tokens: None,
+        cost_micro: None,
+        charged_micro: row.int()?,
+        duration_ms: 0,
+        day: row.int()?,
+        now_ms: row.int()?,
+    })
 }

@@ -1,7 +1,8 @@
 //! Calls of tools that the host carries out.
 //!
-//! Invariant: a call that may change something is begun here before it acts, and ended here before its answer
-//! is told; its transcript item is written with its end, once. The same call of a run is never begun twice.
+//! Invariant: a call that may change something, or that somebody is asked about, is begun here before it acts,
+//! and ended here before its answer is told; its transcript item is written with its end, once. The same call
+//! of a run is never begun twice.
 
 use super::artifacts::insert_artifact;
 use super::audit::open as open_audit;
@@ -55,11 +56,13 @@ impl BeginToolCall {
         if changed == 0 {
             return Ok(Begun::Stale);
         }
-        let inserted = tx.execute(
+        if let Some(earlier) = self.earlier(tx)? {
+            return Ok(earlier);
+        }
+        tx.execute(
             "INSERT INTO tool_calls (workspace_id, run_id, tool_call_id, attempt, epoch, tool, risk,
                  args, created_at)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
-             ON CONFLICT (workspace_id, run_id, tool_call_id) DO NOTHING",
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
             params![
                 workspace_id,
                 run_id,
@@ -72,9 +75,6 @@ impl BeginToolCall {
                 self.now_ms
             ],
         )?;
-        if inserted == 0 {
-            return self.earlier(tx);
-        }
         let about = (self.conversation_id.as_deref(), Some(run_id.as_str()));
         insert_host_event(tx, workspace_id, &self.log, about, self.now_ms)?;
         if let Some(call) = &self.open {
@@ -83,26 +83,35 @@ impl BeginToolCall {
         Ok(Begun::Now)
     }
 
-    fn earlier(&self, tx: &mut dyn Tx) -> Result<Begun, StoreError> {
+    /// What became of the call that has this id, if there is one.
+    pub(super) fn earlier(&self, tx: &mut dyn Tx) -> Result<Option<Begun>, StoreError> {
         let row = tx.query_opt(
             "SELECT tool, args, output FROM tool_calls
              WHERE workspace_id = ?1 AND run_id = ?2 AND tool_call_id = ?3",
             params![&self.fence.workspace_id, &self.fence.run_id, &self.tool_call_id],
         )?;
-        let Some(mut row) = row else { return Ok(Begun::Stale) };
+        let Some(mut row) = row else { return Ok(None) };
         let (tool, args, output) = (row.text()?, row.text()?, row.opt_text()?);
-        Ok(match output {
+        Ok(Some(match output {
             _ if tool != self.tool || args != self.args => Begun::OtherCall,
             Some(output) => Begun::Before(output),
             None => Begun::UnderWay,
-        })
+        }))
     }
+}
+
+/// Whether a call that ends stands in the store already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    Begun,
+    New,
 }
 
 /// What came of a call.
 #[derive(Debug, Clone)]
 pub struct EndToolCall {
     pub fence: RunFence,
+    pub standing: Standing,
     pub tool_call_id: String,
     pub tool: String,
     pub risk: &'static str,
@@ -132,9 +141,9 @@ pub enum Ended {
 impl EndToolCall {
     pub(super) fn execute(&self, tx: &mut dyn Tx) -> Result<Ended, StoreError> {
         let RunFence { workspace_id, run_id, .. } = &self.fence;
-        let kept = match self.risk {
-            "read" => self.keep_read(tx)?,
-            _ => self.keep_begun(tx)?,
+        let kept = match self.standing {
+            Standing::New => self.keep_new(tx)?,
+            Standing::Begun => self.keep_begun(tx)?,
         };
         if kept != Ended::Now {
             return Ok(kept);
@@ -165,15 +174,14 @@ impl EndToolCall {
         let RunFence { workspace_id, run_id, .. } = &self.fence;
         let ended = tx.execute(
             "UPDATE tool_calls SET output = ?4, finished_at = ?5
-             WHERE workspace_id = ?1 AND run_id = ?2 AND tool_call_id = ?3 AND output IS NULL
-               AND risk <> 'read'",
+             WHERE workspace_id = ?1 AND run_id = ?2 AND tool_call_id = ?3 AND output IS NULL",
             params![workspace_id, run_id, &self.tool_call_id, &self.output, self.now_ms],
         )?;
         Ok(if ended > 0 { Ended::Now } else { Ended::Stale })
     }
 
-    /// A call that only reads is the run's alone, and ends nobody else's.
-    fn keep_read(&self, tx: &mut dyn Tx) -> Result<Ended, StoreError> {
+    /// A call that did nothing before its end is the run's alone, and ends nobody else's.
+    fn keep_new(&self, tx: &mut dyn Tx) -> Result<Ended, StoreError> {
         let RunFence { workspace_id, run_id, attempt, epoch } = &self.fence;
         if !self.fence.holds(tx)? {
             return Ok(Ended::Stale);

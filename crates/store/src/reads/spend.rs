@@ -51,12 +51,14 @@ pub struct RunSpend {
     /// Nothing where no call has told any.
     pub tokens: Option<i64>,
     pub cost_micro: Option<i64>,
+    /// What budgets are held against: calls of unknown cost are part of it.
+    pub charged_micro: i64,
 }
 
 pub fn sum_of_run(tx: &mut dyn Tx, workspace: &str, run_id: &str) -> Result<RunSpend, StoreError> {
     let rows = tx.query(
         "SELECT COUNT(*), COUNT(*) - COUNT(cost_micro), CAST(SUM(tokens) AS BIGINT),
-             CAST(SUM(cost_micro) AS BIGINT)
+             CAST(SUM(cost_micro) AS BIGINT), CAST(COALESCE(SUM(charged_micro), 0) AS BIGINT)
          FROM model_calls WHERE run_id = ?2 AND workspace_id || '' = ?1",
         params![workspace, run_id],
     )?;
@@ -66,6 +68,7 @@ pub fn sum_of_run(tx: &mut dyn Tx, workspace: &str, run_id: &str) -> Result<RunS
         unpriced: row.int()?,
         tokens: row.opt_int()?,
         cost_micro: row.opt_int()?,
+        charged_micro: row.int()?,
     })
 }
 

@@ -6,11 +6,12 @@ use super::{INDEXER, Store};
 use crate::StoreError;
 use crate::commands::{
     AcceptEvent, Accepted, AnswerApproval, Answered, Applied, ApplyResults, ArtifactWritten,
-    BeginToolCall, Begun, CancelApproval, CancelQueued, CancelRequest, ClaimDelivery, Collect,
-    Collected, Command, CreateArtifact, EndToolCall, Ended, ExpireApprovals, FinishDelivery,
-    FreezeGrant, IndexItems, Outcome, PullSteering, Pulled, RecordAudit, RecordDiagnostics,
-    RecordInterrupted, RecordModelCall, RecordWritten, RemoveArtifacts, RemoveItems, RequestAction,
-    Requested, RestartRun, StateWritten, StorageWritten, WriteRecord, WriteState, WriteStorage,
+    BeginModelCall, BeginToolCall, Begun, CancelApproval, CancelQueued, CancelRequest,
+    ChargeInterrupted, ClaimDelivery, Collect, Collected, Command, CreateArtifact, EndToolCall,
+    Ended, ExpireApprovals, FinishDelivery, FreezeGrant, IndexItems, Outcome, PullSteering, Pulled,
+    RecordAudit, RecordDiagnostics, RecordInterrupted, RecordModelCall, RecordWritten,
+    RemoveArtifacts, RemoveItems, RequestAction, Requested, RestartRun, StateWritten,
+    StorageWritten, WriteRecord, WriteState, WriteStorage,
 };
 use crate::search::index;
 use crate::types::ApprovalRow;
@@ -168,8 +169,19 @@ impl Store {
         }
     }
 
-    pub async fn record_model_call(&self, command: RecordModelCall) -> Result<(), StoreError> {
-        self.change(Command::RecordModelCall(Box::new(command))).await.map(drop)
+    /// A model is about to be asked.
+    pub async fn begin_model_call(&self, command: BeginModelCall) -> Result<bool, StoreError> {
+        self.change(Command::BeginModelCall(Box::new(command))).await
+    }
+
+    /// What a call took; false when it is not open, and nothing was changed.
+    pub async fn record_model_call(&self, command: RecordModelCall) -> Result<bool, StoreError> {
+        self.change(Command::RecordModelCall(Box::new(command))).await
+    }
+
+    /// Charges calls that an earlier host left open; false when there is none left.
+    pub async fn charge_interrupted(&self, command: ChargeInterrupted) -> Result<bool, StoreError> {
+        self.change(Command::ChargeInterrupted(command)).await
     }
 
     pub async fn write_record(&self, command: WriteRecord) -> Result<RecordWritten, StoreError> {

@@ -79,3 +79,29 @@ script = "none.toml""#;
        | ^^^^^^
     "#);
 }
+
+#[test]
+fn the_model_of_the_tool_search_is_one_that_makes_vectors() {
+    let text = r#"[models.vectors]
+provider = "scripted"
+kind = "embedding"
+[tool_search]
+model = "vektors""#;
+    insta::assert_snapshot!(mistakes(text), @r#"
+    error: there is no model `vektors`
+      --> greenroom.toml:5:9
+       |
+     5 | model = "vektors"
+       |         ^^^^^^^^^
+    hint: did you mean `vectors`?
+    "#);
+    let text = text.replace("kind = \"embedding\"\n", "").replace("vektors", "vectors");
+    insta::assert_snapshot!(mistakes(&text), @r#"
+    error: `tool_search.model` takes a model of kind `embedding`, and `vectors` is of kind `chat`
+      --> greenroom.toml:4:1
+       |
+     4 | model = "vectors"
+       | ^^^^^
+    hint: if it makes vectors, add `kind = "embedding"` to `[models.vectors]`
+    "#);
+}

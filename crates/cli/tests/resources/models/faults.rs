@@ -75,7 +75,8 @@ async fn what_passes_is_tried_again_and_what_has_begun_is_not() {
             assert_eq!(broken["retryable"], true, "{text}: {broken}");
             assert_eq!(streamed(&stage.told(&text).await), "so far", "{text}");
             assert_eq!(server.requests(&text).len(), 1, "{text}");
-            let silent = broken["message"] == "the provider was silent for 1 s";
+            let message = format!("model `{name}`: the provider was silent for 1 s");
+            let silent = broken["message"] == message.as_str();
             assert_eq!(silent, kind == "quiet", "{text}: {broken}");
         }
     }
@@ -84,6 +85,48 @@ async fn what_passes_is_tried_again_and_what_has_begun_is_not() {
     let played = stage.api.ended_run(&run_id).await;
     assert_eq!(outcome(&played), (RunStatus::Completed, ""));
     assert_eq!(played.model_calls.unwrap().calls, 16);
+}
+
+#[tokio::test]
+async fn a_model_that_fails_is_named_to_its_runner_and_its_place_to_the_operator() {
+    let server = Server::start("[[rule]]\nanswer = [{ error = 401, message = \"wrong key\" }]");
+    let models = server.models("retries = 0")
+        + &server
+            .model("vectors", "openai", "kind = \"embedding\"\nretries = 0")
+            .replace(&server.url, "http://127.0.0.1:1");
+    let config = models + &agent("asker", &["claude", "vectors"], "");
+    let stage = host(&[("key", KEY)], &config).await;
+    let embed = json!({"model_id": "vectors", "inputs": ["x"]});
+    let steps = vec![
+        step("models.invoke", says("claude", "x"), "chat"),
+        step("models.embed", embed, "vectors"),
+    ];
+    let played = run(&stage, "asker", "c1", steps).await;
+    let told = refusal(&stage, "chat").await["message"].as_str().unwrap().to_owned();
+    assert!(told.starts_with("model `claude`: the provider answered 401: "), "{told}");
+    let away = refusal(&stage, "vectors").await["message"].as_str().unwrap().to_owned();
+    assert!(away.starts_with("model `vectors`: the provider is not there: "), "{away}");
+    assert!(!told.contains("127.0.0.1"), "{told}");
+    let places = [
+        format!("`claude` at {}: the provider answered 401: ", server.url),
+        "`vectors` at http://127.0.0.1:1: the provider is not there: ".to_owned(),
+    ];
+    let notes = stage.diagnostics(&played.run_id).await;
+    assert_eq!(notes.len(), places.len());
+    let (_, shown, _) = crate::programs::greenroom(
+        &stage.host,
+        &["runs", "show", &played.run_id, "--data", "data"],
+    );
+    for ((kind, message), place) in notes.iter().zip(&places) {
+        assert_eq!(kind, "model_failed");
+        assert!(message.starts_with(place.as_str()), "{message}");
+        assert!(shown.contains(place.as_str()), "{shown}");
+    }
+    let log = stage.host.log();
+    assert!(log.contains(&server.url) && log.contains("a model did not answer"), "{log}");
+    for text in [&log, &shown, &told, &away] {
+        assert!(!text.contains(KEY), "{text}");
+    }
 }
 
 #[tokio::test]

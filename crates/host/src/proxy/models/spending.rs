@@ -1,21 +1,22 @@
 //! What one call of a model takes: reserved before, recorded after, whatever happens in between.
 //!
-//! Invariant: one row per call. A call that is given up is recorded with what can be told of it by then.
+//! Invariant: the reservation is committed before the provider hears of the call, and one row per call after.
+//! A call that is given up is recorded with what can be told of it by then; one whose host went away is charged
+//! with what was reserved (`ChargeInterrupted`).
 
 use super::super::call::{Call, failed, refuse};
-use crate::budget::{Micro, Reservation, Wish, day_of};
+use crate::budget::{Budget, Exceeded, Micro, Reservation, Wish, day_of};
 use crate::host::Shared;
-use crate::ids::now_ms;
+use crate::ids::{self, DEFAULT_WORKSPACE, now_ms};
 use crate::live::LiveRun;
 use greenroom_models::{Model, price};
 use greenroom_protocol::api::models::{ModelStreamItem, ProviderResponse};
 use greenroom_protocol::error::run_code;
 use greenroom_protocol::{AgentAPIError, ErrorCode, Object};
-use greenroom_store::commands::RecordModelCall;
-use greenroom_store::reads;
+use greenroom_store::commands::{BeginModelCall, RecordModelCall};
+use greenroom_store::{fault, reads};
 use serde_json::Value;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 /// Bytes of text that are taken as one token where nobody has counted; few, so that estimates are high.
@@ -26,32 +27,57 @@ const TOKENS_MAX: u64 = 1_000_000_000;
 /// What one call may be said to have cost: a million dollars.
 const COST_MAX: Micro = 1_000_000_000_000;
 
-pub(super) struct Spending {
+/// Output of a call that nobody has limited, where its host did not see how much it was.
+const OUTPUT_TOKENS_ASSUMED: u64 = 4096;
+/// Who pays for calls that the host makes for itself: no agent has this name.
+const THE_HOST: &str = "";
+
+pub(crate) struct Spending {
     shared: Arc<Shared>,
-    live: Arc<LiveRun>,
+    live: Option<Arc<LiveRun>>,
     model: Arc<Model>,
     record: RecordModelCall,
+    /// What it is charged with if nobody sees its end.
+    at_worst: Micro,
     started: Instant,
     input_bytes: usize,
     output_bytes: usize,
     usage: Option<Object>,
-    settled: AtomicBool,
+    stage: Stage,
     _reservation: Reservation,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// Nobody was asked yet.
+    Reserved,
+    UnderWay,
+    Settled,
 }
 
 /// What can be told of a call before it is made.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Size {
-    pub(super) input_bytes: usize,
-    /// 0 where nobody knows.
-    pub(super) output_tokens_max: u64,
+pub(crate) struct Size {
+    pub(crate) input_bytes: usize,
+    /// Absent where nobody knows.
+    pub(crate) output_tokens_max: Option<u64>,
 }
 
 impl Size {
     /// Of a call that puts nothing out.
-    pub(super) fn of_input(input_bytes: usize) -> Self {
-        Self { input_bytes, output_tokens_max: 0 }
+    pub(crate) fn of_input(input_bytes: usize) -> Self {
+        Self { input_bytes, output_tokens_max: Some(0) }
     }
+}
+
+/// Who pays, and within what.
+struct Payer<'a> {
+    workspace_id: &'a str,
+    run_id: &'a str,
+    agent: &'a str,
+    budget: Budget,
+    run_spent: Micro,
+    live: Option<&'a Arc<LiveRun>>,
 }
 
 impl Spending {
@@ -63,31 +89,77 @@ impl Spending {
     ) -> Result<Self, AgentAPIError> {
         let identity = &call.rights.identity;
         let agent = call.settings.agents.iter().find(|agent| agent.name == identity.agent);
-        let settings = model.settings();
-        let guess = guessed(size.input_bytes, 0, size.output_tokens_max);
-        let run_spent = run_spent(call).await?;
-        let now_ms = now_ms();
-        let wish = Wish {
+        let payer = Payer {
             workspace_id: &identity.workspace_id,
             run_id: &identity.run_id,
             agent: &identity.agent,
             budget: agent.map(|agent| agent.budget).unwrap_or_default(),
-            day: call.settings.budget_day,
-            run_spent,
-            estimate: settings.price.and_then(|p| price::cost_micro(&p, &guess)).unwrap_or(0),
-            now_ms,
+            run_spent: run_spent(call).await?,
+            live: Some(call.live),
         };
-        let reservation = call.shared.budgets.reserve(&wish).map_err(|exceeded| {
+        let reserved = Self::reserve(call.shared, &payer, model, call.method.as_str(), size);
+        let mut spending = reserved.map_err(|exceeded| {
             let message = format!("the budget does not allow this call: {exceeded}");
             call.live.end_with(run_code::BUDGET_EXCEEDED, message.clone());
             refuse(ErrorCode::RuntimeError, message).detail("reason", run_code::BUDGET_EXCEEDED)
         })?;
+        spending.open().await?;
+        Ok(spending)
+    }
+
+    /// For a call that the host makes for itself: it counts for the budget of all agents together.
+    pub(crate) async fn of_host(
+        shared: &Arc<Shared>,
+        model: &Arc<Model>,
+        method: &'static str,
+        size: Size,
+    ) -> Result<Self, AgentAPIError> {
+        let payer = Payer {
+            workspace_id: DEFAULT_WORKSPACE,
+            run_id: "",
+            agent: THE_HOST,
+            budget: Budget::default(),
+            run_spent: 0,
+            live: None,
+        };
+        let reserved = Self::reserve(shared, &payer, model, method, size);
+        let mut spending = reserved.map_err(|exceeded| {
+            refuse(ErrorCode::RuntimeError, format!("the budget does not allow it: {exceeded}"))
+        })?;
+        spending.open().await?;
+        Ok(spending)
+    }
+
+    fn reserve(
+        shared: &Arc<Shared>,
+        payer: &Payer<'_>,
+        model: &Arc<Model>,
+        method: &'static str,
+        size: Size,
+    ) -> Result<Self, Exceeded> {
+        let reckoned = |output: u64| {
+            let usage = guessed(size.input_bytes, 0, size.output_tokens_max.unwrap_or(output));
+            cost(model, &usage).unwrap_or(0)
+        };
+        let now_ms = now_ms();
+        let wish = Wish {
+            workspace_id: payer.workspace_id,
+            run_id: payer.run_id,
+            agent: payer.agent,
+            budget: payer.budget,
+            day: shared.settings.load().budget_day,
+            run_spent: payer.run_spent,
+            estimate: reckoned(0),
+            now_ms,
+        };
+        let reservation = shared.budgets.reserve(&wish)?;
         let record = RecordModelCall {
-            workspace_id: identity.workspace_id.clone(),
-            run_id: identity.run_id.clone(),
-            agent: identity.agent.clone(),
-            model: settings.name.clone(),
-            method: call.method.as_str(),
+            workspace_id: payer.workspace_id.to_owned(),
+            call_id: ids::fresh("mc"),
+            run_id: payer.run_id.to_owned(),
+            agent: payer.agent.to_owned(),
+            model: model.settings().name.clone(),
+            method: method.into(),
             outcome: "cancelled".to_owned(),
             usage: None,
             tokens: None,
@@ -98,17 +170,39 @@ impl Spending {
             now_ms,
         };
         Ok(Self {
-            shared: Arc::clone(call.shared),
-            live: Arc::clone(call.live),
+            shared: Arc::clone(shared),
+            live: payer.live.cloned(),
             model: Arc::clone(model),
             record,
+            at_worst: reckoned(OUTPUT_TOKENS_ASSUMED),
             started: Instant::now(),
             input_bytes: size.input_bytes,
             output_bytes: 0,
             usage: None,
-            settled: AtomicBool::new(false),
+            stage: Stage::Reserved,
             _reservation: reservation,
         })
+    }
+
+    /// Commits the reservation: from here on the call is charged, whatever becomes of the host.
+    async fn open(&mut self) -> Result<(), AgentAPIError> {
+        let record = &self.record;
+        let begun = self.shared.store.begin_model_call(BeginModelCall {
+            workspace_id: record.workspace_id.clone(),
+            call_id: record.call_id.clone(),
+            run_id: record.run_id.clone(),
+            agent: record.agent.clone(),
+            model: record.model.clone(),
+            method: record.method.clone(),
+            reserved_micro: self.at_worst,
+            day: record.day,
+            epoch: self.shared.store.epoch(),
+            now_ms: record.now_ms,
+        });
+        begun.await.map_err(|error| failed(&error))?;
+        self.stage = Stage::UnderWay;
+        fault::point("model_reserved");
+        Ok(())
     }
 
     /// What has come so far counts, also when the caller goes away.
@@ -126,17 +220,17 @@ impl Spending {
         };
     }
 
-    pub(super) async fn done(&self, response: &ProviderResponse) -> Result<(), AgentAPIError> {
+    pub(super) async fn done(&mut self, response: &ProviderResponse) -> Result<(), AgentAPIError> {
         let reason = response.metadata.get("finish_reason").and_then(Value::as_str);
         self.commit(reason.unwrap_or("stop"), self.usage.clone()).await
     }
 
     /// Of calls without a stream.
-    pub(super) async fn counted(&self, usage: Option<Object>) -> Result<(), AgentAPIError> {
+    pub(crate) async fn counted(&mut self, usage: Option<Object>) -> Result<(), AgentAPIError> {
         self.commit("ok", usage.map(bounded)).await
     }
 
-    pub(super) async fn failed(&self, error: &AgentAPIError) {
+    pub(crate) async fn failed(&mut self, error: &AgentAPIError) {
         // What the provider took in before it refused is only known where it said so.
         let guess = || guessed(self.input_bytes, self.output_bytes, 0);
         let usage = self.usage.clone().or_else(|| (self.output_bytes > 0).then(guess));
@@ -145,20 +239,20 @@ impl Spending {
         }
     }
 
-    async fn commit(&self, outcome: &str, usage: Option<Object>) -> Result<(), AgentAPIError> {
+    async fn commit(&mut self, outcome: &str, usage: Option<Object>) -> Result<(), AgentAPIError> {
         let record = self.settle(outcome, usage);
         let recorded = self.shared.store.record_model_call(record).await;
-        recorded.map_err(|error| failed(&error))
+        recorded.map(drop).map_err(|error| failed(&error))
     }
 
     /// Counts what the call took, once.
-    fn settle(&self, outcome: &str, usage: Option<Object>) -> RecordModelCall {
-        self.settled.store(true, Ordering::Relaxed);
-        let cost = usage.as_ref().and_then(|usage| self.cost(usage));
+    fn settle(&mut self, outcome: &str, usage: Option<Object>) -> RecordModelCall {
+        self.stage = Stage::Settled;
+        let known = usage.as_ref().and_then(|usage| cost(&self.model, usage));
         // An answer whose usage nobody tells is no free one: budgets reckon with what can be guessed.
         let answered = outcome != "cancelled" && (self.output_bytes > 0 || usage.is_some());
-        let guess = || self.cost(&guessed(self.input_bytes, self.output_bytes, 0));
-        let charged = cost.or_else(|| guess().filter(|_| answered)).unwrap_or(0);
+        let guess = || cost(&self.model, &guessed(self.input_bytes, self.output_bytes, 0));
+        let charged = known.or_else(|| guess().filter(|_| answered)).unwrap_or(0);
         // On the day on which it ended, in the store as here.
         let now_ms = now_ms();
         self.count(charged, now_ms);
@@ -167,34 +261,37 @@ impl Spending {
             day: day_of(now_ms),
             tokens: usage.as_ref().and_then(tokens),
             usage: usage.map(|usage| Value::Object(usage).to_string()),
-            cost_micro: cost,
+            cost_micro: known,
             charged_micro: charged,
             duration_ms: i64::try_from(self.started.elapsed().as_millis()).unwrap_or(i64::MAX),
             ..self.record.clone()
         }
     }
 
-    fn cost(&self, usage: &Object) -> Option<Micro> {
-        let cost = self.model.settings().price.and_then(|price| price::cost_micro(&price, usage));
-        cost.map(|cost| cost.clamp(0, COST_MAX))
-    }
-
     fn count(&self, cost: Micro, now_ms: i64) {
-        self.live.spend(cost);
+        if let Some(live) = &self.live {
+            live.spend(cost);
+        }
         let (workspace, agent) = (&self.record.workspace_id, &self.record.agent);
         self.shared.budgets.spent(workspace, agent, cost, now_ms);
     }
 }
 
-/// The caller went away: the provider has worked all the same.
+/// The caller went away: the provider, once it was asked, has worked all the same.
 impl Drop for Spending {
     fn drop(&mut self) {
-        if self.settled.load(Ordering::Relaxed) {
-            return;
-        }
-        let guess = guessed(self.input_bytes, self.output_bytes, 0);
-        let usage = self.usage.clone().unwrap_or(guess);
-        let record = self.settle("cancelled", Some(usage));
+        let record = match self.stage {
+            Stage::Settled => return,
+            Stage::Reserved => RecordModelCall {
+                cost_micro: self.model.settings().price.map(|_| 0),
+                ..self.record.clone()
+            },
+            Stage::UnderWay => {
+                let guess = guessed(self.input_bytes, self.output_bytes, 0);
+                let usage = self.usage.clone().unwrap_or(guess);
+                self.settle("cancelled", Some(usage))
+            }
+        };
         let shared = Arc::clone(&self.shared);
         self.shared.tasks.spawn("model call given up", async move {
             if let Err(error) = shared.store.record_model_call(record).await {
@@ -215,7 +312,12 @@ async fn run_spent(call: &Call<'_>) -> Result<Micro, AgentAPIError> {
     let read =
         call.shared.store.read(move |tx| reads::spend::sum_of_run(tx, &workspace, &run_id)).await;
     let sum = read.map_err(|error| failed(&error))?;
-    Ok(sum.cost_micro.unwrap_or(0).max(here))
+    Ok(sum.charged_micro.max(here))
+}
+
+pub(super) fn cost(model: &Model, usage: &Object) -> Option<Micro> {
+    let cost = model.settings().price.and_then(|price| price::cost_micro(&price, usage));
+    cost.map(|cost| cost.clamp(0, COST_MAX))
 }
 
 fn guessed(input_bytes: usize, output_bytes: usize, most_out: u64) -> Object {

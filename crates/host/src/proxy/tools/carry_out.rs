@@ -4,21 +4,24 @@
 //! their outcome recorded.
 
 use super::outcome;
+use super::progress::Progress;
 use crate::credentials::{Credential, Issued};
 use crate::host::Shared;
 use crate::ids::{self, now_ms};
-use crate::live::{LiveRun, Rights};
-use crate::proxy::call::{Call, failed, refuse, stale};
+use crate::live::{Entered, LiveRun, Rights};
+use crate::proxy::call::{Call, failed, stale};
+use futures_util::FutureExt;
 use greenroom_protocol::api::tools::{ToolAuthority, ToolCallResult};
-use greenroom_protocol::{AgentAPIError, ErrorCode, Object};
-use greenroom_store::commands::{BeginToolCall, Begun, RunFence};
+use greenroom_protocol::{AgentAPIError, Object};
+use greenroom_store::commands::{BeginToolCall, Begun, RunFence, Standing};
 use greenroom_store::fault;
-use greenroom_store::types::HostEvent;
+use greenroom_store::types::{HostEvent, OpenCall};
 use greenroom_tools::{
     Admitted, Entry, Invocation, Risk, ToolFailure, ToolOutput, Toolbox, project_cli,
 };
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{Instant, timeout};
@@ -33,6 +36,7 @@ pub(super) struct Asked {
     pub(super) tool_call_id: String,
     pub(super) args: Object,
     pub(super) authority: ToolAuthority,
+    pub(super) entered: Entered,
 }
 
 pub(super) struct Work {
@@ -48,15 +52,17 @@ pub(super) struct Work {
     pub(super) identity: Arc<crate::context::Identity>,
     methods: BTreeSet<String>,
     skills: BTreeSet<String>,
-    deadline: Instant,
+    timeout: Duration,
     pub(super) result_bytes_max: usize,
+    pub(super) progress: Progress,
+    /// While it is there, the call is the host's to tell.
+    pub(super) entered: Entered,
 }
 
 impl Work {
     pub(super) fn new(call: &Call<'_>, asked: Asked, admitted: Admitted) -> Self {
-        let Asked { entry, tool_call_id, args, authority } = asked;
+        let Asked { entry, tool_call_id, args, authority, entered } = asked;
         let Rights { grant, identity, resources, .. } = call.rights;
-        let left = call.live.deadline.left().min(admitted.timeout);
         Self {
             shared: Arc::clone(call.shared),
             live: Arc::clone(call.live),
@@ -69,9 +75,31 @@ impl Work {
             identity: Arc::new(identity.clone()),
             methods: grant.methods.clone(),
             skills: grant.skills.clone(),
-            deadline: Instant::now() + left,
+            timeout: admitted.timeout,
             result_bytes_max: call.settings.limits.tool_result_bytes,
+            progress: Progress::new(call.sink),
             entry,
+            entered,
+        }
+    }
+
+    /// The call as the audit keeps it open.
+    pub(super) fn call_id(&self) -> String {
+        format!("{}.{}", self.identity.run_id, self.tool_call_id)
+    }
+
+    /// What is kept before the call acts.
+    pub(super) fn beginning(&self, open: Option<OpenCall>) -> BeginToolCall {
+        BeginToolCall {
+            fence: self.fence.clone(),
+            conversation_id: self.identity.conversation_id.clone(),
+            tool_call_id: self.tool_call_id.clone(),
+            tool: self.entry.tool.name.clone(),
+            risk: self.risk.as_str(),
+            args: Value::Object(self.args.clone()).to_string(),
+            log: self.log("started", json!({})),
+            open,
+            now_ms: now_ms(),
         }
     }
 
@@ -90,28 +118,37 @@ impl Work {
         }
     }
 
-    pub(super) async fn carry_out(self) -> Result<ToolCallResult, AgentAPIError> {
-        // What the runner tells of the call from here on adds nothing to what the host records of it.
-        self.live.tool_calls.note(&self.tool_call_id);
+    pub(super) async fn carry_out(
+        self,
+        standing: Standing,
+    ) -> Result<ToolCallResult, AgentAPIError> {
         fault::point("before_tool");
         let output = match self.credential() {
-            Ok(credential) => self.invoke(credential.as_ref().map(Issued::expose)).await,
+            Ok(credential) => {
+                let work = self.invoke(credential.as_ref().map(Issued::expose));
+                // Whatever breaks, the call that was begun is ended.
+                let output = AssertUnwindSafe(work).catch_unwind().await;
+                output.unwrap_or_else(|_| ToolOutput::failure(broken()))
+            }
             Err(failure) => ToolOutput::failure(failure),
         };
         fault::point("after_tool");
-        outcome::settle(self, output).await
+        outcome::settle(self, standing, output).await
     }
 
     /// The call does not reach its tool; it has an output all the same.
     pub(super) async fn refuse(
         self,
+        standing: Standing,
         failure: ToolFailure,
     ) -> Result<ToolCallResult, AgentAPIError> {
-        outcome::settle(self, ToolOutput::failure(failure)).await
+        outcome::settle(self, standing, ToolOutput::failure(failure)).await
     }
 
     async fn invoke(&self, credential: Option<&str>) -> ToolOutput {
+        fault::point("in_tool");
         let cancel = CancellationToken::new();
+        let left = self.live.deadline.left().min(self.timeout);
         let invocation = Invocation {
             entry: &self.entry,
             args: &self.args,
@@ -120,12 +157,14 @@ impl Work {
             methods: &self.methods,
             skills: &self.skills,
             credential,
-            deadline: self.deadline,
+            deadline: Instant::now() + left,
             cancel: cancel.clone(),
+            progress: Some(self.progress.listener()),
         };
         let mut work = std::pin::pin!(self.toolbox.invoke(invocation));
         tokio::select! {
             output = &mut work => output,
+            never = self.progress.pass_on(&self.shared) => match never {},
             () = self.live.wait_for_end() => {
                 cancel.cancel();
                 let called_off = || ToolOutput::failure(ToolFailure::new(
@@ -162,34 +201,20 @@ impl Work {
     }
 }
 
-/// Keeps what is about to be done. A call that was made before is answered as it was then.
+/// Keeps what is about to be done.
 pub(super) async fn begin(
     call: &mut Call<'_>,
-    work: &Work,
-) -> Result<Option<ToolCallResult>, AgentAPIError> {
-    let call_id = format!("{}.{}", work.identity.run_id, work.tool_call_id);
-    let command = BeginToolCall {
-        fence: work.fence.clone(),
-        conversation_id: work.identity.conversation_id.clone(),
-        tool_call_id: work.tool_call_id.clone(),
-        tool: work.entry.tool.name.clone(),
-        risk: work.risk.as_str(),
-        args: Value::Object(work.args.clone()).to_string(),
-        log: work.log("started", json!({})),
-        open: call.keep_open(&call_id),
-        now_ms: now_ms(),
-    };
-    let begun = call.shared.store.begin_tool_call(command).await;
-    match begun.map_err(|error| failed(&error))? {
-        Begun::Now => Ok(None),
-        Begun::Before(output) => outcome::told_before(&output).map(Some),
-        Begun::UnderWay => {
-            let message = "a call with this `tool_call_id` is under way";
-            Err(refuse(ErrorCode::InvalidArgument, message).detail("reason", "under_way"))
-        }
-        Begun::OtherCall => Err(outcome::repeated_id()),
-        Begun::Stale => Err(stale()),
-    }
+    work: Option<&Work>,
+) -> Result<Begun, AgentAPIError> {
+    let Some(work) = work else { return Err(stale()) };
+    let open = call.keep_open(&work.call_id());
+    let begun = call.shared.store.begin_tool_call(work.beginning(open)).await;
+    begun.map_err(|error| failed(&error))
+}
+
+fn broken() -> ToolFailure {
+    let message = "the host failed while it called the tool; whether it took effect is not known";
+    ToolFailure::new("RUNTIME_ERROR", message)
 }
 
 /// A fresh id for the transcript.

@@ -8,20 +8,28 @@ use crate::artifacts::{ArtifactError, Kept, Owner};
 use crate::host::Shared;
 use crate::ids::now_ms;
 use crate::proxy::call::{failed, refuse, stale};
+use greenroom_protocol::api::platform::ApprovalStatus;
 use greenroom_protocol::api::tools::{ToolAuthority, ToolCallResult};
 use greenroom_protocol::{AgentAPIError, ErrorCode, Object};
-use greenroom_store::commands::{EndToolCall, Ended};
+use greenroom_store::commands::{EndToolCall, Ended, Standing};
+use greenroom_store::reads::approvals::ApprovalFilter;
 use greenroom_store::reads::tools::OpenToolCall;
 use greenroom_store::types::{HostEvent, NewItem};
+use greenroom_store::{StoreError, reads};
 use greenroom_tools::{Attachment, Status, ToolAgentOutput, ToolFailure, ToolOutput, post};
 use serde_json::{Value, json};
 
 /// How much of an error is told where the whole of it is too long.
 const ERROR_BYTES_SHOWN: usize = 2048;
+/// Questions of one run that are looked through.
+const QUESTIONS_MAX: i64 = 1000;
+/// The code of a call that somebody, or the grant, did not allow.
+const DENIED: &str = "DENIED";
 
 /// Stores the outcome, then gives it.
 pub(super) async fn settle(
-    work: Work,
+    mut work: Work,
+    standing: Standing,
     output: ToolOutput,
 ) -> Result<ToolCallResult, AgentAPIError> {
     let mut kept = Vec::new();
@@ -39,6 +47,7 @@ pub(super) async fn settle(
     let output = canonical(&work, output);
     let command = EndToolCall {
         fence: work.fence.clone(),
+        standing,
         tool_call_id: work.tool_call_id.clone(),
         tool: work.entry.tool.name.clone(),
         risk: work.risk.as_str(),
@@ -53,18 +62,33 @@ pub(super) async fn settle(
                 authority: work.authority,
             },
         ),
-        log: work.log("completed", json!({"status": output.status, "error": output.error})),
+        log: work.log("completed", said_last(&work, &output)),
         artifacts: kept.iter().map(|kept| kept.row.clone()).collect(),
         now_ms: now_ms(),
     };
     let ended = work.shared.store.end_tool_call(command).await;
     work.shared.wake_indexing.notify_one();
     match ended.map_err(|error| failed(&error))? {
-        Ended::Now => Ok(answer(&output)),
-        Ended::Before(output) => told_before(&output),
+        Ended::Now => {
+            work.entered.recorded();
+            answer(&output)
+        }
+        Ended::Before(output) => {
+            work.entered.recorded();
+            told_before(&output)
+        }
         Ended::OtherCall => Err(repeated_id()),
         Ended::Stale => Err(stale()),
     }
+}
+
+/// What came of the call, and how far its tool said it was.
+fn said_last(work: &Work, output: &ToolAgentOutput) -> Value {
+    let mut said = json!({"status": output.status, "error": output.error});
+    if let Some(progress) = work.progress.last(&work.shared) {
+        said["progress"] = progress;
+    }
+    said
 }
 
 /// Secrets taken out, post-processed once.
@@ -155,7 +179,12 @@ pub(super) fn told_before(output: &str) -> Result<ToolCallResult, AgentAPIError>
     let output: ToolAgentOutput = serde_json::from_str(output).map_err(|error| {
         refuse(ErrorCode::RuntimeError, format!("an output cannot be read: {error}"))
     })?;
-    Ok(answer(&output))
+    answer(&output)
+}
+
+/// Why a call was not allowed, as its output has it.
+pub(super) fn denial(message: impl Into<String>) -> ToolFailure {
+    ToolFailure::new(DENIED, message)
 }
 
 pub(super) fn repeated_id() -> AgentAPIError {
@@ -163,18 +192,23 @@ pub(super) fn repeated_id() -> AgentAPIError {
     refuse(ErrorCode::InvalidArgument, message).detail("reason", "repeated_id")
 }
 
-/// As the runner gets it: no hints about how it is shown.
-pub(super) fn answer(output: &ToolAgentOutput) -> ToolCallResult {
+/// As the runner gets it: no hints about how it is shown. A call that was not allowed is refused.
+fn answer(output: &ToolAgentOutput) -> Result<ToolCallResult, AgentAPIError> {
+    if let Some(denied) = output.error.as_ref().filter(|error| error.code == DENIED) {
+        let mut refused = refuse(ErrorCode::Unauthorized, denied.message.clone());
+        refused.details = denied.details.clone();
+        return Err(refused);
+    }
     let metadata = Object::from_iter([
         ("tool_call_id".to_owned(), output.tool_call_id.as_str().into()),
         ("status".to_owned(), json!(output.status)),
     ]);
-    ToolCallResult {
+    Ok(ToolCallResult {
         result: output.result.clone(),
         content: Some(post::content(output)),
         error: output.error.as_ref().map(|error| json!(error)),
         metadata: Some(metadata),
-    }
+    })
 }
 
 /// Where an output stands in the transcript.
@@ -205,12 +239,13 @@ fn item(output: &ToolAgentOutput, place: Place<'_>) -> NewItem {
 
 impl Shared {
     /// A call that an earlier host began: nobody knows how it ended, and that is what is said.
-    pub(crate) async fn settle_interrupted(
-        &self,
-        open: OpenToolCall,
-    ) -> Result<Ended, greenroom_store::StoreError> {
-        let message =
-            "the host was interrupted while the tool ran: whether it took effect is not known";
+    pub(crate) async fn settle_interrupted(&self, open: OpenToolCall) -> Result<Ended, StoreError> {
+        let message = match self.was_only_asked(&open).await? {
+            true => "the host was interrupted before anybody allowed the call: nothing was done",
+            false => {
+                "the host was interrupted while the tool ran: whether it took effect is not known"
+            }
+        };
         let output = ToolAgentOutput {
             tool_name: open.tool.clone(),
             tool_call_id: open.tool_call_id.clone(),
@@ -229,6 +264,7 @@ impl Shared {
             .to_string(),
         };
         let command = EndToolCall {
+            standing: Standing::Begun,
             fence: greenroom_store::commands::RunFence {
                 workspace_id: open.workspace_id,
                 run_id: open.run_id.clone(),
@@ -254,5 +290,20 @@ impl Shared {
             now_ms: now_ms(),
         };
         self.store.end_tool_call(command).await
+    }
+
+    /// Whether a call waited for an answer that it did not get.
+    async fn was_only_asked(&self, open: &OpenToolCall) -> Result<bool, StoreError> {
+        let workspace = open.workspace_id.clone();
+        let filter = ApprovalFilter { run_id: Some(open.run_id.clone()), status: None };
+        let read = self
+            .store
+            .read(move |tx| reads::approvals::page(tx, &workspace, &filter, None, QUESTIONS_MAX));
+        let questions = read.await?;
+        let mut about = questions.iter().filter(|row| {
+            let target: Value = serde_json::from_str(&row.asked.target).unwrap_or_default();
+            target["tool_call_id"] == open.tool_call_id.as_str()
+        });
+        Ok(about.next().is_some_and(|row| row.status != ApprovalStatus::Allowed))
     }
 }
