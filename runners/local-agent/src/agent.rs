@@ -37,6 +37,8 @@ struct Agent<'a> {
     limits: Limits,
     /// The ids of the calls of each round so far.
     rounds: Vec<Vec<String>>,
+    /// The arguments of calls that never reach the host: nobody else keeps them.
+    own_arguments: Object,
     call_ids: HashSet<String>,
     citations: Vec<Value>,
     /// The last answer was empty.
@@ -70,6 +72,7 @@ impl<'a> Agent<'a> {
             context,
             limits,
             rounds: Vec::new(),
+            own_arguments: Object::new(),
             call_ids: HashSet::new(),
             citations,
             was_empty: false,
@@ -108,6 +111,7 @@ impl<'a> Agent<'a> {
         let mut turn = self.models.ask(&request, &mut self.limits).await?;
         self.ctx.set_usage(self.limits.usage().clone());
         turn.distinguish(&mut self.call_ids);
+        turn.correct(|name| self.toolbox.meant(name));
         if !may_call {
             turn.calls.clear();
             return match turn.is_empty() {
@@ -131,6 +135,9 @@ impl<'a> Agent<'a> {
             self.ctx.emit(RunResult::message(&turn.text)).await?;
         }
         self.rounds.push(turn.calls.iter().map(|call| call.id.clone()).collect());
+        let granted = &self.ctx.resources.tools;
+        let own = turn.calls.iter().filter(|call| granted.iter().all(|had| had.tool_name != call.name));
+        self.own_arguments.extend(own.map(|call| (call.id.clone(), call.args.clone())));
         self.context.push(turn.message());
         for result in self.toolbox.carry_out(&turn.calls, &mut self.limits).await? {
             self.context.push(result);
@@ -142,6 +149,9 @@ impl<'a> Agent<'a> {
         let mut metadata = Object::new();
         if !self.rounds.is_empty() {
             metadata.insert("rounds".to_owned(), json!(self.rounds));
+        }
+        if !self.own_arguments.is_empty() {
+            metadata.insert("arguments".to_owned(), Value::Object(self.own_arguments.clone()));
         }
         let citations = knowledge::cited(&turn.text, &self.citations);
         if !citations.is_empty() {

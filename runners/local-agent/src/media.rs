@@ -35,9 +35,8 @@ impl Shelf {
                 continue;
             }
             seen.push(id);
-            match why_hidden(ctx, id, &mut bytes, seen.len()).await {
-                Some(reason) => drop(shelf.hidden.insert(id.to_owned(), reason)),
-                None => {}
+            if let Some(reason) = why_hidden(ctx, id, &mut bytes, seen.len()).await {
+                shelf.hidden.insert(id.to_owned(), reason);
             }
         }
         shelf

@@ -3,12 +3,35 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking, its helpers too")]
 
 mod answers;
+mod breakers;
+mod checks;
+mod commands;
+mod compaction;
+mod context;
+mod events;
+mod form;
+mod killed;
+mod knowledge;
+mod long;
+#[path = "loop.rs"]
+mod loops;
+mod many_tools;
+mod models;
+#[path = "../resources/programs.rs"]
+#[expect(dead_code, reason = "shared with the tests of tools, which need more of it")]
+mod programs;
+mod raw;
 mod scene;
 #[path = "../resources/models/server.rs"]
 #[expect(dead_code, reason = "shared with the tests of models, which need more of it")]
 mod server;
+mod shapes;
 #[path = "../host/stage.rs"]
 #[expect(dead_code, reason = "shared with the tests of the host, which need more of it")]
 mod stage;
+mod steering;
+mod stream;
+mod template;
+mod yard;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_greenroom");
