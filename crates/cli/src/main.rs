@@ -3,8 +3,9 @@
 use clap::{CommandFactory, FromArgMatches};
 use greenroom_cli::cli::{Cli, Command, wants_json};
 use greenroom_cli::commands::runner_process;
-use greenroom_cli::failure::{Exit, Failure};
+use greenroom_cli::failure::{Exit, Outcome};
 use greenroom_cli::output;
+use std::pin::Pin;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -35,7 +36,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn start(cli: Cli) -> Result<Exit, Failure> {
+fn start(cli: Cli) -> Outcome {
     // Fails only when a provider is installed already, and then that one is as good.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut builder = match cli.command {
@@ -43,5 +44,7 @@ fn start(cli: Cli) -> Result<Exit, Failure> {
         _ => tokio::runtime::Builder::new_current_thread(),
     };
     let runtime = builder.enable_all().build()?;
-    runtime.block_on(greenroom_cli::run(cli.command))
+    // Erased, or every kind of runtime would get a copy of all commands.
+    let work: Pin<Box<dyn Future<Output = Outcome>>> = Box::pin(greenroom_cli::run(cli.command));
+    runtime.block_on(work)
 }

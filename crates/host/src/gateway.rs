@@ -5,12 +5,12 @@
 use crate::artifacts::{Ingested, Kept, uploads_of};
 use crate::binding::{Match, resolve};
 use crate::context::{Envelope, workspace_of};
-use crate::grant::Grant;
+use crate::grant::Sources;
 use crate::host::{Host, Shared};
 use crate::ids::{self, now_ms};
 use crate::ledger::RESERVE_FIRST;
 use crate::metrics::Metrics;
-use crate::settings::{Agent, Limits, Settings};
+use crate::settings::{Agent, Settings};
 use greenroom_protocol::{EventAnswer, NewEvent, TriggerSource};
 use greenroom_store::commands::{AcceptEvent, Accepted, NewRun, Way};
 use greenroom_store::types::{NewItem, RunRow};
@@ -129,7 +129,7 @@ impl Shared {
                 tracing::warn!(agent = agent.name, "too many runs are open");
                 return Err(Refusal::Busy);
             }
-            Some(agent) => Some(self.new_run(agent, surface, &event, &settings.limits)),
+            Some(agent) => Some(self.new_run(agent, surface, &event, &settings)),
             None => None,
         };
         let event_id = event.event_id.get_or_insert_with(|| ids::fresh("evt")).clone();
@@ -195,15 +195,17 @@ impl Shared {
         agent: &Agent,
         surface: Option<String>,
         event: &NewEvent,
-        limits: &Limits,
+        settings: &Arc<Settings>,
     ) -> NewRun {
+        let limits = &settings.limits;
         let descriptor = self.runtime.descriptor(&agent.runner);
         let resources = self.resources.load();
         // What is still about to say what it offers is waited for by the run, not by the sender.
         let is_known = resources.tools.is_settled(&agent.grant.tools);
         let grant = descriptor.filter(|_| is_known).map(|descriptor| {
-            let grant = Arc::new(Grant::build(agent, &descriptor.manifest, &resources.names()));
-            let doc = grant.to_doc();
+            let (descriptor, resources) = (&descriptor, &*resources);
+            let (grant, doc) =
+                self.made_grants.of(agent, Sources { settings, descriptor, resources });
             self.keep_grant(&doc.hash, &grant);
             (doc, grant.steering)
         });

@@ -4,6 +4,10 @@
 //! runs of a binding share one stored document. The third layer, the event's scope, is applied where ids are
 //! used: state owners, cursors and conversations are made from the run's own event.
 
+mod made;
+
+pub(crate) use made::{MadeGrants, Sources};
+
 use crate::resources::ResourceNames;
 use crate::settings::{Agent, Approval, GrantPolicy, Reach};
 use greenroom_protocol::manifest::{

@@ -8,7 +8,7 @@ use crate::context::{Envelope, Identity};
 use crate::credentials::Credentials;
 use crate::cursor::Cursors;
 use crate::feed::{Batch, Feeds};
-use crate::grant::Grant;
+use crate::grant::{Grant, MadeGrants};
 use crate::ids::now_ms;
 use crate::live::Live;
 use crate::metrics::Metrics;
@@ -90,6 +90,7 @@ pub(crate) struct Shared {
     pub(crate) credentials: Arc<Credentials>,
     pub(crate) budgets: Arc<Budgets>,
     pub(crate) tool_vectors: ToolVectors,
+    pub(crate) made_grants: MadeGrants,
     grants: Mutex<HashMap<String, Arc<Grant>>>,
 }
 
@@ -127,6 +128,7 @@ impl Host {
             credentials: Arc::default(),
             budgets: Arc::new(budgets),
             tool_vectors: ToolVectors::default(),
+            made_grants: MadeGrants::default(),
             grants: Mutex::default(),
         });
         gate.open(&shared);

@@ -1,6 +1,7 @@
 //! Every task of the host starts here: named, counted, waited for.
 
 use std::future::Future;
+use std::pin::Pin;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -20,6 +21,9 @@ impl Tasks {
         F::Output: Send + 'static,
     {
         let span = tracing::debug_span!("task", name);
+        // In a box at once: a run's future is several kilobytes, and the way into the runtime moves it a dozen
+        // times. Erased, that way is compiled once for all of them.
+        let work: Pin<Box<dyn Future<Output = F::Output> + Send>> = Box::pin(work);
         self.tracker.spawn(work.instrument(span))
     }
 

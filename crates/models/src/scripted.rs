@@ -26,7 +26,7 @@ use futures_util::stream::{self, Stream};
 use greenroom_protocol::api::models::ModelStreamItem;
 use rule::Rule;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 
 /// What the built-in model says, in the format that everyone else's scripts have.
@@ -35,27 +35,34 @@ const BUILT_IN: &str = include_str!("scripted/built_in.toml");
 /// Rules, tried from the first to the last.
 #[derive(Debug)]
 pub struct Script {
-    rules: Vec<Rule>,
+    /// The built-in ones are read when they are first asked for: most hosts never do.
+    rules: OnceLock<Vec<Rule>>,
 }
 
 impl Script {
     /// The model of a host that has no key: it says what it is, and shows a few things.
     pub fn built_in() -> Self {
-        Self::parse(BUILT_IN)
-            .expect("the built-in script is part of the program, and a test reads it")
+        Self { rules: OnceLock::new() }
     }
 
     pub fn load(path: &Path) -> Result<Self, ScriptError> {
-        file::load(path)
+        Ok(Self { rules: file::load(path)?.into() })
     }
 
     pub fn parse(text: &str) -> Result<Self, ScriptError> {
-        file::parse(text)
+        Ok(Self { rules: file::parse(text)?.into() })
     }
 
     /// What is answered to a request, step by step. Only rules with `times` remember that they were asked.
     pub fn plan(&self, request: &ModelRequest, now: SystemTime) -> Vec<Beat> {
-        plan::plan(&self.rules, request, now)
+        plan::plan(self.rules(), request, now)
+    }
+
+    fn rules(&self) -> &[Rule] {
+        self.rules.get_or_init(|| {
+            file::parse(BUILT_IN)
+                .expect("the built-in script is part of the program, and a test reads it")
+        })
     }
 }
 

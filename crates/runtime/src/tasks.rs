@@ -3,6 +3,7 @@
 //! Invariant: after `finish` no task of this crate runs.
 
 use std::future::Future;
+use std::pin::Pin;
 use std::time::Duration;
 use tokio::task::AbortHandle;
 use tokio_util::task::TaskTracker;
@@ -12,6 +13,8 @@ pub(crate) struct Tasks(TaskTracker);
 
 impl Tasks {
     pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> AbortHandle {
+        // Erased, the way into the async runtime is compiled once for all of them, and moves a pointer.
+        let task: Pin<Box<dyn Future<Output = ()> + Send>> = Box::pin(task);
         self.0.spawn(task).abort_handle()
     }
 

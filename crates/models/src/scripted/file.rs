@@ -4,7 +4,6 @@
 
 mod step;
 
-use super::Script;
 use super::facts::Lang;
 use super::rule::{Pace, Rule, Step, When};
 use greenroom_protocol::Role;
@@ -39,7 +38,7 @@ fn file(path: &Option<PathBuf>) -> String {
     path.as_ref().map(|path| format!("`{}`, ", path.display())).unwrap_or_default()
 }
 
-pub(super) fn load(path: &Path) -> Result<Script, ScriptError> {
+pub(super) fn load(path: &Path) -> Result<Vec<Rule>, ScriptError> {
     let unread = |source| ScriptError::Read { path: path.to_owned(), source };
     let file = std::fs::metadata(path).map_err(unread)?;
     if !file.is_file() {
@@ -57,7 +56,7 @@ pub(super) fn load(path: &Path) -> Result<Script, ScriptError> {
     })
 }
 
-pub(super) fn parse(text: &str) -> Result<Script, ScriptError> {
+pub(super) fn parse(text: &str) -> Result<Vec<Rule>, ScriptError> {
     let invalid = |at: usize, message: String| ScriptError::Invalid {
         path: None,
         line: text.get(..at).unwrap_or(text).matches('\n').count() + 1,
@@ -73,7 +72,7 @@ pub(super) fn parse(text: &str) -> Result<Script, ScriptError> {
         rules
             .push(rule.into_inner().build(at, pace).map_err(|(at, message)| invalid(at, message))?);
     }
-    Ok(Script { rules })
+    Ok(rules)
 }
 
 /// Where in the file, and what.
