@@ -16,7 +16,7 @@ Exit codes:
 Environment:
   GREENROOM_URL     address of the host to talk to, e.g. http://127.0.0.1:8700
   GREENROOM_TOKEN   token to present to that host
-  GREENROOM_CONFIG  configuration file of `serve`, `check` and `doctor`
+  GREENROOM_CONFIG  configuration file of `serve`, `check`, `doctor` and `tool`
   GREENROOM_DATA    data folder
   GREENROOM_LOG     what is logged, e.g. `info` or `greenroom_host=debug`
   GREENROOM_MODEL   model to use where none is configured, as `provider/model`

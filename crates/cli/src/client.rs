@@ -6,10 +6,12 @@ mod bytes;
 mod follow;
 mod place;
 mod sse;
+mod waits;
 
 pub use bytes::Download;
 pub use follow::follow;
 pub use place::{DEFAULT_DATA, Host, HostArgs, Place};
+pub use waits::Wait;
 
 use crate::failure::{Exit, Failure};
 use greenroom_protocol::{AgentAPIError, ErrorCode, RunView};
@@ -92,6 +94,16 @@ impl Client {
 
     pub async fn run(&self, run_id: &str) -> Result<RunView, Error> {
         self.get(&["v1", "runs", run_id], &[]).await
+    }
+
+    /// What a command line needs to reach the same host, with a blank before it; nothing in the usual folder.
+    pub fn option(&self) -> String {
+        match &self.place {
+            Place::Folder(dir) if dir.as_os_str() != DEFAULT_DATA => {
+                format!(" --data {}", dir.display())
+            }
+            _ => String::new(),
+        }
     }
 
     /// A run that a person named.

@@ -122,8 +122,30 @@ pub fn load(path: &Path) -> Result<Loaded, LoadError> {
     Ok(parse(path, &text, &Surroundings { dir, env: &crate::env::get, read: &read })?)
 }
 
+/// What can be read of a file in spite of its mistakes, for those who look and do not act.
+pub fn glimpse(path: &Path) -> Option<Config> {
+    let text = read_limited(path, FILE_BYTES_MAX).ok()?;
+    let read = |path: &Path| read_limited(path, SECRET_BYTES_MAX);
+    let absolute = std::path::absolute(path).ok()?;
+    let dir = absolute.parent().unwrap_or(&absolute);
+    let around = Surroundings { dir, env: &crate::env::get, read: &read };
+    read_all(path, &text, &around).ok().map(|(config, _)| config)
+}
+
 /// Reads a text that stands in a file of this path.
 pub fn parse(path: &Path, text: &str, around: &Surroundings<'_>) -> Result<Loaded, Invalid> {
+    match read_all(path, text, around)? {
+        (config, None) => Ok(Loaded { config, path: path.to_owned(), text: text.to_owned() }),
+        (_, Some(invalid)) => Err(invalid),
+    }
+}
+
+/// Everything that a text says, and what is wrong with it.
+fn read_all(
+    path: &Path,
+    text: &str,
+    around: &Surroundings<'_>,
+) -> Result<(Config, Option<Invalid>), Invalid> {
     let (root, errors) = DeTable::parse_recoverable(text);
     if !errors.is_empty() {
         return Err(malformed(path, text, &errors));
@@ -153,10 +175,10 @@ pub fn parse(path: &Path, text: &str, around: &Surroundings<'_>) -> Result<Loade
     let config = Config::read(Reader::root(&cx, root));
     let config = Config { secrets: cx.secrets.take(), ..config };
     checks::check(&cx, &config, root);
-    match cx.problems.borrow().as_slice() {
-        [] => Ok(Loaded { config, path: path.to_owned(), text: text.to_owned() }),
-        problems => Err(Invalid::new(path, text, problems.to_vec(), cx.hidden.take())),
-    }
+    let problems = cx.problems.take();
+    let invalid =
+        (!problems.is_empty()).then(|| Invalid::new(path, text, problems, cx.hidden.take()));
+    Ok((config, invalid))
 }
 
 impl Config {

@@ -6,7 +6,7 @@
 pub const URL: &str = "GREENROOM_URL";
 /// The token those commands present.
 pub const TOKEN: &str = "GREENROOM_TOKEN";
-/// The configuration file of `serve`, `check` and `doctor`.
+/// The configuration file of `serve`, `check`, `doctor` and `tool`.
 pub const CONFIG: &str = "GREENROOM_CONFIG";
 /// The data folder.
 pub const DATA: &str = "GREENROOM_DATA";
@@ -20,6 +20,8 @@ pub const MODEL: &str = "GREENROOM_MODEL";
 pub const CREDENTIAL: &str = "GREENROOM_CREDENTIAL";
 /// The methods that such a call may use, with commas between them.
 pub const METHODS: &str = "GREENROOM_METHODS";
+/// The language of the terminal, the first that is set; as everywhere on the system.
+pub const LOCALE: [&str; 3] = ["LC_ALL", "LC_MESSAGES", "LANG"];
 /// When set and not empty, nothing is coloured.
 pub const NO_COLOR: &str = "NO_COLOR";
 
@@ -27,7 +29,7 @@ pub const NO_COLOR: &str = "NO_COLOR";
 pub const ALL: &[(&str, &str)] = &[
     (URL, "address of the host to talk to, e.g. http://127.0.0.1:8700"),
     (TOKEN, "token to present to that host"),
-    (CONFIG, "configuration file of `serve`, `check` and `doctor`"),
+    (CONFIG, "configuration file of `serve`, `check`, `doctor` and `tool`"),
     (DATA, "data folder"),
     (LOG, "what is logged, e.g. `info` or `greenroom_host=debug`"),
     (MODEL, "model to use where none is configured, as `provider/model`"),

@@ -2,6 +2,7 @@
 //!
 //! Invariant: the only crate that prints or exits.
 
+pub mod calls;
 pub mod cli;
 pub mod client;
 pub mod commands;
@@ -9,12 +10,14 @@ pub mod config;
 mod data_folder;
 pub mod env;
 pub mod failure;
+mod granted;
 mod logging;
 pub mod output;
 pub mod reading;
 mod restart;
 mod secrets;
 pub mod times;
+mod watch;
 mod wiring;
 
 use cli::{Approvals, ApprovalsCommand, Artifacts, Command, Dev, Events, Runner, Runs};

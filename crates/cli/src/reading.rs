@@ -1,21 +1,60 @@
 //! A run's answer for a person who watches it come, or its results for a program.
 //!
-//! Invariant: text that was shown as deltas is not shown again when its message is complete.
+//! Invariant: the answer alone goes to standard output, what happens beside it to standard error. Text that was
+//! shown as deltas is not shown again when its message is complete.
 
+mod card;
+mod words;
+
+pub use words::language_of;
+
+use crate::calls;
+use crate::client::Wait;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::output::{self, plain};
+use crate::times;
+use greenroom_protocol::payload::{ToolCallCompleted, ToolCallStarted};
 use greenroom_protocol::result::kind;
 use greenroom_protocol::{AgentRunResult, MessageContent, Payload, RunStatus, RunView};
+use greenroom_tools::ui::Language;
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::IsTerminal;
+use std::time::Instant;
 
 #[derive(Debug)]
 pub struct Reading {
     json: bool,
+    language: Language,
     shown: Shown,
+    /// Calls that have begun, by their ids.
+    calls: BTreeMap<String, Begun>,
+    /// What the run waits for and was told already.
+    waits: BTreeSet<String>,
+}
+
+/// A call that has begun.
+#[derive(Debug)]
+struct Begun {
+    name: String,
+    at: Option<String>,
+    since: Instant,
 }
 
 impl Reading {
-    pub fn new(json: bool) -> Self {
-        Self { json, shown: Shown::default() }
+    pub fn new(json: bool, language: Language) -> Self {
+        Self {
+            json,
+            language,
+            shown: Shown::default(),
+            calls: BTreeMap::new(),
+            waits: BTreeSet::new(),
+        }
+    }
+
+    /// Whether what the run waits for is of interest.
+    pub fn is_watched(&self) -> bool {
+        !self.json
     }
 
     pub fn take(&mut self, result: &AgentRunResult) -> Result<(), Failure> {
@@ -24,12 +63,19 @@ impl Reading {
         }
         if result.kind == kind::RUN_RESTARTED {
             output::print(&self.shown.break_off())?;
+            self.calls.clear();
             output::note("warning: the run was interrupted and starts again");
             return Ok(());
         }
         let data = serde_json::to_string(&result.data).unwrap_or_default();
         let Ok(payload) = Payload::parse(&result.kind, Some(&data)) else { return Ok(()) };
         output::print(&self.shown.next(&payload))?;
+        let at = result.created_at.as_deref();
+        match &payload {
+            Payload::ToolCallStarted(call) => output::note(&self.begun(call, at)),
+            Payload::ToolCallCompleted(call) => output::note(&self.ended(call, at)),
+            _ => {}
+        }
         for id in artifacts_of(&payload) {
             output::note(&format!(
                 "hint: it comes with `{0}`: `greenroom artifacts get {0}`",
@@ -37,6 +83,47 @@ impl Reading {
             ));
         }
         Ok(())
+    }
+
+    /// Tells what the run waits for, once each; `option` is what commands need to find the same host.
+    pub fn waits(&mut self, waits: &[Wait], option: &str) -> Result<(), Failure> {
+        for wait in waits {
+            let told = words::waits(self.language, wait, option);
+            if self.waits.insert(told.clone()) {
+                if std::io::stdout().is_terminal() {
+                    output::print(&self.shown.break_line())?;
+                }
+                output::note(&told);
+            }
+        }
+        Ok(())
+    }
+
+    fn begun(&mut self, call: &ToolCallStarted, at: Option<&str>) -> String {
+        let name = calls::name(&call.tool_name, &call.parameters);
+        let line = format!("→ {name} {}", calls::arguments(&call.tool_name, &call.parameters));
+        let begun = Begun { name, at: at.map(str::to_owned), since: Instant::now() };
+        self.calls.insert(call.tool_call_id.clone(), begun);
+        line.trim_end().to_owned()
+    }
+
+    fn ended(&mut self, call: &ToolCallCompleted, at: Option<&str>) -> String {
+        let begun = self.calls.remove(&call.tool_call_id);
+        let name = match &begun {
+            Some(begun) => begun.name.clone(),
+            None => calls::name(&call.tool_name, &call.result),
+        };
+        let took = begun.map_or(0, |begun| {
+            let by_host = begun.at.zip(at).and_then(|(from, to)| times::between(&from, to));
+            by_host.unwrap_or_else(|| i64::try_from(begun.since.elapsed().as_millis()).unwrap_or(0))
+        });
+        let took = times::duration(took);
+        if !call.error.is_null() {
+            return words::failed(self.language, &name, &took, &reason(&call.error));
+        }
+        let card = card::lines(&call.tool_name, &call.result, self.language);
+        let card = card.iter().map(|line| format!("\n  │ {line}"));
+        words::done(self.language, &name, &took) + &card.collect::<String>()
     }
 
     /// Closes the output; a run that did not complete is a failure of the command.
@@ -58,6 +145,17 @@ impl Reading {
     }
 }
 
+/// Why a call failed: what its error says, or all of it.
+fn reason(error: &Value) -> String {
+    let word = |key: &str| error.get(key).and_then(Value::as_str);
+    let text = match (word("message"), word("code")) {
+        (Some(message), Some(code)) => format!("{message} ({code})"),
+        (Some(message), None) => message.to_owned(),
+        _ => error.as_str().map_or_else(|| error.to_string(), str::to_owned),
+    };
+    calls::short(&text, 200)
+}
+
 /// The bytes that a result refers to: what was too long for a message, or made beside it.
 fn artifacts_of(payload: &Payload) -> Vec<String> {
     match payload {
@@ -73,15 +171,20 @@ fn artifacts_of(payload: &Payload) -> Vec<String> {
 /// What stands on the screen of the message that is being written.
 #[derive(Debug, Default)]
 struct Shown {
+    /// Since the last tool was called.
     text: String,
+    /// Before that.
+    before: String,
     /// The last message that was shown whole.
     complete: Option<String>,
+    /// Whether the line on the screen goes on.
+    is_open: bool,
 }
 
 impl Shown {
     /// What to print for a result.
     fn next(&mut self, payload: &Payload) -> String {
-        match payload {
+        let text = match payload {
             Payload::MessageDelta(delta) => {
                 let text = plain(&delta.chunk.content);
                 self.text.push_str(&text);
@@ -94,27 +197,46 @@ impl Shown {
                 }
                 _ => String::new(),
             },
+            Payload::ToolCallStarted(_) => {
+                self.before.push_str(&std::mem::take(&mut self.text));
+                return self.break_line();
+            }
             _ => String::new(),
+        };
+        if let Some(last) = text.chars().last() {
+            self.is_open = last != '\n';
         }
+        text
     }
 
+    /// The rest of a message; what came before a tool was called may be a part of it or not.
     fn complete(&mut self, content: &MessageContent) -> String {
         let whole = plain(&content.text());
-        let shown = std::mem::take(&mut self.text);
-        let text = match whole.strip_prefix(&shown) {
+        let (before, text) = (std::mem::take(&mut self.before), std::mem::take(&mut self.text));
+        let all = format!("{before}{text}");
+        let rest = whole.strip_prefix(&all).or_else(|| whole.strip_prefix(&text));
+        let shown = match rest {
+            Some("") if !self.is_open => String::new(),
             Some(rest) => format!("{rest}\n"),
             None => format!("\n{whole}\n"),
         };
         self.complete = Some(whole);
-        text
+        shown
     }
 
-    /// Ends an unfinished line.
-    fn break_off(&mut self) -> String {
-        match std::mem::take(&mut self.text).is_empty() {
-            true => String::new(),
-            false => "\n".to_owned(),
+    /// Ends an unfinished line; what is written stays the beginning of its message.
+    fn break_line(&mut self) -> String {
+        match std::mem::take(&mut self.is_open) {
+            true => "\n".to_owned(),
+            false => String::new(),
         }
+    }
+
+    /// Ends an unfinished message.
+    fn break_off(&mut self) -> String {
+        self.text.clear();
+        self.before.clear();
+        self.break_line()
     }
 }
 
@@ -161,5 +283,58 @@ mod tests {
     fn deltas_alone_end_with_a_line_break_and_cannot_steer_the_terminal() {
         let bell = ("message.delta", r#"{"chunk":{"role":"assistant","content":"\u001b[31m!"}}"#);
         assert_eq!(shown(&[HEL, LO, bell]), "hello[31m!\n");
+    }
+
+    const CALL: (&str, &str) = (
+        "tool.call.started",
+        r#"{"tool_call_id":"t1","tool_name":"project_cli","parameters":{"module":"memory","method":"read","input":{"query":"tea"}}}"#,
+    );
+
+    #[test]
+    fn a_tool_ends_the_line_and_what_was_said_before_it_is_not_said_again() {
+        let whole = ("message.completed", r#"{"message":{"role":"assistant","content":"hello"}}"#);
+        let last = ("message.completed", r#"{"message":{"role":"assistant","content":"lo"}}"#);
+        assert_eq!(shown(&[HEL, CALL, LO, whole]), "hel\nlo\n");
+        assert_eq!(shown(&[HEL, CALL, LO, last]), "hel\nlo\n");
+        assert_eq!(shown(&[HEL, CALL, last]), "hel\nlo\n");
+        assert_eq!(shown(&[CALL, HEL, LO]), "hello\n");
+    }
+
+    fn told(language: Language, results: &[(&str, &str, &str)]) -> Vec<String> {
+        let mut reading = Reading::new(false, language);
+        let lines = results.iter().map(|(kind, data, at)| {
+            match Payload::parse(kind, Some(data)).unwrap() {
+                Payload::ToolCallStarted(call) => reading.begun(&call, Some(at)),
+                Payload::ToolCallCompleted(call) => reading.ended(&call, Some(at)),
+                _ => String::new(),
+            }
+        });
+        lines.collect()
+    }
+
+    #[test]
+    fn a_call_is_told_when_it_begins_and_when_it_ends() {
+        let done = r#"{"tool_call_id":"t1","tool_name":"project_cli","result":{"module":"memory","method":"read","data":{"count":0}}}"#;
+        let failed = r#"{"tool_call_id":"t1","tool_name":"project_cli","error":{"code":"TIMEOUT","message":"too slow"}}"#;
+        let (from, to) = ("2026-01-02T03:04:05.000Z", "2026-01-02T03:04:05.031Z");
+        let results = [
+            (CALL.0, CALL.1, from),
+            ("tool.call.completed", done, to),
+            (CALL.0, CALL.1, from),
+            ("tool.call.completed", failed, to),
+        ];
+        let english = [
+            "→ memory.read {\"query\":\"tea\"}",
+            "✓ memory.read ok, 31 ms\n  │ {\"count\":0}",
+            "→ memory.read {\"query\":\"tea\"}",
+            "✗ memory.read failed, 31 ms: too slow (TIMEOUT)",
+        ];
+        assert_eq!(told(Language::English, &results), english);
+        let chinese = told(Language::Chinese, &results);
+        assert!(chinese[1].starts_with("✓ memory.read 完成\u{ff0c}31 ms"), "{chinese:?}");
+        assert!(
+            chinese[3].starts_with("✗ memory.read 失败\u{ff0c}31 ms\u{ff1a}too slow"),
+            "{chinese:?}"
+        );
     }
 }

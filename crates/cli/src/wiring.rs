@@ -2,7 +2,7 @@
 
 mod resources;
 
-pub(crate) use resources::{models, resources};
+pub(crate) use resources::{models, modules, resources};
 
 use crate::config::{self, Answerer, Artifacts, Config, Launch, Loaded, StoreUrl};
 use crate::failure::{Exit, Failure};

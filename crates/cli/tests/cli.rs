@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking, its helpers too")]
 
+#[path = "cli/docs.rs"]
+mod docs;
 #[path = "cli/fake_host.rs"]
 mod fake_host;
 #[path = "cli/help.rs"]
@@ -18,6 +20,8 @@ mod serving;
 mod talking;
 #[path = "cli/tool.rs"]
 mod tool;
+#[path = "cli/watching.rs"]
+mod watching;
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};

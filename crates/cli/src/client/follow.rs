@@ -3,30 +3,34 @@
 //! Invariant: every result once and in order; a lost connection resumes after the last number seen.
 
 use super::sse::Parser;
-use super::{Client, Error};
+use super::{Client, Error, Stream, waits};
 use crate::failure::Failure;
 use crate::output;
+use crate::reading::Reading;
 use greenroom_protocol::result::kind;
 use greenroom_protocol::{AgentRunResult, RunView};
+use std::pin::pin;
 use std::time::{Duration, Instant};
 
 /// How long a host may be unreachable before following is given up.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// Silence after which it is worth asking what a run waits for.
+const QUIET: Duration = Duration::from_millis(1_000);
 const PAUSE_MIN: Duration = Duration::from_millis(100);
 const PAUSE_MAX: Duration = Duration::from_secs(2);
 
-/// Gives every result above `after` to `on_result` and returns the run as it ended.
+/// Gives every result above `after` to the reading and returns the run as it ended.
 pub async fn follow(
     client: &Client,
     run_id: &str,
     after: i64,
-    mut on_result: impl FnMut(&AgentRunResult) -> Result<(), Failure>,
+    reading: &mut Reading,
 ) -> Result<RunView, Failure> {
     let (mut last, mut has_terminal) = (after, false);
     let (mut pause, mut quiet_since, mut is_told) = (PAUSE_MIN, Instant::now(), false);
     loop {
         let before = last;
-        let end = match connection(client, run_id, &mut last, &mut on_result).await {
+        let end = match connection(client, run_id, &mut last, reading).await {
             Ok(terminal) => {
                 has_terminal |= terminal;
                 client.run(run_id).await.map_err(Broken::from)
@@ -76,11 +80,11 @@ async fn connection(
     client: &Client,
     run_id: &str,
     last: &mut i64,
-    on_result: &mut impl FnMut(&AgentRunResult) -> Result<(), Failure>,
+    reading: &mut Reading,
 ) -> Result<bool, Broken> {
     let mut stream = client.stream(&["v1", "runs", run_id, "results"], *last).await?;
     let mut parser = Parser::default();
-    while let Some(bytes) = stream.chunk().await? {
+    while let Some(bytes) = next(client, run_id, *last > 0, &mut stream, reading).await? {
         for frame in parser
             .push(bytes.as_ref())
             .map_err(|error| Broken::Final(anyhow::Error::new(error).into()))?
@@ -90,7 +94,7 @@ async fn connection(
             if number.is_some_and(|number| number <= *last) {
                 continue;
             }
-            on_result(&result).map_err(Broken::Final)?;
+            reading.take(&result).map_err(Broken::Final)?;
             *last = number.unwrap_or(*last);
             if matches!(result.kind.as_str(), kind::RUN_COMPLETED | kind::RUN_FAILED) {
                 return Ok(true);
@@ -98,4 +102,29 @@ async fn connection(
         }
     }
     Ok(false)
+}
+
+/// The next bytes; while none come, the reading learns what the run waits for.
+async fn next(
+    client: &Client,
+    run_id: &str,
+    has_results: bool,
+    stream: &mut Stream,
+    reading: &mut Reading,
+) -> Result<Option<impl AsRef<[u8]> + use<>>, Broken> {
+    let mut next = pin!(stream.chunk());
+    let mut is_looked_at = reading.is_watched();
+    loop {
+        if !is_looked_at {
+            return Ok(next.await?);
+        }
+        if let Ok(chunk) = tokio::time::timeout(QUIET, &mut next).await {
+            return Ok(chunk?);
+        }
+        // Whoever may not see it watches the answer alone.
+        match waits::look(client, run_id, has_results).await {
+            Ok(waits) => reading.waits(&waits, &client.option()).map_err(Broken::Final)?,
+            Err(error) => is_looked_at = error.is_passing(),
+        }
+    }
 }

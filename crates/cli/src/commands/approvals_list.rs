@@ -2,8 +2,8 @@
 
 use crate::client::{Client, HostArgs, Page};
 use crate::failure::{Exit, Outcome};
-use crate::{output, times};
-use greenroom_protocol::api::platform::ApprovalView;
+use crate::{calls, output, times};
+use greenroom_protocol::api::platform::{ApprovalStatus, ApprovalView};
 
 /// List actions that wait for approval, newest first
 #[derive(Debug, clap::Args)]
@@ -39,19 +39,30 @@ pub async fn run(args: Args) -> Outcome {
         output::print_json(&page)?;
         return Ok(Exit::Ok);
     }
-    let head = ["APPROVAL", "STATUS", "ACTION", "AGENT", "CONVERSATION", "CREATED", "EXPIRES"];
+    let head = ["APPROVAL", "STATUS", "ASKED", "WITH", "AGENT", "FOR", "CONVERSATION", "EXPIRES"];
     let rows: Vec<Vec<String>> = page.items.iter().map(row).collect();
-    super::print_page(head.map(str::to_owned).to_vec(), rows, &page.next_cursor)
+    let is_open = |approval: &&ApprovalView| approval.status == ApprovalStatus::Pending;
+    let first = page.items.iter().find(is_open).map(|approval| approval.approval_id.clone());
+    super::print_page(head.map(str::to_owned).to_vec(), rows, &page.next_cursor)?;
+    if let Some(id) = first {
+        let option = client.option();
+        output::note(&format!(
+            "hint: `greenroom approvals allow {id}{option}` or `deny {id}{option}` answers; `show {id}{option}` tells all of it"
+        ));
+    }
+    Ok(Exit::Ok)
 }
 
 fn row(approval: &ApprovalView) -> Vec<String> {
+    let (asked, with) = calls::asked(approval);
     vec![
         approval.approval_id.clone(),
         approval.status.as_str().to_owned(),
-        approval.action.clone(),
+        asked,
+        with,
         approval.agent.clone(),
+        calls::actor(approval).unwrap_or_default(),
         approval.conversation_id.clone().unwrap_or_default(),
-        times::short(&approval.created_at),
         times::short(&approval.expires_at),
     ]
 }

@@ -1,5 +1,6 @@
 //! `greenroom approvals show`: what is asked, by whom, and what came of it.
 
+use crate::calls;
 use crate::client::{Client, HostArgs};
 use crate::failure::{Exit, Failure, Outcome};
 use crate::output::{self, plain};
@@ -43,10 +44,7 @@ pub(super) async fn load(client: &Client, approval_id: &str) -> Result<ApprovalV
 
 fn told(approval: &ApprovalView) -> String {
     let json = |object: &Object| serde_json::to_string(object).unwrap_or_default();
-    let actor = approval.actor.as_ref().map(|actor| {
-        let name = actor.actor_name.as_ref().or(actor.actor_id.as_ref());
-        format!("{} {}", actor.actor_type, name.map_or("?", String::as_str))
-    });
+    let asked = calls::asked(approval).0;
     let answered = approval.answered_at.as_ref().map(|at| {
         let by = approval.answered_by.as_ref().map_or(String::new(), |by| format!(" by {by}"));
         format!("{at}{by}")
@@ -63,12 +61,14 @@ fn told(approval: &ApprovalView) -> String {
     });
     let lines = [
         ("action", Some(approval.action.clone())),
+        ("tool", Some(asked).filter(|asked| *asked != approval.action)),
+        ("risk", calls::risk(approval)),
         ("target", Some(json(&approval.target))),
         ("payload", Some(json(&approval.payload))),
         ("agent", Some(format!("{} ({})", approval.agent, approval.runner_id))),
         ("run", Some(approval.run_id.clone())),
         ("conversation", approval.conversation_id.clone()),
-        ("actor", actor),
+        ("actor", calls::actor(approval)),
         ("asked", Some(approval.created_at.clone())),
         ("expires", Some(approval.expires_at.clone())),
         ("answered", answered),

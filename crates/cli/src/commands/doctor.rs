@@ -47,25 +47,33 @@ pub async fn run(args: &Args) -> Outcome {
     let (host, running) = Running::find(&data).await;
     findings.push(host);
     let (mut limits, mut kept) = (None, None);
-    match wiring::load(args.config.as_deref()) {
+    let config = match wiring::load(args.config.as_deref()) {
         Ok((config, loaded)) => {
             findings.extend(configuration(loaded.as_ref(), running.as_ref()));
-            let store = look_into_store(&config, &data);
-            findings.extend(match &running {
-                Some(running) => running.findings().await,
-                None => without_host(&config, &store),
-            });
-            let place = wiring::artifacts(&config, &data);
-            let sizes = store.as_ref().ok().and_then(Option::as_ref);
-            findings.push(sizes::artifacts(&place, sizes));
-            if let Ok(Some(sizes)) = store {
-                findings.push(sizes::told(&sizes));
-                kept = Some(sizes::as_json(&sizes));
-            }
-            findings.push(finding("limits", true, &changed(&config.limits)));
-            limits = Some(config.limits);
+            Some(config)
         }
-        Err(failure) => findings.push(finding("configuration", false, &failure.to_string())),
+        Err(failure) => {
+            findings.push(finding("configuration", false, &failure.to_string()));
+            // A mistake in one place says nothing about the others.
+            config::find_file(args.config.as_deref()).and_then(|path| config::glimpse(&path))
+        }
+    };
+    let store = config.as_ref().map(|config| look_into_store(config, &data));
+    findings.extend(match (&running, &config, &store) {
+        (Some(running), config, _) => running.findings(config.as_ref()).await,
+        (None, Some(config), Some(store)) => without_host(config, store),
+        (None, ..) => Vec::new(),
+    });
+    if let (Some(config), Some(store)) = (config, store) {
+        let place = wiring::artifacts(&config, &data);
+        let sizes = store.as_ref().ok().and_then(Option::as_ref);
+        findings.push(sizes::artifacts(&place, sizes));
+        if let Ok(Some(sizes)) = store {
+            findings.push(sizes::told(&sizes));
+            kept = Some(sizes::as_json(&sizes));
+        }
+        findings.push(finding("limits", true, &changed(&config.limits)));
+        limits = Some(config.limits);
     }
     let well = findings.iter().all(|finding| finding["ok"] == true);
     if args.json {
@@ -80,6 +88,7 @@ pub async fn run(args: &Args) -> Outcome {
         let row = |finding: &Value| {
             let text = |key: &str| finding[key].as_str().unwrap_or_default().to_owned();
             let mark = if finding["ok"] == true { "ok" } else { "problem" };
+            let mark = finding["state"].as_str().unwrap_or(mark);
             vec![mark.to_owned(), text("what"), text("found")]
         };
         let rows: Vec<Vec<String>> = findings.iter().map(row).collect();

@@ -2,7 +2,7 @@
 
 use crate::client::{Client, HostArgs, follow};
 use crate::failure::Outcome;
-use crate::reading::Reading;
+use crate::reading::{Reading, language_of};
 
 /// Print the answer of a run as it comes, from its beginning
 #[derive(Debug, clap::Args)]
@@ -26,7 +26,7 @@ pub struct Args {
 pub async fn run(args: Args) -> Outcome {
     let client = Client::new(&args.host)?;
     client.named_run(&args.run).await?;
-    let mut reading = Reading::new(args.json);
-    let run = follow(&client, &args.run, args.after, |result| reading.take(result)).await?;
+    let mut reading = Reading::new(args.json, language_of(""));
+    let run = follow(&client, &args.run, args.after, &mut reading).await?;
     reading.end(&run)
 }

@@ -2,6 +2,7 @@
 
 use crate::client::{Client, HostArgs};
 use crate::failure::{Failure, Outcome};
+use crate::reading::{Reading, language_of};
 use greenroom_protocol::{EventAnswer, Object};
 use serde_json::{Value, json};
 
@@ -45,7 +46,8 @@ pub async fn run(args: Args) -> Outcome {
     let body = replay(&event, &run.event_id, &agent)
         .ok_or_else(|| Failure::new(format!("the event `{}` is no longer kept", run.event_id)))?;
     let answer: EventAnswer = client.post(&["v1", "events"], &body).await?;
-    super::send::finish(&client, &answer, &args.watch).await
+    let reading = Reading::new(args.watch.json, language_of(""));
+    super::send::finish(&client, &answer, &args.watch, reading).await
 }
 
 fn replay(event: &Object, event_id: &str, agent: &str) -> Option<Object> {

@@ -2,12 +2,13 @@
 
 mod story;
 
-use crate::client::{Client, HostArgs};
+use crate::client::{Client, HostArgs, Page};
 use crate::failure::{Exit, Outcome};
 use crate::output;
+use greenroom_protocol::api::platform::ApprovalView;
 use greenroom_protocol::{AgentRunResult, Object, RunView};
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// Results that are read to tell the story; the rest is counted.
 const RESULTS_MAX: usize = 2_000;
@@ -31,9 +32,23 @@ pub async fn run(args: Args) -> Outcome {
     let results = results(&client, &run).await?;
     match args.json {
         true => output::print_json(&json!({ "run": run, "event": event, "results": results }))?,
-        false => output::print(&story::tell(&run, &event, &results))?,
+        false => {
+            let approvals = approvals(&client, &run).await;
+            output::print(&story::tell(&run, &event, &results, &approvals))?;
+        }
     }
     Ok(Exit::Ok)
+}
+
+/// What was asked on the way; whoever may not see it reads the run's own words.
+async fn approvals(client: &Client, run: &RunView) -> Vec<ApprovalView> {
+    let has_some = run.extra.get("approvals").and_then(Value::as_array);
+    if has_some.is_none_or(Vec::is_empty) {
+        return Vec::new();
+    }
+    let query = [("run_id", run.run_id.clone())];
+    let page: Result<Page<ApprovalView>, _> = client.get(&["v1", "approvals"], &query).await;
+    page.map(|page| page.items).unwrap_or_default()
 }
 
 /// A page of results; the number of its last one is where the next begins.

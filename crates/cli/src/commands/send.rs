@@ -6,7 +6,7 @@
 use crate::client::{Client, HostArgs, Page, follow};
 use crate::failure::{Exit, Failure, Outcome};
 use crate::output;
-use crate::reading::Reading;
+use crate::reading::{Reading, language_of};
 use greenroom_protocol::{ActorContext, AgentInput, ErrorCode, EventAnswer, NewEvent, Object};
 use std::io::Read;
 
@@ -14,6 +14,7 @@ use std::io::Read;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Without `--follow` the run's id is printed; with it the answer, as it comes.
+The answer alone is on standard output; tool calls, and what the run waits for, are on standard error.
 
 Examples:
   greenroom send \"hello\" --follow
@@ -48,7 +49,7 @@ pub(super) struct WatchArgs {
     follow: bool,
     /// Print JSON: what the host answered, then every result on a line
     #[arg(long)]
-    json: bool,
+    pub(super) json: bool,
 }
 
 pub async fn run(args: Args) -> Outcome {
@@ -57,6 +58,7 @@ pub async fn run(args: Args) -> Outcome {
         text => text.to_owned(),
     };
     let client = Client::new(&args.host)?;
+    let reading = Reading::new(args.watch.json, language_of(&text));
     let event = event(&args, text);
     let answer = client.post(&["v1", "events"], &event).await;
     let answer: EventAnswer = match answer {
@@ -66,7 +68,7 @@ pub async fn run(args: Args) -> Outcome {
         }
         Err(error) => return Err(error.into()),
     };
-    finish(&client, &answer, &args.watch).await
+    finish(&client, &answer, &args.watch, reading).await
 }
 
 /// The agents there are, for whoever named one that does not exist.
@@ -81,7 +83,12 @@ async fn with_agents(client: &Client, failure: Failure) -> Failure {
 }
 
 /// Tells what became of an event, and follows its run if asked to.
-pub(super) async fn finish(client: &Client, answer: &EventAnswer, watch: &WatchArgs) -> Outcome {
+pub(super) async fn finish(
+    client: &Client,
+    answer: &EventAnswer,
+    watch: &WatchArgs,
+    mut reading: Reading,
+) -> Outcome {
     if watch.json {
         output::print_json(answer)?;
     }
@@ -100,9 +107,8 @@ pub(super) async fn finish(client: &Client, answer: &EventAnswer, watch: &WatchA
         }
         return Ok(Exit::Ok);
     }
-    let mut reading = Reading::new(watch.json);
     let run = tokio::select! {
-        run = follow(client, run_id, 0, |result| reading.take(result)) => run?,
+        run = follow(client, run_id, 0, &mut reading) => run?,
         _ = tokio::signal::ctrl_c() => {
             return Err(Failure::new("interrupted; the run goes on").hint(format!(
                 "`greenroom runs follow {run_id}` shows the rest, `greenroom runs cancel {run_id}` ends it"

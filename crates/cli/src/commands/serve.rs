@@ -1,21 +1,25 @@
 //! `greenroom serve`: starts the host.
 
 use crate::client::DEFAULT_DATA;
-use crate::config::{self, Config};
+use crate::config::Config;
 use crate::data_folder::DataFolder;
 use crate::failure::{Exit, Failure, Outcome};
+use crate::granted::{self, Offered};
 use crate::secrets::Secrets;
+use crate::watch::Watched;
 use crate::{env, output, restart, wiring};
 use greenroom_host::artifacts::owner_of_bytes;
 use greenroom_host::{Host, HostOptions, Redactor};
 use greenroom_objects::Objects;
-use greenroom_runtime::RunnerSpec;
+use greenroom_runtime::{RunnerSpec, RunnerStatus};
 use greenroom_server::{Server, serve};
 use greenroom_store::Store;
+use greenroom_tools::{McpServer, McpStatus};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::sync::Arc;
+use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinHandle;
@@ -58,7 +62,7 @@ pub async fn run(args: Args) -> Outcome {
     let (config, loaded) = wiring::load(args.config.as_deref())?;
     let named = args.data.or_else(|| env::get(env::DATA).map(PathBuf::from));
     let folder = DataFolder::take(&named.unwrap_or_else(|| DEFAULT_DATA.into()))?;
-    let file = Watched::new(loaded.map(|loaded| loaded.path().to_owned()));
+    let file = Watched::new(loaded.map(|loaded| loaded.path().to_owned()), &config);
     let signals = Signals::listen()?;
     let running = Running::start(config, folder, file, args.listen, redactor).await?;
     running.serve(signals).await
@@ -109,31 +113,8 @@ struct Running {
     /// As they were started last.
     runners: Vec<RunnerSpec>,
     secrets: Secrets,
-}
-
-/// The configuration file as it was looked at last; without one, the usual place is looked at again.
-struct Watched {
-    path: Option<PathBuf>,
-    seen: Option<SystemTime>,
-}
-
-impl Watched {
-    fn new(path: Option<PathBuf>) -> Self {
-        let seen = changed_at(path.as_deref());
-        Self { path, seen }
-    }
-
-    /// Whether there is something to read that was not read yet.
-    fn has_changed(&mut self) -> bool {
-        if self.path.is_none() {
-            self.path = config::find_file(None);
-            if let Some(path) = &self.path {
-                output::note(&format!("found `{}`: it is used from now on", path.display()));
-            }
-        }
-        let now = changed_at(self.path.as_deref());
-        std::mem::replace(&mut self.seen, now) != now
-    }
+    /// Tools that are granted and not there, as they were told last.
+    missing: Vec<String>,
 }
 
 impl Running {
@@ -193,7 +174,7 @@ impl Running {
         let access = wiring::access(&config, &admin_token);
         let server = Server::new(host.clone(), access, wiring::server(&config), stop.clone());
         let address = listener.local_addr()?;
-        folder.announce(address, file.path.as_deref())?;
+        folder.announce(address, file.path())?;
         output::note(&format!(
             "greenroom is ready: http://{address}  (data in {})",
             data.display()
@@ -211,6 +192,7 @@ impl Running {
             config,
             runners,
             secrets,
+            missing: Vec::new(),
         })
     }
 
@@ -223,15 +205,16 @@ impl Running {
             tokio::select! {
                 () = end.heard() => break,
                 _ = reload.recv() => {
-                    self.file.has_changed();
+                    self.file.has_changed(&self.config);
                     self.reload().await;
                 }
                 () = tokio::time::sleep(LOOK_AT_FILE) => {
-                    if self.file.has_changed() {
+                    if self.file.has_changed(&self.config) {
                         self.reload().await;
                     } else {
                         self.restart_changed().await;
                     }
+                    self.tell_missing();
                 }
                 error = self.lost() => {
                     // Nothing may be promised any more: end at once, the next start settles the rest.
@@ -277,7 +260,7 @@ impl Running {
 
     /// All or nothing: a file with a mistake changes nothing.
     async fn reload(&mut self) {
-        let Some(file) = self.file.path.clone() else {
+        let Some(file) = self.file.path().map(Path::to_owned) else {
             return output::note("note: there is no configuration file to read");
         };
         let config = match wiring::load(Some(&file)) {
@@ -300,6 +283,7 @@ impl Running {
                 for key in restart::keys(&self.config, &config) {
                     output::note(&format!("note: `{key}` changed: takes effect at the next start"));
                 }
+                self.file.refers_to(&config);
                 self.config = config;
                 if let Err(error) = self.folder.announce(self.address, Some(&file)) {
                     tracing::warn!(%error, "`host.json` does not tell which configuration is used");
@@ -326,6 +310,27 @@ impl Running {
             Err(error) => output::note(&format!("error: {error}")),
         }
     }
+
+    /// Says once of each tool that is granted that its source, which runs now, does not offer it.
+    fn tell_missing(&mut self) {
+        if self.config.agents.values().all(|agent| agent.grant.tools.is_empty()) {
+            return;
+        }
+        let toolbox = &self.host.resources().tools;
+        let is_ready = |server: &&Arc<McpServer>| server.health().status == McpStatus::Ready;
+        let servers = toolbox.servers().iter().filter(is_ready);
+        let servers = servers.map(|server| server.name().to_owned());
+        let runners = self.host.runtime().runners();
+        let runners = runners.iter().filter(|runner| runner.status == RunnerStatus::Ready);
+        let sources = servers.chain(runners.map(|runner| runner.name.clone())).collect();
+        let missing = granted::missing(&self.config, &Offered { tools: toolbox.names(), sources });
+        for text in &missing {
+            if !self.missing.contains(text) {
+                tracing::warn!("{text}");
+            }
+        }
+        self.missing = missing;
+    }
 }
 
 /// Every connection takes a descriptor, and systems give programs few unless they ask for more.
@@ -334,9 +339,4 @@ fn raise_open_files() {
     if let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }) {
         tracing::warn!(%error, "the limit of open files stays at {:?}", limit.current);
     }
-}
-
-/// When the file last changed; nothing while it is not there.
-fn changed_at(file: Option<&Path>) -> Option<SystemTime> {
-    std::fs::metadata(file?).and_then(|found| found.modified()).ok()
 }

@@ -1,18 +1,23 @@
-//! `greenroom tool`: one method of the project CLI, for the host's children and for people.
+//! `greenroom tool`: one method of the project CLI or of a module of one's own, for the host's children and for
+//! people.
 //!
 //! Invariant: standard output carries the structured result and nothing else; with a credential in the environment
 //! nothing but that credential decides whose data it is.
+
+mod own;
 
 use crate::client::{HostArgs, Place};
 use crate::failure::{Exit, Failure, Outcome};
 use crate::{env, output};
 use greenroom_protocol::Object;
 use greenroom_tools::ToolFailure;
+use greenroom_tools::manifest::{ModuleMethod, Modules};
 use greenroom_tools::project_cli::{
     CliResult, HttpRecords, MethodSet, MethodSpec, OnBehalf, close_matches, find, route, specs,
 };
 use serde_json::{Value, json};
 use std::io::Read;
+use std::path::PathBuf;
 
 /// Largest input of a method.
 const INPUT_BYTES_MAX: u64 = 1024 * 1024;
@@ -22,6 +27,8 @@ const INPUT_BYTES_MAX: u64 = 1024 * 1024;
 #[command(after_help = "\
 Without a method it lists those that there are; `greenroom tool calendar` tells what each of them takes.
 The host starts the same program for agents; it then finds its credential in its environment.
+Modules of your own are those of the configuration (`[tools.NAME]` of the kind `module`); by hand they run confined as on
+the host, but without a credential for records.
 
 Exit codes:
   0  done
@@ -44,6 +51,10 @@ pub struct Args {
     /// Input of the method as JSON, or `-` for standard input
     #[arg(long, value_name = "JSON", requires = "method")]
     input: Option<String>,
+    /// Configuration file with modules of your own [default: `GREENROOM_CONFIG`, else ./greenroom.toml if it
+    /// exists]
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
     /// Whose data it is about
     #[arg(long, value_name = "ID", default_value = "cli")]
     actor: String,
@@ -60,7 +71,7 @@ pub struct Args {
 pub async fn run(args: Args) -> Outcome {
     match (&args.module, &args.method) {
         (Some(module), Some(method)) => call(&args, module, method).await,
-        (module, _) => list(module.as_deref(), args.json),
+        (module, _) => list(module.as_deref(), &own::modules(args.config.as_deref())?, args.json),
     }
 }
 
@@ -75,18 +86,37 @@ async fn call(args: &Args, module: &str, method: &str) -> Outcome {
         Some("-") => parsed(&read_stdin()?)?,
         Some(text) => parsed(text)?,
     };
-    let host = Place::find(&args.host, &env::get)?.locate()?;
-    let on_behalf = OnBehalf { actor: args.actor.clone(), workspace: args.workspace.clone() };
-    let token = host.token.expose().to_owned();
-    let records = HttpRecords::new(host.url.as_str(), token, Some(on_behalf));
-    let records = records.map_err(anyhow::Error::new)?;
-    let result = route(module, method, &input, &MethodSet::all(), &records).await;
+    let result = match find(module, method) {
+        Some(_) => built_in(args, module, method, &input).await?,
+        None => {
+            let modules = own::modules(args.config.as_deref())?;
+            match modules.find(module, method) {
+                Some(method) => own::run(method, &input, &args.host).await?,
+                None => return Err(unknown_method(module, method, &modules)),
+            }
+        }
+    };
     match &result {
         result if args.json => output::print_json(result)?,
         CliResult::Done { data, .. } => output::print(&format!("{data:#}\n"))?,
         CliResult::Failed(failure) => output::note(&told(failure)),
     }
     Ok(exit(&result))
+}
+
+/// On the records of the host, for the actor that was named.
+async fn built_in(
+    args: &Args,
+    module: &str,
+    method: &str,
+    input: &Value,
+) -> Result<CliResult, Failure> {
+    let host = Place::find(&args.host, &env::get)?.locate()?;
+    let on_behalf = OnBehalf { actor: args.actor.clone(), workspace: args.workspace.clone() };
+    let token = host.token.expose().to_owned();
+    let records = HttpRecords::new(host.url.as_str(), token, Some(on_behalf));
+    let records = records.map_err(anyhow::Error::new)?;
+    Ok(route(module, method, input, &MethodSet::all(), &records).await)
 }
 
 /// As the host starts it: the payload on standard input, everything else in the environment.
@@ -144,28 +174,43 @@ fn told(failure: &ToolFailure) -> String {
     text
 }
 
-fn list(module: Option<&str>, json: bool) -> Outcome {
-    let shown: Vec<&MethodSpec> =
-        specs().iter().filter(|spec| module.is_none_or(|module| spec.module == module)).collect();
-    if let (Some(module), true) = (module, shown.is_empty()) {
-        return Err(unknown(module));
+fn list(module: Option<&str>, own: &Modules, json: bool) -> Outcome {
+    let is_asked = |name: &str| module.is_none_or(|module| name == module);
+    let built_in: Vec<&MethodSpec> = specs().iter().filter(|spec| is_asked(spec.module)).collect();
+    let manifests = own.manifests().filter(|manifest| is_asked(&manifest.module));
+    let own_methods: Vec<&ModuleMethod> =
+        manifests.flat_map(|manifest| manifest.methods.values()).collect();
+    if let (Some(module), true) = (module, built_in.is_empty() && own_methods.is_empty()) {
+        return Err(unknown(module, own));
     }
     if json {
-        let items: Vec<Value> = shown.iter().map(|spec| described(spec)).collect();
+        let items = built_in.iter().map(|spec| described(spec));
+        let items: Vec<Value> =
+            items.chain(own_methods.iter().map(|own| own_described(own))).collect();
         output::print_json(&json!({"items": items}))?;
         return Ok(Exit::Ok);
     }
     if module.is_some() {
-        for spec in shown {
+        for spec in built_in {
             output::print(&contract(spec))?;
+        }
+        for method in own_methods {
+            output::print(&own_contract(method))?;
         }
         return Ok(Exit::Ok);
     }
     let row = |spec: &&MethodSpec| {
         [spec.module, spec.method, spec.risk.as_str(), spec.about].map(str::to_owned).to_vec()
     };
+    let own_row = |own: &&ModuleMethod| {
+        let ModuleMethod { module, method, risk, description, .. } = own;
+        [module.as_str(), method.as_str(), risk.as_str(), description.as_str()]
+            .map(str::to_owned)
+            .to_vec()
+    };
     let head = ["MODULE", "METHOD", "RISK", "ABOUT"].map(str::to_owned).to_vec();
-    let rows: Vec<Vec<String>> = std::iter::once(head).chain(shown.iter().map(row)).collect();
+    let rows = built_in.iter().map(row).chain(own_methods.iter().map(own_row));
+    let rows: Vec<Vec<String>> = std::iter::once(head).chain(rows).collect();
     output::print(&output::table(&rows))?;
     output::note("hint: `greenroom tool MODULE` tells what its methods take");
     Ok(Exit::Ok)
@@ -190,9 +235,39 @@ fn contract(spec: &MethodSpec) -> String {
     text
 }
 
-fn unknown(module: &str) -> Failure {
+fn own_described(method: &ModuleMethod) -> Value {
+    json!({
+        "module": method.module,
+        "method": method.method,
+        "risk": method.risk,
+        "about": method.description,
+        "input_schema": method.input.source(),
+    })
+}
+
+/// As a built-in one, but for its fields: they are what its JSON Schema says.
+fn own_contract(method: &ModuleMethod) -> String {
+    let ModuleMethod { module, method: name, description, risk, input, .. } = method;
+    format!("{module} {name}: {description} ({})\n  {}\n", risk.as_str(), input.source())
+}
+
+fn unknown_method(module: &str, method: &str, own: &Modules) -> Failure {
+    let methods: Vec<String> = own.all().map(|(name, ..)| name).collect();
+    let prefix = format!("{module}.");
+    if !methods.iter().any(|name| name.starts_with(&prefix)) {
+        return unknown(module, own);
+    }
+    let failure = Failure::new(format!("there is no method `{module} {method}`")).exit(Exit::Usage);
+    match close_matches(&format!("{module}.{method}"), &methods).first() {
+        Some(near) => failure.hint(format!("did you mean `{}`?", near.replacen('.', " ", 1))),
+        None => failure.hint(format!("`greenroom tool {module}` tells those that exist")),
+    }
+}
+
+fn unknown(module: &str, own: &Modules) -> Failure {
     let mut modules: Vec<String> = specs().iter().map(|spec| spec.module.to_owned()).collect();
     modules.dedup();
+    modules.extend(own.manifests().map(|manifest| manifest.module.clone()));
     let failure = Failure::new(format!("there is no module `{module}`")).exit(Exit::Usage);
     let dotted = module.split_once('.').filter(|(module, method)| find(module, method).is_some());
     match (dotted, close_matches(module, &modules).first()) {

@@ -78,9 +78,15 @@ fn tools(reader: &mut Reader<'_>) -> Vec<String> {
 }
 
 fn unknown_source(item: &Value<'_>, text: &str, sources: &[String]) -> Option<String> {
-    let source = text.split('.').next().unwrap_or_default();
+    let (source, tool) = text.split_once('.').unwrap_or((text, "*"));
+    let methods: Vec<String> = project_cli::specs().iter().map(MethodSpec::name).collect();
+    let near_method = nearest(text, methods.iter().map(String::as_str));
     let hint = match nearest(source, sources.iter().map(String::as_str)) {
-        Some(near) => format!("did you mean `{near}.*`?"),
+        Some(near) => format!("did you mean `{near}.{}`?", clean(tool)),
+        None if near_method.is_some() => {
+            let near = near_method.unwrap_or_default();
+            format!("did you mean the method `{near}`? it is granted with `modules = [\"{near}\"]`")
+        }
         None if sources.is_empty() => format!("add `[tools.{}]`", clean(source)),
         None => "write `SOURCE.tool` or `SOURCE.*`, with the name of a `[tools.SOURCE]`".to_owned(),
     };

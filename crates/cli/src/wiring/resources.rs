@@ -110,6 +110,12 @@ pub(super) fn check(loaded: &Loaded) -> Result<(), Failure> {
     let (modules, skills) = check_tools(loaded)?;
     let methods: Vec<String> = modules.all().map(|(name, ..)| name).collect();
     for (name, agent) in &config.agents {
+        if let Some((message, hint)) =
+            agent.grant.tools.iter().find_map(|tool| no_tool(config, tool))
+        {
+            let key = ["agents", name, "grant", "tools"];
+            return Err(usage(loaded.invalid_at(&key, message, Some(hint))));
+        }
         let method = missing(&agent.grant.modules, &methods).map(|name| ("method", name));
         let skill = missing(&agent.grant.skills, &skills.names()).map(|name| ("skill", name));
         if let Some((what, missing)) = method.or(skill) {
@@ -122,6 +128,24 @@ pub(super) fn check(loaded: &Loaded) -> Result<(), Failure> {
         }
     }
     Ok(())
+}
+
+/// What is granted as a tool and is none: modules and skills have keys of their own.
+fn no_tool(config: &Config, granted: &str) -> Option<(String, String)> {
+    let source = granted.split('.').next().unwrap_or_default();
+    let (what, key) = match config.tools.get(source)? {
+        ToolSource::Module { .. } => ("a module", "modules"),
+        ToolSource::Skills { .. } => ("a folder of skills", "skills"),
+        ToolSource::Mcp(_) => return None,
+    };
+    let message = format!("there is no tool `{granted}`: `tools.{source}` is {what}");
+    Some((message, format!("what it offers is granted with `{key} = […]`")))
+}
+
+/// The methods of the project CLI, those of modules of one's own included.
+pub(crate) fn modules(config: &Config) -> Result<Modules, Failure> {
+    let checked = greenroom_tools::check(&tools(&config.tools));
+    checked.map(|(modules, _)| modules).map_err(|error| anyhow::Error::new(error).into())
 }
 
 /// What is wrong with a model, at the key that it comes from.

@@ -15,6 +15,8 @@ pub(crate) struct Answer {
     pub body: String,
     /// Whether the connection breaks before the body's announced end.
     pub breaks: bool,
+    /// How many further requests are answered before the body comes.
+    pub held: usize,
 }
 
 #[derive(Debug)]
@@ -32,6 +34,7 @@ impl Answer {
             kind: "application/json",
             body: body.to_string(),
             breaks: false,
+            held: 0,
         }
     }
 
@@ -42,11 +45,16 @@ impl Answer {
             kind: "text/event-stream",
             body: body.to_owned(),
             breaks: false,
+            held: 0,
         }
     }
 
     pub(crate) fn status(self, status: u16) -> Self {
         Self { status, ..self }
+    }
+
+    pub(crate) fn held(self, held: usize) -> Self {
+        Self { held, ..self }
     }
 
     pub(crate) fn breaking(self) -> Self {
@@ -62,10 +70,25 @@ pub(crate) fn start(dir: &Path, answers: Vec<Answer>) -> JoinHandle<Vec<Request>
     std::fs::create_dir_all(&data).unwrap();
     std::fs::write(data.join("host.json"), format!(r#"{{"url":"{url}","pid":1}}"#)).unwrap();
     std::fs::write(data.join("admin-token"), "gr_admin\n").unwrap();
-    std::thread::spawn(move || answers.iter().map(|answer| serve(&listener, answer)).collect())
+    std::thread::spawn(move || {
+        let (mut requests, mut waiting) = (Vec::new(), Vec::new());
+        for answer in &answers {
+            let (request, stream) = serve(&listener, answer);
+            requests.push(request);
+            waiting.push((answer.held, stream, answer));
+            let (due, held): (Vec<_>, Vec<_>) = waiting.into_iter().partition(|one| one.0 == 0);
+            for (_, mut stream, answer) in due {
+                stream.write_all(answer.body.as_bytes()).unwrap();
+            }
+            waiting =
+                held.into_iter().map(|(left, stream, body)| (left - 1, stream, body)).collect();
+        }
+        requests
+    })
 }
 
-fn serve(listener: &TcpListener, answer: &Answer) -> Request {
+/// Answers a request but for the body.
+fn serve(listener: &TcpListener, answer: &Answer) -> (Request, TcpStream) {
     let (mut stream, _) = listener.accept().unwrap();
     let request = read(&stream);
     assert!(request.line.starts_with(answer.expect), "{} is not {}", request.line, answer.expect);
@@ -75,8 +98,7 @@ fn serve(listener: &TcpListener, answer: &Answer) -> Request {
         answer.status, answer.kind
     );
     stream.write_all(head.as_bytes()).unwrap();
-    stream.write_all(answer.body.as_bytes()).unwrap();
-    request
+    (request, stream)
 }
 
 fn read(stream: &TcpStream) -> Request {

@@ -157,6 +157,56 @@ fn check_warns_of_what_is_missing_and_doctor_calls_it_a_problem() {
 }
 
 #[test]
+fn doctor_goes_on_behind_a_broken_configuration() {
+    let dir = tempfile::tempdir().unwrap();
+    let broken = format!("[limits]\nlane_lenght = 5\nlane_length = 7\n\n{GAPS}");
+    std::fs::write(dir.path().join("greenroom.toml"), broken).unwrap();
+    let output = greenroom(dir.path(), &["doctor"]).output().unwrap();
+    let told = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let line = |what: &str| told.lines().find(|line| line.contains(what)).unwrap_or_default();
+    assert!(line("configuration").contains("unknown key `lane_lenght`"), "{told}");
+    assert!(line("runner gone").contains("there is no folder"), "{told}");
+    assert!(line("store").contains("made at the first start"), "{told}");
+    assert!(line("limits").contains("lane_length = 7"), "{told}");
+    // What is no TOML at all says nothing about anything.
+    std::fs::write(dir.path().join("greenroom.toml"), "[limits").unwrap();
+    let output = greenroom(dir.path(), &["doctor"]).output().unwrap();
+    let told = String::from_utf8(output.stdout).unwrap();
+    assert!(told.contains("problem  configuration") && told.contains("MiB free"), "{told}");
+}
+
+#[test]
+fn a_misspelt_tool_is_refused_or_warned_of_with_the_nearest_name() {
+    let dir = tempfile::tempdir().unwrap();
+    let check = |tools: &str, grant: &str| {
+        let agent = format!(
+            "{tools}[agents.a]\nrunner = \"plugin:greenroom/echo/default\"\nevents = []\n\
+             [agents.a.grant]\n{grant}\n"
+        );
+        std::fs::write(dir.path().join("greenroom.toml"), agent).unwrap();
+        told(dir.path(), &["check"])
+    };
+    let said = check("", "tools = [\"calender.read\"]");
+    assert!(said.starts_with("exit 2") && said.contains("modules = [\"calendar.read\"]"), "{said}");
+    let files = "[tools.files]\nurl = \"https://mcp.example.com/mcp\"\nallow = [\"read_file\"]\n";
+    let said = check(files, "tools = [\"fiels.read_file\"]");
+    assert!(
+        said.starts_with("exit 2") && said.contains("did you mean `files.read_file`?"),
+        "{said}"
+    );
+    let said = check(files, "tools = [\"files.raed_file\"]");
+    assert!(said.starts_with("exit 0"), "{said}");
+    assert!(
+        said.contains("leaves out `files.raed_file`; did you mean `files.read_file`?"),
+        "{said}"
+    );
+    std::fs::create_dir(dir.path().join("skills")).unwrap();
+    let said = check("[tools.book]\nkind = \"skills\"\ndir = \"skills\"\n", "tools = [\"book.*\"]");
+    assert!(said.starts_with("exit 2") && said.contains("granted with `skills = […]`"), "{said}");
+}
+
+#[test]
 fn doctor_shows_how_much_is_kept() {
     let dir = tempfile::tempdir().unwrap();
     let location =

@@ -3,8 +3,9 @@
 #[cfg(feature = "faults")]
 mod killed;
 mod recorded;
+mod refused;
 
-use crate::stage::{PATIENCE, Stage, TOKEN, event, outcome};
+use crate::stage::{PATIENCE, Stage, event, outcome};
 use greenroom_protocol::RunStatus::{Cancelled, Completed, Failed};
 use greenroom_testkit::api::Failure;
 use greenroom_testkit::http::Request;
@@ -314,69 +315,6 @@ async fn what_was_allowed_goes_out_after_a_restart_if_it_had_not() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn actions_out_of_reach_are_refused_and_nobody_is_asked() {
-    let receiver = Receiver::start().await;
-    let stage = open(&receiver, "").await;
-    let text = json!({"text": "hi"});
-    let cases = [
-        (
-            json!({"action": "message.edit", "target": {"message_id": "m"}, "payload": text}),
-            "unauthorized",
-            json!("not_granted"),
-        ),
-        (json!({"action": "member.ban", "payload": text}), "unauthorized", json!("not_granted")),
-        (
-            json!({"action": "message.delete", "target": {"message_id": "m"}}),
-            "invalid_argument",
-            json!("unsupported"),
-        ),
-        (
-            json!({"action": "message.send", "target": {"conversation_id": "d"}, "payload": text}),
-            "not_found",
-            Value::Null,
-        ),
-        (
-            json!({"action": "message.send", "target": {"surface": "other"}, "payload": text}),
-            "not_found",
-            Value::Null,
-        ),
-        (
-            json!({"action": "message.send", "target": {"url": "http://x"}, "payload": text}),
-            "invalid_argument",
-            json!("invalid"),
-        ),
-        (json!({"action": "message.send"}), "invalid_argument", json!("invalid")),
-        (json!({"action": 7}), "invalid_argument", Value::Null),
-    ];
-    let steps = cases.iter().enumerate().map(|(number, (params, ..))| {
-        json!(["call", "platform.request_action", params, format!("told-{number}")])
-    });
-    let steps: Vec<Value> = steps.chain([json!(["end"])]).collect();
-    let run_id = start(&stage, "c", json!(steps)).await;
-    assert_eq!(outcome(&stage.api.ended_run(&run_id).await), (Completed, ""));
-    for (number, (params, code, reason)) in cases.iter().enumerate() {
-        let error = stage.told(&format!("told-{number}")).await["error"]["data"].clone();
-        assert_eq!(
-            (&error["code"], &error["details"]["reason"]),
-            (&json!(code), reason),
-            "{params}"
-        );
-    }
-    let api = json!({"event_type": "message.received", "agent": "asking", "conversation_id": "c2",
-        "actor": {"actor_type": "user", "actor_id": "u1"}, "delivery": {"surface": "api"},
-        "input": {"text": json!([["call", "platform.request_action", asks("hi"), "api"], ["end"]])
-            .to_string()}});
-    stage.api.ended_run(&stage.send(&api).await).await;
-    let error = &stage.told("api").await["error"]["data"];
-    assert_eq!(
-        error["details"]["reason"], "unsupported",
-        "nothing is sent to whoever reads the API"
-    );
-    assert_eq!(stage.api.get("/v1/approvals").await["items"], json!([]));
-    assert_eq!(receiver.received(), []);
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn many_questions_at_once_are_each_answered_once() {
     const CALLS: usize = 200;
     let receiver = Receiver::start().await;
@@ -406,24 +344,4 @@ async fn many_questions_at_once_are_each_answered_once() {
     assert_eq!(actions(&receiver).len(), CALLS / 2);
     stage.pass("go");
     assert_eq!(outcome(&stage.api.ended_run(&run_id).await), (Completed, ""));
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn those_answer_who_are_said_to() {
-    let receiver = Receiver::start().await;
-    let more = "[approvals]\nanswer = [\"token:desk\"]\n\
-        [tokens.desk]\nrole = \"sender\"\ntoken = { file = \"token\" }";
-    let stage = open(&receiver, more).await;
-    let (_, approval) = start_asking(&stage).await;
-    assert_eq!(answer(&stage, &approval, "allow").await.0, 403, "the admin is not named");
-    let host = std::fs::read_to_string(stage.host.data().join("host.json")).unwrap();
-    let host: Value = serde_json::from_str(&host).unwrap();
-    let address = host["url"].as_str().unwrap().strip_prefix("http://").unwrap().parse().unwrap();
-    let id = approval["approval_id"].as_str().unwrap();
-    let body = json!({"decision": "allow", "nonce": approval["nonce"]}).to_string();
-    let request = Request::post(format!("/v1/approvals/{id}"), body)
-        .header("authorization", format!("Bearer {TOKEN}"));
-    let answered = greenroom_testkit::http::send(address, &request).await.unwrap();
-    assert_eq!(answered.status, 200);
-    assert_eq!(shown(&stage, &approval).await["answered_by"], "token:desk");
 }

@@ -4,6 +4,7 @@
 //! that they mean the same wherever they are shown, matched or logged.
 
 use super::settings::McpSettings;
+use crate::project_cli::close_matches;
 use crate::schema::Schema;
 use crate::{Risk, Tool};
 use rmcp::model::{PaginatedRequestParams, Tool as Listed, ToolAnnotations};
@@ -53,7 +54,7 @@ pub(super) async fn fetch(
 fn take(listed: Vec<Listed>, settings: &McpSettings) -> Listing {
     let limits = &settings.limits;
     let mut taken: BTreeMap<String, Tool> = BTreeMap::new();
-    let mut warnings = Vec::new();
+    let mut warnings = unknown(&listed, settings);
     let mut schemas_bytes = 0;
     for tool in listed {
         if !settings.takes(&tool.name) {
@@ -84,6 +85,24 @@ fn take(listed: Vec<Listed>, settings: &McpSettings) -> Listing {
         warnings.extend(warning.filter(|_| warnings.len() < WARNINGS_MAX));
     }
     Listing { tools: taken.into_values().collect(), warnings }
+}
+
+/// Names in the configuration that the server does not list, each with the nearest that it does.
+fn unknown(listed: &[Listed], settings: &McpSettings) -> Vec<String> {
+    let names: Vec<String> = listed.iter().map(|tool| tool.name.to_string()).collect();
+    let is_there = |wanted: &&String| match wanted.strip_suffix('*') {
+        Some(beginning) => names.iter().any(|name| name.starts_with(beginning)),
+        None => names.contains(wanted),
+    };
+    let allowed = settings.allow.iter().flatten().map(|wanted| ("allow", wanted));
+    let risks = settings.risk.keys().filter(|name| *name != "*").map(|wanted| ("risk", wanted));
+    let unknown = allowed.chain(risks).filter(|(_, wanted)| !is_there(wanted));
+    let told = unknown.map(|(key, wanted)| {
+        let near = close_matches(wanted, &names).into_iter().find(|near| is_plain(near));
+        let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+        format!("`{key}` names `{wanted}`, which the server does not have{hint}")
+    });
+    told.take(WARNINGS_MAX).collect()
 }
 
 fn accept(listed: Listed, settings: &McpSettings) -> Result<Tool, String> {
@@ -250,5 +269,22 @@ mod tests {
         assert_eq!(names, ["s.read", "s.read_all"]);
         settings.allow = Some(vec!["write".to_owned()]);
         assert_eq!(take(listed(json!(tools)), &settings).tools.len(), 1);
+    }
+
+    #[test]
+    fn a_misspelt_name_in_the_configuration_is_told_with_the_nearest_one() {
+        let tools = ["read_file", "write_file"]
+            .map(|name| json!({"name": name, "inputSchema": {"type": "object"}}));
+        let mut settings = settings();
+        settings.allow = Some(["raed_file", "write*", "zzz*"].map(str::to_owned).to_vec());
+        settings.risk =
+            [("wirte_file".to_owned(), Risk::Write), ("*".to_owned(), Risk::Read)].into();
+        let listing = take(listed(json!(tools)), &settings);
+        let expected = [
+            "`allow` names `raed_file`, which the server does not have; did you mean `read_file`?",
+            "`allow` names `zzz*`, which the server does not have",
+            "`risk` names `wirte_file`, which the server does not have; did you mean `write_file`?",
+        ];
+        assert_eq!(listing.warnings, expected);
     }
 }

@@ -2,6 +2,8 @@
 
 use super::finding;
 use crate::client::{Client, Error, HostArgs, Page};
+use crate::config::Config;
+use crate::granted::{self, Offered};
 use greenroom_protocol::Object;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -37,15 +39,19 @@ impl Running {
         }
     }
 
-    /// Its store, its runners, and where its models and tools come from.
-    pub(super) async fn findings(&self) -> Vec<Value> {
+    /// Its store, its runners, where its models and tools come from, and what grants name that is not there.
+    pub(super) async fn findings(&self, config: Option<&Config>) -> Vec<Value> {
         let ready: Result<Value, Error> = self.client.get(&["readyz"], &[]).await;
+        let mut offered = Offered::default();
         let mut findings = vec![match ready {
             Ok(_) => finding("store", true, "the host reads it"),
             Err(error) => finding("store", false, &error.to_string()),
         }];
         match self.client.get::<Page<Object>>(&["v1", "runners"], &[]).await {
-            Ok(page) => findings.extend(page.items.iter().map(runner)),
+            Ok(page) => {
+                offered.sources.extend(page.items.iter().filter_map(ready_name));
+                findings.extend(page.items.iter().map(runner));
+            }
             Err(error) => findings.push(finding("runners", false, &error.to_string())),
         }
         match self.client.get::<Page<Object>>(&["v1", "models"], &[]).await {
@@ -53,11 +59,29 @@ impl Running {
             Err(error) => findings.push(finding("models", false, &error.to_string())),
         }
         match self.client.get::<Page<Object>>(&["v1", "tool-servers"], &[]).await {
-            Ok(page) => findings.extend(page.items.iter().map(tool_server)),
+            Ok(page) => {
+                offered.sources.extend(page.items.iter().filter_map(ready_name));
+                findings.extend(page.items.iter().flat_map(tool_server));
+            }
             Err(error) => findings.push(finding("tools", false, &error.to_string())),
         }
+        match self.client.get::<Page<Object>>(&["v1", "tools"], &[]).await {
+            Ok(page) => {
+                let name = |tool: &Object| Some(tool.get("tool_name")?.as_str()?.to_owned());
+                offered.tools.extend(page.items.iter().filter_map(name));
+            }
+            Err(error) => findings.push(finding("tools", false, &error.to_string())),
+        }
+        let missing = config.map(|config| granted::missing(config, &offered)).unwrap_or_default();
+        findings.extend(missing.iter().map(|text| finding("grant", false, text)));
         findings
     }
+}
+
+/// The name of a source that is ready, and so has told what it offers.
+fn ready_name(source: &Object) -> Option<String> {
+    let word = |key: &str| source.get(key).and_then(Value::as_str);
+    word("name").filter(|_| word("status") == Some("ready")).map(str::to_owned)
 }
 
 /// A model is what is configured of it: whether its provider answers is known with the first call.
@@ -71,18 +95,26 @@ fn model(model: &Object) -> Value {
     finding(&what, true, &found)
 }
 
-fn tool_server(server: &Object) -> Value {
+fn tool_server(server: &Object) -> Vec<Value> {
     let word = |key: &str| server.get(key).and_then(Value::as_str);
     let what = format!("tools {}", word("name").unwrap_or_default());
     let status = word("status").unwrap_or_default();
     let tools = server.get("tools").and_then(Value::as_u64).unwrap_or(0);
     let is_well = matches!(status, "ready" | "starting");
     let isolation = word("isolation").map(|isolation| format!(", sandbox: {isolation}"));
+    let things = if word("kind") == Some("module") { "methods" } else { "tools" };
     let more = match is_well {
-        true => format!(", {tools} tools{}", isolation.unwrap_or_default()),
+        true => format!(", {tools} {things}{}", isolation.unwrap_or_default()),
         false => word("last_error").map(|error| format!(": {error}")).unwrap_or_default(),
     };
-    finding(&what, is_well, &format!("{status}{more}"))
+    let warnings = server.get("warnings").and_then(Value::as_array).into_iter().flatten();
+    let warnings = warnings.filter_map(Value::as_str).map(|text| finding(&what, false, text));
+    let mut found = finding(&what, is_well, &format!("{status}{more}"));
+    if status == "starting" {
+        // Neither well nor ill: it is not known yet.
+        found["state"] = status.into();
+    }
+    std::iter::once(found).chain(warnings).collect()
 }
 
 fn runner(runner: &Object) -> Value {

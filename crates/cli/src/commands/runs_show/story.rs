@@ -3,18 +3,25 @@
 //! Invariant: tells only what the host recorded; a step without a time of its own has none.
 
 use crate::output::{plain, table};
-use crate::times;
+use crate::{calls, times};
+use greenroom_protocol::api::platform::ApprovalView;
 use greenroom_protocol::result::kind;
 use greenroom_protocol::{AgentRunResult, ModelCalls, Object, RunView};
 use serde_json::Value;
+use std::collections::BTreeMap;
 
-pub(super) fn tell(run: &RunView, event: &Object, results: &[AgentRunResult]) -> String {
+pub(super) fn tell(
+    run: &RunView,
+    event: &Object,
+    results: &[AgentRunResult],
+    approvals: &[ApprovalView],
+) -> String {
     let took = run.finished_at.as_deref().and_then(|end| times::between(&run.created_at, end));
     let took = took.map(|ms| format!(" after {}", times::duration(ms))).unwrap_or_default();
     let mut text = format!("run {} {}{took}\n\n", run.run_id, run.status.as_str());
     text.push_str(&table(&facts(run)));
     text.push('\n');
-    text.push_str(&table(&steps(run, event, results)));
+    text.push_str(&table(&steps(run, event, results, approvals)));
     text
 }
 
@@ -46,7 +53,12 @@ fn models(calls: &ModelCalls) -> String {
     text
 }
 
-fn steps(run: &RunView, event: &Object, results: &[AgentRunResult]) -> Vec<Vec<String>> {
+fn steps(
+    run: &RunView,
+    event: &Object,
+    results: &[AgentRunResult],
+    approvals: &[ApprovalView],
+) -> Vec<Vec<String>> {
     let since = |at: &str| times::between(&run.created_at, at).map(times::duration);
     let step = |at: Option<&str>, what: &str, detail: String| {
         let time = at.and_then(since).unwrap_or_default();
@@ -77,7 +89,10 @@ fn steps(run: &RunView, event: &Object, results: &[AgentRunResult]) -> Vec<Vec<S
     for approval in list(run, "approvals") {
         let by = approval.get("answered_by").and_then(Value::as_str);
         let by = by.map(|by| format!(" by {}", plain(by))).unwrap_or_default();
-        let detail = format!("{} {}{by}", word(approval, "action"), word(approval, "status"));
+        let id = approval.get("approval_id").and_then(Value::as_str);
+        let asked = approvals.iter().find(|known| Some(known.approval_id.as_str()) == id);
+        let asked = asked.map_or_else(|| word(approval, "action"), |asked| calls::asked(asked).0);
+        let detail = format!("{asked} {}{by}", word(approval, "status"));
         let at = approval.get("answered_at").and_then(Value::as_str);
         let at = at.or_else(|| approval.get("created_at").and_then(Value::as_str));
         steps.push(step(at, "approval", detail));
@@ -95,20 +110,26 @@ fn steps(run: &RunView, event: &Object, results: &[AgentRunResult]) -> Vec<Vec<S
 fn moments(results: &[AgentRunResult]) -> Vec<(&'static str, String, &AgentRunResult)> {
     let mut moments = Vec::new();
     let deltas = results.iter().filter(|result| result.kind == kind::MESSAGE_DELTA).count();
-    let mut has_delta = false;
+    let (mut has_delta, mut names) = (false, BTreeMap::new());
     for result in results {
         let data = &result.data;
         let (what, detail) = match result.kind.as_str() {
             kind::MESSAGE_DELTA if std::mem::replace(&mut has_delta, true) => continue,
             kind::MESSAGE_DELTA => ("first delta", format!("of {deltas}")),
             kind::MESSAGE_COMPLETED => ("message", message(data)),
-            kind::TOOL_CALL_STARTED => ("tool called", word(data, "tool_name")),
+            kind::TOOL_CALL_STARTED => {
+                let (tool, parameters) = (word(data, "tool_name"), parameters(data));
+                let name = calls::name(&tool, parameters);
+                names.insert(word(data, "tool_call_id"), name.clone());
+                let with = calls::arguments(&tool, parameters);
+                ("tool called", format!("{name} {with}").trim_end().to_owned())
+            }
             kind::TOOL_CALL_COMPLETED
                 if data.get("error").is_some_and(|error| !error.is_null()) =>
             {
-                ("tool failed", word(data, "tool_name"))
+                ("tool failed", named(&names, data))
             }
-            kind::TOOL_CALL_COMPLETED => ("tool answered", word(data, "tool_name")),
+            kind::TOOL_CALL_COMPLETED => ("tool answered", named(&names, data)),
             kind::ARTIFACT_CREATED => ("artifact", word(data, "name")),
             kind::STATE_UPDATED => {
                 ("state", format!("{}.{}", word(data, "scope"), word(data, "key")))
@@ -124,6 +145,16 @@ fn moments(results: &[AgentRunResult]) -> Vec<(&'static str, String, &AgentRunRe
         moments.push((what, detail, result));
     }
     moments
+}
+
+fn parameters(data: &Object) -> &Value {
+    data.get("parameters").unwrap_or(&Value::Null)
+}
+
+/// The name that a call was begun with.
+fn named(names: &BTreeMap<String, String>, data: &Object) -> String {
+    let begun = names.get(&word(data, "tool_call_id"));
+    begun.cloned().unwrap_or_else(|| word(data, "tool_name"))
 }
 
 fn message(data: &Object) -> String {
@@ -167,20 +198,31 @@ mod tests {
 
     fn told(run: &RunView, results: Value) -> String {
         let event = json!({ "event_type": "message.received", "source": "api" });
-        tell(run, event.as_object().unwrap(), &from_value::<Vec<AgentRunResult>>(results).unwrap())
+        let approval = json!({ "approval_id": "apr_2", "nonce": "n", "status": "denied", "action": "tool.call",
+            "target": { "tool_name": "project_cli" }, "payload": { "module": "calendar", "method": "delete" },
+            "agent": "triage", "runner_id": "plugin:acme/triage/default", "run_id": "r1",
+            "created_at": "2026-01-02T03:04:05.950Z", "expires_at": "2026-01-02T03:34:05.950Z" });
+        let results = from_value::<Vec<AgentRunResult>>(results).unwrap();
+        tell(run, event.as_object().unwrap(), &results, &[from_value(approval).unwrap()])
     }
 
     #[test]
     fn a_completed_run_is_told_with_its_times_and_delivery() {
         let run = run(json!({ "isolation": "landlock:7", "approvals": [
             { "action": "message.send", "status": "allowed", "answered_by": "admin",
-              "created_at": "2026-01-02T03:04:05.900Z", "answered_at": "2026-01-02T03:04:06.300Z" } ],
+              "created_at": "2026-01-02T03:04:05.900Z", "answered_at": "2026-01-02T03:04:06.300Z" },
+            { "approval_id": "apr_2", "action": "tool.call", "status": "denied",
+              "created_at": "2026-01-02T03:04:05.950Z" } ],
             "deliveries": [
             { "surface": "helpdesk", "status": "done", "updated_at": "2026-01-02T03:04:06.400Z" } ] }));
         let results = json!([
             { "run_id": "r1", "type": "message.delta", "sequence": 1, "created_at": "2026-01-02T03:04:05.012Z" },
             { "run_id": "r1", "type": "message.delta", "sequence": 2 },
             { "run_id": "r1", "type": "tool.call.started", "sequence": 3, "data": { "tool_name": "search" } },
+            { "run_id": "r1", "type": "tool.call.started", "sequence": 3, "data": { "tool_name": "project_cli",
+              "tool_call_id": "t1", "parameters": { "module": "calendar", "method": "delete", "input": { "event_id": "e1" } } } },
+            { "run_id": "r1", "type": "tool.call.completed", "sequence": 3, "data": { "tool_name": "project_cli",
+              "tool_call_id": "t1", "error": { "code": "unauthorized" } } },
             { "run_id": "r1", "type": "message.completed", "sequence": 4,
               "data": { "message": { "role": "assistant", "content": "All is\nwell" } } },
             { "run_id": "r1", "type": "run.completed", "sequence": 5 },
@@ -196,9 +238,12 @@ mod tests {
                2 ms  started
               12 ms  first delta  of 2
                      tool called  search
+                     tool called  calendar.delete {"event_id":"e1"}
+                     tool failed  calendar.delete
                      message      All is well
               1.2 s  completed
               1.3 s  approval     message.send allowed by admin
+             950 ms  approval     calendar.delete denied
               1.4 s  delivery     helpdesk done
         "#);
     }

@@ -1,6 +1,7 @@
 //! The host is killed at every pass of a place while a run asks, somebody allows, and the action goes out.
 
 use super::*;
+use crate::stage::TOKEN;
 use crate::PROGRAM;
 use crate::faults::Lives;
 use crate::stage;

@@ -1,0 +1,128 @@
+//! A tool's call, and the question whether it may be made, as people read them.
+//!
+//! Invariant: one line each, of bounded width, that cannot steer a terminal.
+
+use crate::output::{columns_of, plain};
+use greenroom_protocol::Object;
+use greenroom_protocol::api::platform::ApprovalView;
+use greenroom_tools::project_cli::TOOL_NAME;
+use serde_json::Value;
+
+/// The action of an approval that a tool's call waits for.
+const TOOL_CALL: &str = "tool.call";
+/// Columns of the arguments of a call.
+const ARGUMENTS_COLUMNS: usize = 80;
+
+/// The tool; for the project CLI the method behind it, as `calendar.read`.
+pub fn name(tool_name: &str, parameters: &Value) -> String {
+    let part = |key| parameters.get(key).and_then(Value::as_str);
+    match (tool_name, part("module"), part("method")) {
+        (TOOL_NAME, Some(module), Some(method)) => short(&format!("{module}.{method}"), 80),
+        _ => short(tool_name, 80),
+    }
+}
+
+/// What it is called with; nothing for nothing.
+pub fn arguments(tool_name: &str, parameters: &Value) -> String {
+    let shown = match tool_name {
+        TOOL_NAME => parameters.get("input").unwrap_or(&Value::Null),
+        _ => parameters,
+    };
+    match shown {
+        Value::Null => String::new(),
+        Value::Object(none) if none.is_empty() => String::new(),
+        shown => short(&shown.to_string(), ARGUMENTS_COLUMNS),
+    }
+}
+
+/// What an approval is about: the tool or the action, and with what.
+pub fn asked(approval: &ApprovalView) -> (String, String) {
+    let payload = Value::Object(approval.payload.clone());
+    match tool_of(&approval.action, &approval.target) {
+        Some(tool) => (name(tool, &payload), arguments(tool, &payload)),
+        None => {
+            let target = approval.target.values().filter_map(Value::as_str);
+            let target = target.map(|target| format!("{target} ")).collect::<String>();
+            let shown = format!("{target}{payload}");
+            (short(&approval.action, 80), short(&shown, ARGUMENTS_COLUMNS))
+        }
+    }
+}
+
+/// On whose behalf an approval is asked for.
+pub fn actor(approval: &ApprovalView) -> Option<String> {
+    let actor = approval.actor.as_ref()?;
+    let name = actor.actor_name.as_ref().or(actor.actor_id.as_ref());
+    Some(short(&format!("{} {}", actor.actor_type, name.map_or("?", String::as_str)), 60))
+}
+
+/// How much harm the call can do, where that is what is asked about.
+pub fn risk(approval: &ApprovalView) -> Option<String> {
+    approval.target.get("risk").and_then(Value::as_str).map(|risk| short(risk, 20))
+}
+
+fn tool_of<'a>(action: &str, target: &'a Object) -> Option<&'a str> {
+    let tool = target.get("tool_name").and_then(Value::as_str);
+    tool.filter(|_| action == TOOL_CALL)
+}
+
+/// One line of at most so many columns.
+pub fn short(text: &str, columns_max: usize) -> String {
+    let line: String = plain(text).replace(['\n', '\t'], " ");
+    if columns_of(&line) <= columns_max {
+        return line;
+    }
+    let mut cut = String::new();
+    for c in line.chars() {
+        if columns_of(&cut) + columns_of(c.encode_utf8(&mut [0; 4])) >= columns_max {
+            break;
+        }
+        cut.push(c);
+    }
+    cut + "…"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{from_value, json};
+
+    #[test]
+    fn a_call_of_the_project_cli_is_named_after_its_method() {
+        let call = json!({"module": "calendar", "method": "read", "input": {"mode": "day"}});
+        assert_eq!(name("project_cli", &call), "calendar.read");
+        assert_eq!(arguments("project_cli", &call), r#"{"mode":"day"}"#);
+        assert_eq!(name("project_cli", &json!({"module": 1})), "project_cli");
+        assert_eq!(name("files.read", &call), "files.read");
+        assert_eq!(arguments("files.read", &json!({})), "");
+        let long = arguments("files.read", &json!({"text": "日程".repeat(100)}));
+        assert_eq!((columns_of(&long), long.ends_with('…')), (80, true));
+        assert_eq!(short("a\u{1b}[2J\nb", 10), "a[2J b");
+    }
+
+    #[test]
+    fn an_approval_says_what_is_asked_and_for_whom() {
+        let approval = |more: Value| {
+            let mut approval = json!({
+                "approval_id": "apr_1", "nonce": "n", "status": "pending", "agent": "assistant",
+                "runner_id": "plugin:greenroom/local-agent/default", "run_id": "r1",
+                "created_at": "2026-01-02T03:04:05.000Z", "expires_at": "2026-01-02T03:34:05.000Z",
+            });
+            approval.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            from_value::<ApprovalView>(approval).unwrap()
+        };
+        let call = approval(json!({"action": "tool.call",
+            "target": {"tool_name": "project_cli", "risk": "destructive"},
+            "payload": {"module": "calendar", "method": "delete", "input": {"event_id": "e1"}},
+            "actor": {"actor_type": "user", "actor_id": "ann"}}));
+        let expected = ("calendar.delete".to_owned(), r#"{"event_id":"e1"}"#.to_owned());
+        assert_eq!(asked(&call), expected);
+        assert_eq!(actor(&call).as_deref(), Some("user ann"));
+        assert_eq!(risk(&call).as_deref(), Some("destructive"));
+        let send = approval(json!({"action": "message.send", "target": {"surface": "hook"},
+            "payload": {"text": "hi"}}));
+        let expected = ("message.send".to_owned(), r#"hook {"text":"hi"}"#.to_owned());
+        assert_eq!(asked(&send), expected);
+        assert_eq!((actor(&send), risk(&send)), (None, None));
+    }
+}

@@ -1,0 +1,91 @@
+//! Modules of one's own: found in the configuration, run as the host would run them.
+//!
+//! Invariant: a method is confined as on the host and gets no credential: by hand it reaches nobody's records.
+
+use crate::client::{DEFAULT_DATA, HostArgs, Place};
+use crate::config::{self, Config};
+use crate::failure::Failure;
+use crate::{env, output, wiring};
+use greenroom_runtime::{ChildSpec, Children, Network};
+use greenroom_tools::manifest::{ModuleMethod, Modules};
+use greenroom_tools::project_cli::CliResult;
+use greenroom_tools::{MethodCall, Status, run_method};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use tokio::time::Instant;
+
+/// The modules of the configuration; one that cannot be read hides them and nothing else.
+pub(super) fn modules(named: Option<&Path>) -> Result<Modules, Failure> {
+    let Some(path) = config::find_file(named) else { return Ok(Modules::default()) };
+    let read = config::load(&path).map_err(Failure::from);
+    match read.and_then(|loaded| wiring::modules(&loaded.config)) {
+        Ok(modules) => Ok(modules),
+        // Whoever names a file wants what is in it.
+        Err(failure) if named.is_some() => Err(failure),
+        Err(_) => {
+            let path = path.display();
+            output::note(&format!(
+                "warning: the modules of `{path}` are left out: it has mistakes, `greenroom check` tells them"
+            ));
+            Ok(Modules::default())
+        }
+    }
+}
+
+/// Runs a method to its end.
+pub(super) async fn run(
+    method: &ModuleMethod,
+    input: &Value,
+    host: &HostArgs,
+) -> Result<CliResult, Failure> {
+    if let Err(failure) = method.check(input) {
+        return Ok(CliResult::Failed(failure));
+    }
+    let program = std::env::current_exe()?.to_string_lossy().into_owned();
+    let data = host.data.clone().unwrap_or_else(|| PathBuf::from(DEFAULT_DATA));
+    let folder = std::env::temp_dir().join(format!("greenroom-tool-{}", uuid::Uuid::now_v7()));
+    std::fs::create_dir(&folder)?;
+    let settings = greenroom_runtime::Settings {
+        run_dir: folder.clone(),
+        ..wiring::runtime(&Config::default(), &program, &std::path::absolute(data)?)
+    };
+    let call = MethodCall {
+        program: program_of(method, host),
+        module: &method.module,
+        method: &method.method,
+        input,
+        deadline: Instant::now() + method.timeout,
+    };
+    let output = run_method(&Children::new(settings), call).await;
+    // What is left of it is the system's to clear.
+    let _ = std::fs::remove_dir_all(&folder);
+    Ok(match (output.status, output.error) {
+        (Status::Failure, Some(failure)) => CliResult::Failed(failure),
+        _ => CliResult::Done {
+            module: method.module.clone(),
+            method: method.method.clone(),
+            data: output.result.get("data").cloned().unwrap_or_default(),
+        },
+    })
+}
+
+fn program_of(method: &ModuleMethod, host: &HostArgs) -> ChildSpec {
+    let running = Place::find(host, &env::get).and_then(|place| place.locate()).ok();
+    let port = running.as_ref().and_then(|host| host.url.port_or_known_default());
+    let mut variables = BTreeMap::from([(env::METHODS.to_owned(), method.name())]);
+    variables.extend(running.map(|host| (env::URL.to_owned(), host.url.to_string())));
+    ChildSpec {
+        name: method.module.clone(),
+        command: method.command.clone(),
+        dir: method.dir.clone(),
+        env: variables,
+        paths: method.paths.clone(),
+        network: match (method.network, port) {
+            (true, _) => Network::On,
+            (false, Some(port)) => Network::Port(port),
+            (false, None) => Network::Off,
+        },
+        ..ChildSpec::default()
+    }
+}

@@ -1,0 +1,75 @@
+//! The words around an answer, in the languages that there are.
+//!
+//! Invariant: the same facts in every language.
+
+use crate::calls;
+use crate::client::Wait;
+use crate::output::plain;
+use crate::{env, times};
+use greenroom_tools::ui::Language;
+
+/// The language of a reader who wrote this; otherwise that of the terminal.
+pub fn language_of(text: &str) -> Language {
+    let is_chinese = |c: char| matches!(c, '\u{3400}'..='\u{9fff}' | '\u{f900}'..='\u{faff}');
+    if text.chars().any(is_chinese) {
+        return Language::Chinese;
+    }
+    let tag = env::LOCALE.iter().filter_map(|name| env::get(name)).find(|tag| !tag.is_empty());
+    Language::from_tag(&tag.unwrap_or_default())
+}
+
+/// A call that ended well.
+pub(super) fn done(language: Language, name: &str, took: &str) -> String {
+    match language {
+        Language::English => format!("✓ {name} ok, {took}"),
+        Language::Chinese => format!("✓ {name} 完成\u{ff0c}{took}"),
+    }
+}
+
+/// A call that failed, and why.
+pub(super) fn failed(language: Language, name: &str, took: &str, why: &str) -> String {
+    match language {
+        Language::English => format!("✗ {name} failed, {took}: {why}"),
+        Language::Chinese => format!("✗ {name} 失败\u{ff0c}{took}\u{ff1a}{why}"),
+    }
+}
+
+/// What a run waits for, and what can be done about it.
+pub(super) fn waits(language: Language, wait: &Wait, option: &str) -> String {
+    match (wait, language) {
+        (Wait::Lane, Language::English) => {
+            "… waits for an earlier run of this conversation".to_owned()
+        }
+        (Wait::Lane, Language::Chinese) => "… 等待本会话中更早的运行结束".to_owned(),
+        (Wait::Server(name), Language::English) => {
+            format!("… waits for the tool server `{}` to start", plain(name))
+        }
+        (Wait::Server(name), Language::Chinese) => {
+            format!("… 等待工具服务器 `{}` 启动", plain(name))
+        }
+        (Wait::Approval(approval), language) => {
+            let (what, with) = calls::asked(approval);
+            let what = format!("{what} {with}");
+            let what = what.trim_end();
+            let risk = calls::risk(approval);
+            let until = times::short(&approval.expires_at);
+            let id = plain(&approval.approval_id);
+            let answer = |decision| format!("`greenroom approvals {decision} {id}{option}`");
+            let (allow, deny) = (answer("allow"), answer("deny"));
+            match language {
+                Language::English => {
+                    let risk = risk.map(|risk| format!("{risk}, ")).unwrap_or_default();
+                    format!(
+                        "? waits for approval: {what} ({risk}until {until} UTC)\n  allow: {allow}\n  deny:  {deny}"
+                    )
+                }
+                Language::Chinese => {
+                    let risk = risk.map(|risk| format!("{risk}\u{ff0c}")).unwrap_or_default();
+                    format!(
+                        "? 等待批准\u{ff1a}{what} ({risk}{until} UTC 之前)\n  允许\u{ff1a}{allow}\n  拒绝\u{ff1a}{deny}"
+                    )
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! Files that a running host looks at again: its configuration, and what that refers to.
+//!
+//! Invariant: looks at times of change alone; what is in a file is read by whoever reads it anyway.
+
+use crate::config::{self, Config, ToolSource};
+use crate::output;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+/// The file of a skill in its folder.
+const SKILL: &str = "SKILL.md";
+
+/// The files as they were looked at last; without a configuration, the usual place is looked at again.
+#[derive(Debug)]
+pub(crate) struct Watched {
+    path: Option<PathBuf>,
+    seen: Option<SystemTime>,
+    /// Scripts of models, manifests of modules and skills, which the configuration names.
+    parts: Vec<(PathBuf, Option<SystemTime>)>,
+}
+
+impl Watched {
+    pub(crate) fn new(path: Option<PathBuf>, config: &Config) -> Self {
+        let seen = changed_at(path.as_deref());
+        Self { path, seen, parts: parts(config) }
+    }
+
+    pub(crate) fn path(&self) -> Option<&Path> {
+        self.path.as_deref()
+    }
+
+    /// Whether there is something to read that was not read yet.
+    pub(crate) fn has_changed(&mut self, config: &Config) -> bool {
+        if self.path.is_none() {
+            self.path = config::find_file(None);
+            if let Some(path) = &self.path {
+                output::note(&format!("found `{}`: it is used from now on", path.display()));
+            }
+        }
+        let now = changed_at(self.path.as_deref());
+        let parts = parts(config);
+        let is_new = std::mem::replace(&mut self.seen, now) != now;
+        let has_new = std::mem::replace(&mut self.parts, parts) != self.parts;
+        is_new || has_new
+    }
+
+    /// What a configuration that was just read refers to counts as read.
+    pub(crate) fn refers_to(&mut self, config: &Config) {
+        self.parts = parts(config);
+    }
+}
+
+fn parts(config: &Config) -> Vec<(PathBuf, Option<SystemTime>)> {
+    let scripts = config.models.values().filter_map(|model| model.script.clone());
+    let tools = config.tools.values().flat_map(|source| match source {
+        ToolSource::Module { manifest } => vec![manifest.clone()],
+        ToolSource::Skills { dir } => skills(dir),
+        ToolSource::Mcp(_) => Vec::new(),
+    });
+    let stamped = |path: PathBuf| {
+        let at = changed_at(Some(&path));
+        (path, at)
+    };
+    scripts.chain(tools).map(stamped).collect()
+}
+
+/// The folder, which changes with every skill that comes or goes, and what each skill says.
+fn skills(dir: &Path) -> Vec<PathBuf> {
+    let found = std::fs::read_dir(dir).into_iter().flatten().filter_map(Result::ok);
+    let mut files: Vec<PathBuf> = found.map(|entry| entry.path().join(SKILL)).collect();
+    files.sort();
+    files.insert(0, dir.to_owned());
+    files
+}
+
+/// When the file last changed; nothing while it is not there.
+fn changed_at(file: Option<&Path>) -> Option<SystemTime> {
+    std::fs::metadata(file?).and_then(|found| found.modified()).ok()
+}

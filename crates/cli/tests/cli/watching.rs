@@ -1,0 +1,177 @@
+//! What a person sees of a run while it works: tools, cards, and what it waits for.
+
+use crate::fake_host::{Answer, start};
+use crate::{greenroom, read, told};
+use insta::assert_snapshot;
+use serde_json::{Value, json};
+
+fn frame(sequence: i64, kind: &str, at: &str, data: Value) -> String {
+    let at = format!("2026-01-02T03:04:{at}Z");
+    let data = json!({ "run_id": "r1", "type": kind, "sequence": sequence, "created_at": at, "data": data });
+    format!("event: {kind}\nid: {sequence}\ndata: {data}\n\n")
+}
+
+fn run(status: &str, approvals: Value) -> Answer {
+    let run = json!({
+        "run_id": "r1", "event_id": "e1", "agent": "assistant",
+        "runner_id": "plugin:greenroom/local-agent/default", "conversation_id": "c1",
+        "workspace_id": "default", "status": status, "attempt": 1,
+        "created_at": "2026-01-02T03:04:05.000Z", "started_at": null, "finished_at": null,
+        "error": null, "usage": null, "last_sequence": 9, "approvals": approvals,
+    });
+    Answer::json("GET /v1/runs/r1 ", run)
+}
+
+fn accepted() -> Answer {
+    let body = json!({ "event_id": "e1", "run_id": "r1", "status": "running" });
+    Answer::json("POST /v1/events ", body).status(202)
+}
+
+fn asked() -> Value {
+    json!({
+        "approval_id": "apr_1", "nonce": "n", "status": "pending", "action": "tool.call",
+        "target": { "tool_name": "project_cli", "risk": "destructive" },
+        "payload": { "module": "calendar", "method": "delete", "input": { "event_id": "evt_1" } },
+        "agent": "assistant", "runner_id": "plugin:greenroom/local-agent/default", "run_id": "r1",
+        "conversation_id": "c1", "actor": { "actor_type": "user", "actor_id": "cli" },
+        "created_at": "2026-01-02T03:04:05.000Z", "expires_at": "2026-01-02T03:34:05.000Z",
+    })
+}
+
+/// A day of the calendar that is asked for, found and told.
+fn day() -> String {
+    let parameters = json!({ "module": "calendar", "method": "read",
+        "input": { "mode": "day", "date": "2026-01-03", "timezone": "UTC" } });
+    let event = json!({ "id": "evt_1", "title": "Lunch", "start_at": "2026-01-03T12:00:00Z",
+        "end_at": "2026-01-03T13:00:00Z" });
+    let data = json!({ "date": "2026-01-03", "timezone": "UTC", "count": 1, "items": [event] });
+    let result = json!({ "module": "calendar", "method": "read", "data": data });
+    let started =
+        json!({ "tool_call_id": "t1", "tool_name": "project_cli", "parameters": parameters });
+    let completed = json!({ "tool_call_id": "t1", "tool_name": "project_cli", "result": result });
+    let failed = json!({ "tool_call_id": "t2", "tool_name": "files.read",
+        "error": { "code": "TIMEOUT", "message": "it took too long" } });
+    let begun =
+        json!({ "tool_call_id": "t2", "tool_name": "files.read", "parameters": { "path": "a" } });
+    let message = json!({ "message": { "role": "assistant", "content": "One event." } });
+    frame(1, "tool.call.started", "05.100", started)
+        + &frame(2, "tool.call.completed", "05.131", completed)
+        + &frame(3, "tool.call.started", "05.200", begun)
+        + &frame(4, "tool.call.completed", "07.200", failed)
+        + &frame(8, "message.completed", "07.300", message)
+        + &frame(9, "run.completed", "07.300", json!({}))
+}
+
+fn followed(question: &str) -> String {
+    let dir = tempfile::tempdir().unwrap();
+    let answers = vec![
+        accepted(),
+        Answer::stream("GET /v1/runs/r1/results ", &day()),
+        run("completed", json!([])),
+    ];
+    let host = start(dir.path(), answers);
+    let mut command = greenroom(dir.path(), &["send", question, "--follow"]);
+    let output = command.env("LC_ALL", "C.UTF-8").output().unwrap();
+    host.join().unwrap();
+    read(&output)
+}
+
+#[test]
+fn tool_calls_and_their_cards_stand_beside_the_answer() {
+    assert_snapshot!(followed("what is on tomorrow?"), @r#"
+    exit 0
+    --- stdout
+    One event.
+    --- stderr
+    → calendar.read {"date":"2026-01-03","mode":"day","timezone":"UTC"}
+    ✓ calendar.read ok, 31 ms
+      │ Events
+      │ 2026-01-03
+      │ UTC
+      │ • Lunch
+      │   2026-01-03 12:00 – 13:00 (UTC)
+    → files.read {"path":"a"}
+    ✗ files.read failed, 2.0 s: it took too long (TIMEOUT)
+    "#);
+}
+
+#[test]
+fn whoever_asks_in_chinese_is_told_in_chinese() {
+    let told = followed("明天有什么安排");
+    for part in
+        ["✓ calendar.read 完成\u{ff0c}31 ms", "│ 日程", "✗ files.read 失败\u{ff0c}2.0 s\u{ff1a}"]
+    {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    assert!(told.contains("--- stdout\nOne event.\n--- stderr"), "{told}");
+}
+
+#[test]
+fn a_run_that_waits_says_for_whom_and_what_answers_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let pending = json!([{ "approval_id": "apr_1", "status": "pending", "action": "tool.call" }]);
+    let results = "GET /v1/runs/r1/results ";
+    let host = start(
+        dir.path(),
+        vec![
+            accepted(),
+            // Nothing comes until the host was asked why.
+            Answer::stream(results, &frame(9, "run.completed", "09.000", json!({}))).held(2),
+            run("running", pending),
+            Answer::json("GET /v1/approvals/apr_1 ", asked()),
+            run("completed", json!([])),
+        ],
+    );
+    let mut command = greenroom(dir.path(), &["send", "delete it", "--follow"]);
+    let output = command.env("LC_ALL", "C.UTF-8").output().unwrap();
+    host.join().unwrap();
+    assert_snapshot!(read(&output), @r#"
+    exit 0
+    --- stdout
+    --- stderr
+    ? waits for approval: calendar.delete {"event_id":"evt_1"} (destructive, until 2026-01-02 03:34:05 UTC)
+      allow: `greenroom approvals allow apr_1`
+      deny:  `greenroom approvals deny apr_1`
+    "#);
+}
+
+#[test]
+fn a_run_that_waits_for_a_starting_server_says_so() {
+    let dir = tempfile::tempdir().unwrap();
+    let servers = json!({ "items": [{ "name": "files", "status": "starting" }, { "name": "web", "status": "ready" }] });
+    let host = start(
+        dir.path(),
+        vec![
+            accepted(),
+            Answer::stream(
+                "GET /v1/runs/r1/results ",
+                &frame(9, "run.completed", "09.000", json!({})),
+            )
+            .held(2),
+            run("running", json!([])),
+            Answer::json("GET /v1/tool-servers ", servers),
+            run("completed", json!([])),
+        ],
+    );
+    let mut command = greenroom(dir.path(), &["send", "你好", "--follow"]);
+    let told = read(&command.env("LC_ALL", "C.UTF-8").output().unwrap());
+    host.join().unwrap();
+    assert!(told.contains("… 等待工具服务器 `files` 启动\n") && !told.contains("web"), "{told}");
+}
+
+#[test]
+fn approvals_are_listed_with_the_method_its_input_and_who_asks() {
+    let dir = tempfile::tempdir().unwrap();
+    let page = json!({ "items": [asked()], "next_cursor": null, "has_more": false });
+    let host =
+        start(dir.path(), vec![Answer::json("GET /v1/approvals?limit=20&status=pending ", page)]);
+    assert_snapshot!(told(dir.path(), &["approvals"]), @r#"
+    exit 0
+    --- stdout
+    APPROVAL  STATUS   ASKED            WITH                  AGENT      FOR       CONVERSATION  EXPIRES
+    apr_1     pending  calendar.delete  {"event_id":"evt_1"}  assistant  user cli  c1            2026-01-02 03:34:05
+    --- stderr
+    hint: `greenroom approvals allow apr_1` or `deny apr_1` answers; `show apr_1` tells all of it
+    "#);
+    host.join().unwrap();
+}
