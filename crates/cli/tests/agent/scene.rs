@@ -22,6 +22,7 @@ pub(crate) struct Setting<'s> {
     pub config: &'s str,
     /// The agent's grant without its models, as TOML of an inline table's keys.
     pub grant: &'s str,
+    pub deadline_s: u32,
     /// More keys of `[agents.agent]`.
     pub agent: &'s str,
     /// More tables of the configuration.
@@ -39,6 +40,7 @@ impl Default for Setting<'_> {
             models: &["main"],
             config: "{}",
             grant: "tools = [\"forge.*\"]",
+            deadline_s: 60,
             agent: "",
             more: "",
             files: &[],
@@ -56,18 +58,21 @@ impl Setting<'_> {
     pub(crate) async fn open(&self) -> Scene {
         let server = Server::start(self.script);
         let Self { provider, model, models, config: settings, grant, agent, more, .. } = self;
+        let deadline_s = self.deadline_s;
         let smith = runners().join("smith.py");
         let tables = format!(
             "{}\n[runners.forge]\ncommand = [\"python3\", \"{}\"]\ndir = \"other\"\n\
              [agents.agent]\nrunner = \"plugin:greenroom/local-agent/default\"\nevents = []\n\
-             deadline_s = 60\nconfig = {settings}\ngrant = {{ models = {models:?}, {grant} }}\n{agent}\n{more}\n",
+             deadline_s = {deadline_s}\nconfig = {settings}\ngrant = {{ models = {models:?}, {grant} }}\n{agent}\n{more}\n",
             server.model("main", provider, model),
             smith.display(),
         );
         let host = TestHost::prepare(crate::PROGRAM, &config("cancel_grace_s = 1", &tables));
         std::fs::write(host.folder().join("key"), KEY).unwrap();
         for (name, text) in self.files {
-            std::fs::write(host.folder().join(name), text).unwrap();
+            let path = host.folder().join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
         }
         Scene { stage: Stage::with(host).await, server }
     }
