@@ -1,0 +1,310 @@
+//! Slash commands (cases 21 and 22): the same tools, checks and records as for the model, and no model.
+
+use crate::scene::{Scene, Setting};
+use crate::stage::{outcome, runners};
+use greenroom_protocol::{RunStatus, RunView, TranscriptRole};
+use serde_json::{Value, json};
+
+/// The plugin `scribe`, whose tools give back what they were given.
+fn scribe() -> String {
+    let program = runners().join("scribe.py");
+    format!(
+        "[runners.scribe]\ncommand = [\"python3\", \"{}\"]\ndir = \"scribe\"\n",
+        program.display()
+    )
+}
+
+const GRANT: &str = "tools = [\"scribe.*\", \"forge.*\"], \
+    modules = [\"calendar.*\", \"contacts.read\"], risk = { write = \"always\" }";
+
+/// Also a script that calls the tool, for comparison.
+const SCRIPT: &str = r#"
+[[rule]]
+when = { text = "note it", tool_result = false }
+answer = [{ call = "scribe_note", args = { text = "two  blanks" }, id = "c1" }]
+[[rule]]
+answer = "You said: {{text}}"
+"#;
+
+async fn desk() -> Scene {
+    let more = scribe();
+    let files = [("scribe/wire.log", "")];
+    let setting =
+        Setting { script: SCRIPT, grant: GRANT, more: &more, files: &files, ..Setting::default() };
+    let scene = setting.open().await;
+    scene.stage.ready("scribe").await;
+    scene.stage.ready("forge").await;
+    scene
+}
+
+/// What the tool was called with, as the results of the run tell it.
+async fn parameters(scene: &Scene, run: &RunView) -> Value {
+    let results = scene.stage.api.results(&run.run_id).await;
+    let results = results.iter().map(|result| serde_json::to_value(result).unwrap());
+    let started: Vec<Value> = results.filter(|one| one["type"] == "tool.call.started").collect();
+    assert_eq!(started.len(), 1, "{started:?}");
+    started[0]["data"]["parameters"].clone()
+}
+
+async fn last_answer(scene: &Scene, conversation: &str) -> String {
+    scene.stage.answers(conversation).await.pop().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_way_to_write_a_command_is_the_same_call_and_asks_no_model() {
+    let scene = desk().await;
+    let expected = json!({"text": "say \"two  blanks\"", "count": 2});
+    for (number, line) in [
+        r#"/scribe.note text="say \"two  blanks\"" count=2"#,
+        r#"/scribe.note count=2 text='say "two  blanks"'"#,
+        r#"/scribe.note {"text": "say \"two  blanks\"", "count": 2}"#,
+        r#"/note count=2 say "two  blanks""#,
+        r#"/Scribe.Note "say \"two  blanks\"" count=2"#,
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let conversation = format!("c{number}");
+        let run = scene.say(&conversation, line).await;
+        assert_eq!(outcome(&run), (RunStatus::Completed, ""), "{line}");
+        assert_eq!(parameters(&scene, &run).await, expected, "{line}");
+        let answer = last_answer(&scene, &conversation).await;
+        assert_eq!(answer, "noted:\n  count: 2\n  text: say \"two  blanks\"", "{line}");
+    }
+    assert_eq!(scene.requests(), Vec::<Value>::new());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn values_are_read_as_the_schema_says() {
+    let scene = desk().await;
+    let line = "/note  keep   these blanks count=3 ratio=0.5 pinned=yes level=HIGH tags=a,b tags=\"c d\" \
+                sizes=[1, 2] at.line=7 at.file=x.rs owner=null";
+    let run = scene.say("c1", line).await;
+    let expected = json!({"text": "keep   these blanks", "count": 3, "ratio": 0.5, "pinned": true,
+        "level": "high", "tags": ["a", "b", "c d"], "sizes": [1, 2],
+        "at": {"line": 7, "file": "x.rs"}, "owner": null});
+    assert_eq!(parameters(&scene, &run).await, expected);
+    let run = scene.say("c2", "/note 提醒我  开会 level=low").await;
+    assert_eq!(parameters(&scene, &run).await, json!({"text": "提醒我  开会", "level": "low"}));
+    assert_eq!(scene.requests(), Vec::<Value>::new());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_leaves_the_records_of_a_call_of_the_model_with_the_authority_of_the_user() {
+    let scene = desk().await;
+    let mut told = Vec::new();
+    for (conversation, text) in [("c1", "note it"), ("c2", "/note \"two  blanks\"")] {
+        let run = scene.say(conversation, text).await;
+        assert_eq!(outcome(&run), (RunStatus::Completed, ""));
+        let target = format!("/v1/audit?run_id={}&method=tools.call", run.run_id);
+        let mut audit = scene.stage.api.get(&target).await["items"].take();
+        assert_eq!(audit.as_array().unwrap().len(), 1, "{audit}");
+        for key in ["run_id", "bytes_in", "bytes_out", "duration_us", "at"] {
+            audit[0].as_object_mut().unwrap().remove(key);
+        }
+        let items = scene.history(conversation).await;
+        let item = items.iter().find(|item| item.role == TranscriptRole::Tool).unwrap();
+        let mut output = item.metadata["tool_agent_output"].clone();
+        output.as_object_mut().unwrap().remove("tool_call_id");
+        let events = scene.stage.api.events().await.into_iter();
+        let is_start = |event: &Value| event["event_type"] == "tool.call.started";
+        let begun = events.filter(is_start).find(|event| event.to_string().contains(&run.run_id));
+        let logged = begun.unwrap().to_string();
+        told.push((audit[0].take(), output, item.metadata.get("authority").cloned(), logged));
+    }
+    let (mut by_model, by_user) = (told[0].clone(), told[1].clone());
+    assert_eq!(by_user.0["authority"], "user");
+    assert_eq!(by_user.2, Some(json!("user")));
+    assert!(by_user.3.contains(r#""authority":"user""#), "{}", by_user.3);
+    assert!(by_model.3.contains(r#""authority":"agent""#), "{}", by_model.3);
+    assert_eq!((by_model.0["authority"].take(), by_model.2), (json!("agent"), None));
+    by_model.0["authority"] = "user".into();
+    assert_eq!((by_model.0, by_model.1), (by_user.0, by_user.1));
+    assert_eq!(scene.requests().len(), 2, "only the other run has asked the model");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_that_fails_answers_with_the_error_and_how_to_call_it() {
+    let scene = desk().await;
+    for (number, (line, expected)) in [
+        ("/note count=many text=x", "`/scribe.note` failed: "),
+        ("/note txt=hello", "`/scribe.note` failed: "),
+        ("/note {\"text\": }", "what begins with `{` must be one JSON object"),
+        ("/note count=1 count=2 x", "`count` is given twice"),
+        ("/forge.add 1 2", "`/forge.add` failed: no argument takes the text `1 2`"),
+        ("/forge.fail", "`/forge.fail` failed: the pen is empty (NO_INK)"),
+        ("/forge.refuse", "`/forge.refuse` failed: "),
+        ("/read", "`/read` could be: /calendar.read, /contacts.read"),
+        ("/note count=很多 text=x", "`/scribe.note` 失败:"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let conversation = format!("c{number}");
+        let run = scene.say(&conversation, line).await;
+        assert_eq!(outcome(&run), (RunStatus::Completed, ""), "{line}");
+        let answer = last_answer(&scene, &conversation).await;
+        assert!(answer.contains(expected), "{line}\n{answer}");
+        let items = scene.history(&conversation).await;
+        assert_eq!(items.last().unwrap().metadata["command"]["status"], "failure", "{line}");
+    }
+    let answer = last_answer(&scene, "c0").await;
+    assert!(answer.contains("count"), "the field is named: {answer}");
+    assert!(answer.contains("How to call it:\n/scribe.note text=<text> [at=<json>]"), "{answer}");
+    assert!(answer.contains("  level=low|high (optional)"), "{answer}");
+    assert_eq!(scene.requests(), Vec::<Value>::new());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn methods_of_the_project_cli_are_commands() {
+    let scene = desk().await;
+    let create = "/calendar.create \"Lunch  with Ann\" start_at=2026-04-21T12:00:00+08:00 \
+                  end_at=2026-04-21T13:00:00+08:00";
+    let run = scene.say("c1", create).await;
+    let expected = json!({"module": "calendar", "method": "create", "input": {
+        "title": "Lunch  with Ann", "start_at": "2026-04-21T12:00:00+08:00",
+        "end_at": "2026-04-21T13:00:00+08:00"}});
+    assert_eq!(parameters(&scene, &run).await, expected);
+    let answer = last_answer(&scene, "c1").await;
+    assert!(answer.contains("title: Lunch  with Ann"), "{answer}");
+    let day = "/calendar.read day date=2026-04-21 timezone=Asia/Shanghai";
+    let answer = scene.answer("c1", day).await;
+    assert!(answer.contains("  - ") && answer.contains("title: Lunch  with Ann"), "{answer}");
+    assert!(answer.contains("count: 1"), "{answer}");
+    let same = r#"/project_cli {"module": "contacts", "method": "read", "input": {"limit": 3}}"#;
+    let run = scene.say("c2", "/contacts.read limit=3").await;
+    let short = parameters(&scene, &run).await;
+    let run = scene.say("c2", same).await;
+    assert_eq!(parameters(&scene, &run).await, short);
+    let answer = scene.answer("c3", "/calendar.read 什么时候").await;
+    assert!(answer.starts_with("`/calendar.read` 失败:"), "{answer}");
+    assert!(answer.contains("mode=day|range|event"), "{answer}");
+    let target = format!("/v1/audit?run_id={}&method=tools.call", run.run_id);
+    let audit = scene.stage.api.get(&target).await;
+    assert_eq!(audit["items"][0]["scope"], "contacts.read");
+    assert_eq!(audit["items"][0]["authority"], "user");
+    assert_eq!(scene.requests(), Vec::<Value>::new());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn help_lists_what_is_available_to_this_actor_and_nothing_else() {
+    let more = format!(
+        "{}[agents.guest]\nrunner = \"plugin:greenroom/local-agent/default\"\nevents = []\n\
+         grant = {{ models = [\"main\"], tools = [\"scribe.peek\"] }}\n",
+        scribe()
+    );
+    let files = [("scribe/wire.log", "")];
+    let scene =
+        Setting { grant: GRANT, more: &more, files: &files, ..Setting::default() }.open().await;
+    scene.stage.ready("scribe").await;
+    scene.stage.ready("forge").await;
+    let help = scene.answer("c1", "/help").await;
+    for line in [
+        "/help [NAME] — what there is, or how to call one tool",
+        "/reset — begin the conversation anew",
+        "/calendar.read mode=day|range|event [date=<text>]",
+        "/forge.add a=<number> b=<number> — Adds two numbers",
+        "/scribe.note text=<text> [at=<json>] [count=<number>]",
+        " — Notes a text.",
+    ] {
+        assert!(help.contains(line), "{line}\n{help}");
+    }
+    assert!(!help.contains("memory.read"), "not granted: {help}");
+    assert!(!help.contains("/project_cli"), "its methods stand for it: {help}");
+    let one = scene.answer("c1", "/help note").await;
+    assert!(one.starts_with("/scribe.note text=<text>"), "{one}");
+    assert!(one.contains("  text=<text> — What to note"), "{one}");
+    let tools = scene.answer("c1", "/tools two numbers").await;
+    assert_eq!(tools, "Tools:\n/forge.add a=<number> b=<number> — Adds two numbers");
+    let chinese = scene.answer("c1", "/help 日历").await;
+    assert!(
+        chinese.contains("没有这个工具") && chinese.contains("/reset — 重新开始会话"),
+        "{chinese}"
+    );
+
+    let guest = json!({"event_type": "message.received", "agent": "guest", "conversation_id": "g1",
+        "actor": {"actor_type": "user", "actor_id": "u2"}, "input": {"text": "/help"}});
+    let run_id = scene.stage.send(&guest).await;
+    scene.stage.api.ended_run(&run_id).await;
+    let help = last_answer(&scene, "g1").await;
+    assert!(help.contains("/scribe.peek — Looks without touching"), "{help}");
+    assert!(!help.contains("note") && !help.contains("calendar"), "{help}");
+    assert_eq!(scene.requests(), Vec::<Value>::new());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_names_nothing_is_ordinary_text_for_the_model() {
+    let scene = Setting::default().open().await;
+    for (said, asked) in [
+        ("/etc/hosts, what is that?", "/etc/hosts, what is that?"),
+        ("/frobnicate now", "/frobnicate now"),
+        // Not granted, so as good as unknown.
+        ("/calendar.read day", "/calendar.read day"),
+        ("//help me", "/help me"),
+        ("see /help", "see /help"),
+        ("/ help", "/ help"),
+    ] {
+        assert_eq!(scene.answer("c1", said).await, format!("You said: {asked}"));
+    }
+    let users = |messages: &Vec<Value>| {
+        let said = messages.iter().filter(|message| message["role"] == "user");
+        said.map(|message| message["content"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let last = users(scene.asked().last().unwrap());
+    assert_eq!(last[3], "/help me", "history tells it as it was asked: {last:?}");
+
+    let off = Setting { config: "{ commands = false }", ..Setting::default() }.open().await;
+    assert_eq!(off.answer("c1", "/help").await, "You said: /help");
+    assert_eq!(off.answer("c1", "//help").await, "You said: //help");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reset_begins_anew_for_the_model_and_helps_are_none_of_its_matter() {
+    let scene = Setting::default().open().await;
+    scene.answer("c1", "my name is Ann").await;
+    scene.answer("c1", "/help").await;
+    scene.answer("c1", "who am I?").await;
+    let said = scene.asked().pop().unwrap();
+    let text = json!(said).to_string();
+    assert!(text.contains("my name is Ann"), "{text}");
+    assert!(!text.contains("/help") && !text.contains("Commands:"), "{text}");
+
+    let answer = scene.answer("c1", "/reset").await;
+    assert!(answer.starts_with("The conversation begins anew"), "{answer}");
+    scene.answer("c1", "and now?").await;
+    let said = scene.asked().pop().unwrap();
+    let text = json!(said).to_string();
+    assert!(!text.contains("Ann") && !text.contains("reset") && !text.contains("anew"), "{text}");
+    assert_eq!(said.len(), 2, "the prompt and the question: {text}");
+    // Another conversation knows nothing of it.
+    assert_eq!(scene.requests().len(), 3);
+    let items = scene.history("c1").await;
+    assert_eq!(items.iter().filter(|item| item.role == TranscriptRole::User).count(), 5);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_conversation_chooses_its_model() {
+    let more =
+        "[models.second]\nprovider = \"scripted\"\nmodel = \"s\"\nscript = \"second.toml\"\n";
+    let files = [("second.toml", "[[rule]]\nanswer = \"second: {{text}}\"\n")];
+    let setting =
+        Setting { models: &["main", "second"], more, files: &files, ..Setting::default() };
+    let scene = setting.open().await;
+    let shown = scene.answer("c1", "/model").await;
+    assert!(shown.contains("- main (in use)\n- second\n"), "{shown}");
+    let set = scene.answer("c1", "/model second").await;
+    assert_eq!(set, "From now on this conversation uses `second`");
+    assert_eq!(scene.answer("c1", "hi").await, "second: hi");
+    assert_eq!(scene.answer("c2", "hi").await, "You said: hi");
+    let none = scene.answer("c1", "/model third").await;
+    assert_eq!(none, "There is no such model. There are: main, second");
+    scene.answer("c1", "/model default").await;
+    assert_eq!(scene.answer("c1", "hi").await, "You said: hi");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cancel_with_nothing_to_cancel_says_so() {
+    let scene = Setting::default().open().await;
+    assert_eq!(scene.answer("c1", "/cancel").await, "Nothing is running.");
+    assert_eq!(scene.requests(), Vec::<Value>::new());
+}
