@@ -68,7 +68,9 @@ fn hint(name: &str, source: &str, known: &[String]) -> String {
     let beginning = format!("{source}.");
     let own: Vec<String> =
         known.iter().filter(|tool| tool.starts_with(&beginning)).cloned().collect();
-    match (close_matches(name, &own).first(), own.len()) {
+    // The nearest name says nothing about a pattern.
+    let near = close_matches(name, &own).into_iter().find(|_| !name.ends_with('*'));
+    match (near, own.len()) {
         (Some(near), _) => format!("did you mean `{near}`?"),
         (None, 0) => format!("`{source}` offers none"),
         (None, 1..=8) => {

@@ -56,6 +56,11 @@ mod tests {
         let keys = TEMPLATE.lines().filter(|line| line.starts_with("# ") && is_key(line));
         let keys = keys.filter(|line| !line.contains("A secret never"));
         let text: Vec<&str> = keys.map(|line| &line[2..]).collect();
-        assert_eq!(read(&text.join("\n")).agents.len(), 1);
+        let config = read(&text.join("\n"));
+        let counts = (config.agents.len(), config.models.len(), config.tools.len());
+        assert_eq!((counts, config.budget_day), ((1, 1, 1), Some(5_000_000)));
+        let agent = &config.agents["my-agent"];
+        assert_eq!(agent.grant.models, ["main"]);
+        assert_eq!(agent.budget.run, Some(500_000));
     }
 }

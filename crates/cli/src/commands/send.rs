@@ -14,7 +14,7 @@ use std::io::Read;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Without `--follow` the run's id is printed; with it the answer, as it comes.
-The answer alone is on standard output; tool calls, and what the run waits for, are on standard error.
+The answer alone is on standard output, everything else on standard error.
 
 Examples:
   greenroom send \"hello\" --follow

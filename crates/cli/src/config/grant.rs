@@ -79,13 +79,17 @@ fn tools(reader: &mut Reader<'_>) -> Vec<String> {
 
 fn unknown_source(item: &Value<'_>, text: &str, sources: &[String]) -> Option<String> {
     let (source, tool) = text.split_once('.').unwrap_or((text, "*"));
-    let methods: Vec<String> = project_cli::specs().iter().map(MethodSpec::name).collect();
+    let specs = project_cli::specs().iter();
+    let methods: Vec<String> =
+        specs.flat_map(|spec| [spec.name(), format!("{}.*", spec.module)]).collect();
     let near_method = nearest(text, methods.iter().map(String::as_str));
     let hint = match nearest(source, sources.iter().map(String::as_str)) {
         Some(near) => format!("did you mean `{near}.{}`?", clean(tool)),
         None if near_method.is_some() => {
             let near = near_method.unwrap_or_default();
-            format!("did you mean the method `{near}`? it is granted with `modules = [\"{near}\"]`")
+            format!(
+                "did you mean `modules = [\"{near}\"]`? methods of the project CLI are granted there"
+            )
         }
         None if sources.is_empty() => format!("add `[tools.{}]`", clean(source)),
         None => "write `SOURCE.tool` or `SOURCE.*`, with the name of a `[tools.SOURCE]`".to_owned(),

@@ -49,7 +49,7 @@ fn the_help_of_the_program() {
     Environment:
       GREENROOM_URL     address of the host to talk to, e.g. http://127.0.0.1:8700
       GREENROOM_TOKEN   token to present to that host
-      GREENROOM_CONFIG  configuration file of `serve`, `check` and `doctor`
+      GREENROOM_CONFIG  configuration file of `serve`, `check`, `doctor` and `tool`
       GREENROOM_DATA    data folder
       GREENROOM_LOG     what is logged, e.g. `info` or `greenroom_host=debug`
       GREENROOM_MODEL   model to use where none is configured, as `provider/model`
@@ -111,6 +111,7 @@ fn the_help_of_send() {
       -h, --help               Print help
 
     Without `--follow` the run's id is printed; with it the answer, as it comes.
+    The answer alone is on standard output, everything else on standard error.
 
     Examples:
       greenroom send "hello" --follow

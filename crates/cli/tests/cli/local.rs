@@ -168,7 +168,7 @@ fn doctor_goes_on_behind_a_broken_configuration() {
     assert!(line("configuration").contains("unknown key `lane_lenght`"), "{told}");
     assert!(line("runner gone").contains("there is no folder"), "{told}");
     assert!(line("store").contains("made at the first start"), "{told}");
-    assert!(line("limits").contains("lane_length = 7"), "{told}");
+    assert!(line("ok       limits").contains("lane_length = 7"), "{told}");
     // What is no TOML at all says nothing about anything.
     std::fs::write(dir.path().join("greenroom.toml"), "[limits").unwrap();
     let output = greenroom(dir.path(), &["doctor"]).output().unwrap();

@@ -3,6 +3,7 @@
 use crate::{greenroom, told};
 use greenroom_testkit::wait::wait_for;
 use std::fs::File;
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::Duration;
@@ -62,4 +63,66 @@ async fn a_second_host_on_the_same_folder_is_told_where_the_first_one_is() {
     assert!(told.contains("error: another host uses the data folder"), "{told}");
     assert!(told.contains("hint: it listens on http://127.0.0.1:"), "{told}");
     assert!(told.contains(&format!("(pid {})", host.0.id())), "{told}");
+}
+
+/// Sends a text in a conversation of its own and gives everything that is told until it is answered.
+fn followed(dir: &Path, text: &str) -> String {
+    told(dir, &["send", text, "--follow", "--conversation", text])
+}
+
+#[track_caller]
+fn assert_told(told: &str, parts: &[&str]) {
+    assert!(told.starts_with("exit 0"), "{told}");
+    for part in parts {
+        assert!(told.contains(part), "no `{part}` in: {told}");
+    }
+}
+
+#[tokio::test]
+async fn the_calendar_and_the_memory_are_used_in_english_and_chinese_from_the_terminal() {
+    let dir = tempfile::tempdir().unwrap();
+    let _host = serve(dir.path()).await;
+    let told = followed(dir.path(), "schedule lunch tomorrow at 12:00");
+    let card = ["→ calendar.create {", "✓ calendar.create ok, ", "  │ Event created\n  │ lunch\n"];
+    assert_told(&told, &card);
+    assert_told(&told, &["--- stdout\nDone:\n- lunch ("]);
+    let told = followed(dir.path(), "帮我建一个明天下午三点的会议");
+    assert_told(&told, &["✓ calendar.create 完成", "  │ 日程已创建\n  │ 会议\n", "15:00 – 16:00"]);
+    let told = followed(dir.path(), "明天有什么安排");
+    assert_told(&told, &["  │ 日程\n", "  │ • lunch\n", "  │ • 会议\n", "查到了"]);
+    let told = followed(dir.path(), "what is on my calendar tomorrow?");
+    assert_told(&told, &["  │ Events\n", "  │ • lunch\n", "This is what I found:\n- lunch"]);
+    assert_told(&followed(dir.path(), "记住我喜欢喝茶"), &["✓ memory.update 完成", "  │ 已记住\n"]);
+    assert_told(&followed(dir.path(), "我喜欢什么"), &["→ memory.read", "- 喜欢: 喝茶"]);
+}
+
+#[tokio::test]
+async fn a_call_that_is_asked_about_is_answered_with_the_command_that_is_shown() {
+    let dir = tempfile::tempdir().unwrap();
+    let _host = serve(dir.path()).await;
+    let made = followed(dir.path(), "schedule lunch tomorrow at 12:00");
+    let id = made.split_once(" [").and_then(|(_, rest)| rest.split(']').next()).unwrap();
+    let mut command = greenroom(dir.path(), &["send", &format!("delete {id}"), "--follow"]);
+    let mut waiting = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(waiting.stderr.take().unwrap()).lines().map_while(Result::ok);
+    let asked = lines.find(|line| line.starts_with("? waits for approval")).unwrap();
+    assert!(
+        asked.contains(&format!("calendar.delete {{\"event_id\":\"{id}\"}} (destructive, until")),
+        "{asked}"
+    );
+    let shown = lines.next().unwrap();
+    let answer = shown.split('`').nth(1).and_then(|line| line.strip_prefix("greenroom ")).unwrap();
+    let listed = told(dir.path(), &["approvals"]);
+    assert!(listed.contains("calendar.delete") && listed.contains("user cli"), "{listed}");
+    let allowed = told(dir.path(), &answer.split(' ').collect::<Vec<_>>());
+    assert!(allowed.starts_with("exit 0") && allowed.contains("allowed"), "{allowed}");
+    let rest: Vec<String> = lines.collect();
+    assert!(rest.iter().any(|line| line.starts_with("✓ calendar.delete ok")), "{rest:?}");
+    assert!(waiting.wait().unwrap().success());
+    let runs = told(dir.path(), &["runs", "list", "--limit", "1", "--json"]);
+    let run_id =
+        runs.split("\"run_id\":\"").nth(1).and_then(|rest| rest.split('"').next()).unwrap();
+    let story = told(dir.path(), &["runs", "show", run_id]);
+    assert!(story.contains("calendar.delete allowed by admin"), "{story}");
+    assert!(story.contains("tool answered  calendar.delete"), "{story}");
 }
