@@ -124,7 +124,8 @@ async fn tools_that_a_grant_or_a_server_misspells_are_told_with_the_nearest_one(
     .await;
     assert!(log.contains("did you mean `box.echo`?"), "{log}");
     assert!(log.contains("`allow` names `eho`"), "{log}");
-    let (code, stdout, _) = greenroom(&stage.host, &["doctor"]);
+    let data = stage.host.data().display().to_string();
+    let (code, stdout, _) = greenroom(&stage.host, &["doctor", "--data", &data]);
     assert_eq!(code, 1, "{stdout}");
     assert!(stdout.contains("there is no tool `box.ehco`; did you mean `box.echo`?"), "{stdout}");
     assert!(stdout.contains("`allow` names `eho`"), "{stdout}");

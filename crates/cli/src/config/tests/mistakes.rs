@@ -485,7 +485,7 @@ knowledge = ["handbook"]"#;
        |
      5 | tools = ["calendar.*", "search"]
        |          ^^^^^^^^^^^^
-    hint: add `[tools.calendar]`
+    hint: did you mean `modules = ["calendar.*"]`? methods of the project CLI are granted there
 
     error: there is no tool `search`
       --> greenroom.toml:5:24
