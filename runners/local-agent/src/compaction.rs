@@ -16,6 +16,8 @@ const KEY: &str = "runner.compaction.checkpoint";
 const SCHEMA_VERSION: u64 = 1;
 /// Longest key of state.
 const KEY_BYTES_MAX: usize = 256;
+/// The words of a question around the record and the messages.
+const QUESTION_TOKENS: u64 = 48;
 /// Characters of one call's arguments, and of one result, that a summary is made from.
 const ARGS_CHARS: usize = 300;
 const RESULT_CHARS: usize = 1200;
@@ -88,7 +90,9 @@ pub(crate) async fn reset(ctx: &RunCtx) -> Result<(), greenroom_sdk::AgentAPIErr
 pub(crate) async fn compact(ctx: &RunCtx, models: &Models<'_>, work: Work<'_>) -> Checkpoint {
     let before = work.before.map(|before| before.summary.trim()).unwrap_or_default();
     let summary_max = (work.budget / 8).clamp(64, 2000);
-    let parts = parts(work.exchanges, (work.budget / 2).max(64));
+    // What else a question holds: the instructions, and the record so far.
+    let rest = tokens::of_text(&instructions(summary_max)) + summary_max * 2 + QUESTION_TOKENS;
+    let parts = parts(work.exchanges, work.budget.saturating_sub(rest).max(work.budget / 8));
     let summary = match summarised(models, before, &parts, summary_max).await {
         Some(summary) => tokens::shorten(&summary, summary_max * 2),
         None => excerpts(before, work.exchanges, summary_max * 2),

@@ -27,6 +27,11 @@ pub(crate) fn setting(script: &str) -> Setting<'_> {
     Setting { script, model: MODEL, grant: "tools = []", ..Setting::default() }
 }
 
+/// The requests between summaries. A long past is summarised with several questions.
+pub(crate) fn stretches(requests: &[Value]) -> Vec<&[Value]> {
+    requests.split(is_summary).filter(|stretch| !stretch.is_empty()).collect()
+}
+
 /// Requests for a summary have a prompt of their own.
 pub(crate) fn is_summary(request: &Value) -> bool {
     let prompt = messages(request)[0]["content"].as_str().unwrap_or_default().to_owned();
@@ -46,7 +51,7 @@ pub(crate) fn tokens(request: &Value) -> u64 {
 
 /// Something to say that takes room.
 pub(crate) fn chatter(number: usize) -> String {
-    format!("This is remark number {number} about {}", "this and that and ".repeat(12))
+    format!("This is remark number {number} about {}", "this and that and ".repeat(24))
 }
 
 fn database(scene: &Scene) -> Connection {
@@ -74,7 +79,7 @@ fn plant(scene: &Scene, value: Option<&str>) {
         .execute(
             "INSERT INTO state (workspace_id, owner, name, size, version, updated_at, value)
              VALUES ('default', ?1, ?2, ?3, 1, 1, ?4)",
-            params![owner.to_string(), KEY, value.len(), value],
+            params![owner.to_string(), KEY, value.len() as i64, value],
         )
         .unwrap();
 }
@@ -89,7 +94,7 @@ async fn a_conversation_that_grows_is_summarised_and_stays_the_same_until_it_is_
     let requests = scene.requests();
     requests.iter().for_each(|request| check("openai", request));
     assert!(requests.iter().all(|request| tokens(request) <= WINDOW * 3 / 4));
-    let stretches: Vec<&[Value]> = requests.split(is_summary).collect();
+    let stretches = stretches(&requests);
     let summaries = stretches.len() - 1;
     assert!(summaries >= 2, "{summaries} of {}", requests.len());
     stretches.iter().for_each(|stretch| check_prefixes(stretch));

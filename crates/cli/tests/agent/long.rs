@@ -1,9 +1,10 @@
 //! Five hundred turns with a small window: what was said in the beginning is still known at the end.
 
-use crate::compaction::{MODEL, SCRIPT, WINDOW, is_summary, tokens};
+use crate::compaction::{MODEL, SCRIPT, WINDOW, stretches, tokens};
 use crate::scene::Setting;
 use crate::shapes::{check, check_prefixes, messages};
-use serde_json::Value;
+use crate::stage::outcome;
+use greenroom_protocol::RunStatus;
 
 const TURNS: usize = 500;
 
@@ -41,7 +42,8 @@ async fn a_fact_of_the_third_turn_is_known_in_the_five_hundredth() {
             4 => "My things are in locker number 4711.".to_owned(),
             _ => format!("Remark {turn}: the weather is as it always is at this time of the year."),
         };
-        scene.answer("c1", &text).await;
+        let run = scene.say("c1", &text).await;
+        assert_eq!(outcome(&run), (RunStatus::Completed, ""));
     }
     assert_eq!(scene.answer("c1", "What is the code word?").await, "It is heron.");
     assert_eq!(scene.answer("c1", "Which locker is mine?").await, "It is 4711.");
@@ -55,7 +57,7 @@ async fn a_fact_of_the_third_turn_is_known_in_the_five_hundredth() {
     assert!(!last.to_string().contains("Remember that"), "{last}");
     assert!(messages(last)[1]["content"].as_str().unwrap().contains("The code word is heron."));
     // Between two summaries every request begins with the one before it.
-    let stretches: Vec<&[Value]> = requests.split(is_summary).collect();
+    let stretches = stretches(&requests);
     stretches.iter().for_each(|stretch| check_prefixes(stretch));
     let summaries = stretches.len() - 1;
     assert!((5..TURNS / 5).contains(&summaries), "{summaries}");
