@@ -23,7 +23,7 @@ that follow it.";
 /// The frame of a summary.
 pub(crate) const SUMMARY_TAG: &str = "conversation_summary";
 /// Tags that only the agent writes.
-const TAGS: [&str; 3] = ["event", SUMMARY_TAG, "sender"];
+const TAGS: [&str; 4] = ["event", SUMMARY_TAG, "sender", "knowledge"];
 /// Characters of a name that are shown.
 const NAME_CHARS_MAX: usize = 64;
 

@@ -13,6 +13,7 @@ use greenroom_sdk::{
     CountTokensParams, ModelInvokeParams, ModelMessage, ModelPermission, ModelStreamItem, Object,
     ProviderResponse, Role, RunCtx, RunFailure, ToolResource, Value, json,
 };
+use std::collections::HashSet;
 use std::time::Duration;
 use tokio::time::timeout;
 
@@ -205,11 +206,12 @@ impl<'a> Models<'a> {
         }
     }
 
-    /// For answers that may hold calls as text: of what is offered, and of what was granted besides.
+    /// For answers that may hold calls as text: of what is offered, and of what was granted besides. Such a
+    /// model may write a call even when it is asked to answer; nobody wants to read that.
     fn screen(&self, request: &Request<'_>) -> Option<Screen> {
         let known = request.tools.iter().chain(&self.ctx.resources.tools);
-        let names = || known.map(|tool| tool.tool_name.clone()).collect();
-        (self.is_prompted() && !request.tools.is_empty()).then(|| Screen::new(names()))
+        let names: HashSet<String> = known.map(|tool| tool.tool_name.clone()).collect();
+        (self.is_prompted() && !names.is_empty()).then(|| Screen::new(names))
     }
 
     fn patience(&self) -> Duration {

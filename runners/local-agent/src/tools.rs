@@ -168,13 +168,33 @@ async fn called(ctx: &RunCtx, call: &ModelToolCall, parameters: Object) -> Done 
     }
 }
 
-/// The message that answers a call.
+/// The message that answers a call; the same for a call of this run and for one of the past.
 pub(crate) fn result(id: &str, name: &str, content: String) -> ModelMessage {
     ModelMessage {
         tool_call_id: Some(id.to_owned()),
         name: Some(name.to_owned()),
-        ..ModelMessage::text(Role::Tool, content)
+        ..ModelMessage::text(Role::Tool, hinted(content))
     }
+}
+
+/// What a tool says went wrong, with what to do about it where the tool does not say.
+fn hinted(content: String) -> String {
+    let Ok(mut told) = serde_json::from_str::<Value>(&content) else { return content };
+    let failed = told.get("status") == Some(&"failure".into());
+    let Some(Value::Object(error)) = told.get_mut("error").filter(|_| failed) else {
+        return content;
+    };
+    let hint = match error.get("code").and_then(Value::as_str) {
+        _ if error.contains_key("hint") => return content,
+        Some("INVALID_ARGUMENT" | "INVALID_ACTION_INPUT") => {
+            "correct the arguments so that they fit the schema, and call again"
+        }
+        Some("TIMEOUT") => "it took too long: ask for less or do without",
+        Some("CANCELLED") => "it was called off: whether it had an effect is not known",
+        _ => "try something else, or tell the user",
+    };
+    error.insert("hint".to_owned(), hint.into());
+    told.to_string()
 }
 
 /// A refusal, with what helps to call again.
@@ -247,6 +267,19 @@ mod tests {
         let close = close("fs.raed", &names);
         assert_eq!(close.len(), CLOSE_NAMES);
         assert_eq!(close[0], "fs.read");
+    }
+
+    #[test]
+    fn a_failure_says_what_to_do_about_it_unless_the_tool_has_said_so() {
+        let told = hinted(r#"{"status":"failure","error":{"code":"TIMEOUT"}}"#.to_owned());
+        assert!(told.contains("it took too long"), "{told}");
+        for same in [
+            r#"{"status":"failure","error":{"code":"TIMEOUT","hint":"wait"}}"#,
+            r#"{"error": {"code": 7}}"#,
+            "no JSON",
+        ] {
+            assert_eq!(hinted(same.to_owned()), same);
+        }
     }
 
     #[test]

@@ -115,7 +115,7 @@ async fn as_many_tools_as_fit_are_all_offered_and_nothing_is_searched() {
     }
     let requests = scene.requests();
     let names = offered(&requests[0]);
-    assert_eq!(granted(&requests[0]).len(), 8, "{names:?}");
+    assert_eq!(granted(&requests[0]).len(), 9, "{names:?}");
     assert!(!names.contains(&"search_tools".to_owned()), "{names:?}");
     assert_eq!(requests[0]["tools"].to_string(), requests[1]["tools"].to_string());
 }
@@ -138,8 +138,8 @@ async fn the_block_of_tools_has_a_hash_that_changes_with_the_tools_alone() {
         let run_id = stage.send(&event(agent, conversation, &steps)).await;
         stage.api.ended_run(&run_id).await;
         let runtime: Value = serde_json::from_str(&stage.answers(conversation).await[0]).unwrap();
-        let refs = runtime["static_refs"].as_array().unwrap().clone();
-        let tools = refs.iter().find(|one| one["kind"] == "tools").unwrap();
+        let tools = &runtime["static_refs"]["tools"];
+        assert_eq!(tools["kind"], "tools", "{runtime}");
         hashes.push(tools["hash"].as_str().unwrap().to_owned());
     }
     assert!(hashes[0].starts_with("sha256:"), "{hashes:?}");

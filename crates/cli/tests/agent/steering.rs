@@ -19,6 +19,9 @@ answer = [{ text = "Once upon " }, { silence = true }]
 when = { text = "wait", round = 1 }
 answer = [{ text = "I wait." }, { call = "yard_gate", args = { name = "g" }, id = "c1" }]
 [[rule]]
+when = { text = "hold", round = 1 }
+answer = [{ call = "yard_hold", args = { name = "g" }, id = "c1" }]
+[[rule]]
 when = { text = "write", round = 1 }
 answer = [{ call = "yard_write", args = { name = "one" }, id = "c1" }]
 [[rule]]
@@ -109,29 +112,35 @@ async fn a_run_is_cancelled_in_the_middle_of_an_answer() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_run_is_cancelled_in_the_middle_of_a_tool_call_and_the_call_keeps_its_one_result() {
-    let scene = gate("", "").await;
-    let run_id = scene.stage.send(&event("agent", "c1", "wait")).await;
-    at_gate(&scene, "g").await;
-    let run = scene.stage.cancel(&run_id).await;
-    assert_eq!(outcome(&run), (RunStatus::Cancelled, "cancelled"));
-    kinds(&scene, &run).await;
-    let cancelled = |line: &String| line.starts_with("cancel ");
-    wait_for("word to the tool", PATIENCE, async || {
-        notes(&scene).iter().any(cancelled).then_some(())
-    })
-    .await;
-    let item = wait_for("an output", PATIENCE, async || {
-        let items = scene.history("c1").await;
-        items.into_iter().find(|item| item.role == TranscriptRole::Tool)
-    })
-    .await;
-    assert_eq!(item.metadata["tool_agent_output"]["error"]["code"], "CANCELLED");
-    // The conversation goes on with a history that any provider takes.
-    assert_eq!(scene.answer("c1", "hello again").await, "You said: hello again");
-    let last = scene.asked().pop().unwrap();
-    is_paired(&last);
-    assert!(last.iter().any(|message| message["tool_call_id"] == "c1"), "{last:#?}");
+async fn a_run_is_cancelled_in_the_middle_of_a_tool_call_and_the_history_stays_whole() {
+    // What may have changed something is kept with its one result; what only read is forgotten.
+    for (text, is_kept) in [("hold", true), ("wait", false)] {
+        let scene = gate("", "").await;
+        let run_id = scene.stage.send(&event("agent", "c1", text)).await;
+        at_gate(&scene, "g").await;
+        let run = scene.stage.cancel(&run_id).await;
+        assert_eq!(outcome(&run), (RunStatus::Cancelled, "cancelled"));
+        kinds(&scene, &run).await;
+        let cancelled = |line: &String| line.starts_with("cancel ");
+        wait_for("word to the tool", PATIENCE, async || {
+            notes(&scene).iter().any(cancelled).then_some(())
+        })
+        .await;
+        if is_kept {
+            let item = wait_for("an output", PATIENCE, async || {
+                let items = scene.history("c1").await;
+                items.into_iter().find(|item| item.role == TranscriptRole::Tool)
+            });
+            let output = item.await.metadata["tool_agent_output"].clone();
+            assert_eq!(output["error"]["code"], "CANCELLED");
+        }
+        // The conversation goes on with a history that any provider takes.
+        assert_eq!(scene.answer("c1", "hello again").await, "You said: hello again");
+        let last = scene.asked().pop().unwrap();
+        is_paired(&last);
+        let told = last.iter().any(|message| message["tool_call_id"] == "c1");
+        assert_eq!(told, is_kept, "{last:#?}");
+    }
 }
 
 async fn question(scene: &Scene) -> Value {

@@ -33,6 +33,7 @@ TOOLS = [
     tool("write", "Writes a line", NAMED, risk="write"),
     tool("erase", "Erases a line for good", NAMED, risk="destructive"),
     tool("gate", "Waits at the gate", NAMED),
+    tool("hold", "Waits at the gate to write", NAMED, risk="write"),
     tool("typed", "Takes all kinds of values", TYPED),
     tool("fail", "Always fails", ANYTHING),
     tool("two.words", "Says two", ANYTHING),
@@ -65,7 +66,7 @@ def call(request, name, given):
         with lock:
             note(f"end {given['name']}")
         done({"written": given["name"]})
-    elif name == "gate":
+    elif name in ("gate", "hold"):
         open("at-" + given["name"], "a").close()
         done({"passed": wait_for("open-" + given["name"])})
     elif name == "fail":
