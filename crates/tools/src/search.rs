@@ -22,6 +22,8 @@ const LENGTH: f64 = 0.6;
 const WHOLE_NAME: f64 = 0.25;
 /// Ranks of the two lists are added as `1 / (RANK + rank)`.
 const RANK: f64 = 20.0;
+/// What nearness counts against words: the same rank, but words decide between equals.
+const NEARNESS: f64 = 0.999;
 /// Deepest nesting of a schema that is read for names of parameters.
 const SCHEMA_DEPTH: usize = 4;
 
@@ -99,9 +101,11 @@ impl ToolIndex {
         allowed: impl Fn(&str) -> bool,
     ) -> Vec<String> {
         let mut scores = vec![0.0; self.tools.len()];
-        for ranked in [self.by_words(query, &allowed), self.by_nearness(vectors, &allowed)] {
+        let words = (self.by_words(query, &allowed), 1.0);
+        let near = (self.by_nearness(vectors, &allowed), NEARNESS);
+        for (ranked, weight) in [words, near] {
             for (rank, (tool, _)) in ranked.into_iter().enumerate() {
-                scores[tool] += 1.0 / (RANK + rank as f64);
+                scores[tool] += weight / (RANK + rank as f64);
             }
         }
         self.named(self.ranked(scores), top_k)

@@ -59,9 +59,13 @@ async fn an_id_or_a_name_with_odd_characters_costs_nobody_a_record() {
 #[tokio::test]
 async fn parameters_that_are_too_large_are_refused_before_they_are_kept() {
     let limits = "cancel_grace_s = 1\nevent_bytes = 8_388_608";
-    let stage = Stage::open_with(limits, AGENT).await;
+    let agent = AGENT.replace("grant = {", "grant = { risk = { write = \"ask\" },");
+    let stage = Stage::open_with(limits, &agent).await;
     let large = call("large", "memory", "update", json!({"set": {"a": "x".repeat(2_000_000)}}));
-    let asked = call("asked", "calendar", "delete", json!({"event_id": "x".repeat(100_000)}));
+    // Each value is as long as it may be; together they are more than anybody is asked about.
+    let values = (0..40).map(|n| (format!("k{n}"), "x".repeat(3_000).into()));
+    let values: serde_json::Map<String, Value> = values.collect();
+    let asked = call("asked", "memory", "update", json!({"set": values}));
     play(&stage, "ann", "c1", vec![large, asked]).await;
     for name in ["large", "asked"] {
         assert_eq!(stage.told(name).await["error"]["data"]["code"], "payload_too_large", "{name}");
