@@ -47,7 +47,8 @@ pub fn local_agent(
 ) -> Vec<(PathBuf, String)> {
     let library = name.replace('-', "_");
     let sdk = dependency(sdk);
-    let mut files = fill(&AROUND, &[("{{name}}", name), ("{{crate}}", &library), ("{{sdk}}", &sdk)]);
+    let mut files =
+        fill(&AROUND, &[("{{name}}", name), ("{{crate}}", &library), ("{{sdk}}", &sdk)]);
     let plugin = format!("\"local\", \"{name}\"");
     files.extend(fill(sources, &[("\"greenroom\", \"local-agent\"", &plugin)]));
     files

@@ -1,8 +1,9 @@
 //! Slash commands (cases 21 and 22): the same tools, checks and records as for the model, and no model.
 
 use crate::scene::{Scene, Setting};
-use crate::stage::{outcome, runners};
+use crate::stage::{PATIENCE, outcome, runners};
 use greenroom_protocol::{RunStatus, RunView, TranscriptRole};
+use greenroom_testkit::wait::wait_for;
 use serde_json::{Value, json};
 
 /// The plugin `scribe`, whose tools give back what they were given.
@@ -180,9 +181,13 @@ async fn methods_of_the_project_cli_are_commands() {
     assert!(answer.starts_with("`/calendar.read` 失败:"), "{answer}");
     assert!(answer.contains("mode=day|range|event"), "{answer}");
     let target = format!("/v1/audit?run_id={}&method=tools.call", run.run_id);
-    let audit = scene.stage.api.get(&target).await;
-    assert_eq!(audit["items"][0]["scope"], "contacts.read");
-    assert_eq!(audit["items"][0]["authority"], "user");
+    // Records of reads are stored a little later.
+    let record = wait_for("the audit record", PATIENCE, async || {
+        let audit = scene.stage.api.get(&target).await;
+        audit["items"].get(0).cloned()
+    });
+    let record = record.await;
+    assert_eq!((&record["scope"], &record["authority"]), (&json!("contacts.read"), &json!("user")));
     assert_eq!(scene.requests(), Vec::<Value>::new());
 }
 

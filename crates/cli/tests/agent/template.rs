@@ -79,7 +79,8 @@ fn a_copy_builds_answers_and_keeps_the_contract() {
     let folder = dir.path().join("my-agent");
     // The versions that are here already: nothing is fetched.
     std::fs::copy(workspace().join("Cargo.lock"), folder.join("Cargo.lock")).unwrap();
-    let tested = run(env!("CARGO"), &folder, &["test", "--offline", "--quiet", "--test", "answers"]);
+    let tested =
+        run(env!("CARGO"), &folder, &["test", "--offline", "--quiet", "--test", "answers"]);
     assert!(tested.status.success(), "{}", told(&tested));
     let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("local-agent-copy/debug/my-agent");
     let kept = run(crate::PROGRAM, dir.path(), &["runner", "test", program.to_str().unwrap()]);

@@ -112,7 +112,10 @@ fn tools() -> Vec<ConfigItem> {
             "tools_in_prompt",
             "integer",
             words(
-                ("Tools per request", "With more, those that fit the input and a search are offered"),
+                (
+                    "Tools per request",
+                    "With more, those that fit the input and a search are offered",
+                ),
                 ("每次请求的工具数", "超出时只提供与输入相关的工具和工具搜索"),
             ),
         )
