@@ -28,7 +28,7 @@ pub(super) fn cover(hidden: &[PathBuf], kept: &[&Path], changes_user: bool) -> i
     for path in kept.iter().filter(|path| covers.iter().any(|cover| path.starts_with(cover))) {
         open.push((path, opened(path)?));
     }
-    mount_all(&covers, &open, &BTreeMap::new()).inspect_err(|_| {
+    mount_open(&covers, &open, &BTreeMap::new()).inspect_err(|_| {
         for path in &covers {
             // What was not covered yet needs no uncovering.
             let _ = unmount(path.as_path(), UnmountFlags::DETACH);
@@ -60,11 +60,23 @@ pub(super) fn lift(lift: &Lift, kept: &[&Path]) -> io::Result<()> {
             open.push((path, opened(path)?));
         }
     }
-    mount_all(&lift.closed.iter().collect::<Vec<_>>(), &open, &lift.links)
+    mount_open(&lift.closed.iter().collect::<Vec<_>>(), &open, &lift.links)
 }
 
 fn opened(path: &Path) -> io::Result<OwnedFd> {
     rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
+}
+
+/// Mounts all of it, so that everybody can get through, whatever mask the host has for its own files.
+fn mount_open(
+    covers: &[&PathBuf],
+    open: &[(&Path, OwnedFd)],
+    links: &BTreeMap<PathBuf, PathBuf>,
+) -> io::Result<()> {
+    let mask = rustix::process::umask(Mode::WGRP | Mode::WOTH);
+    let mounted = mount_all(covers, open, links);
+    rustix::process::umask(mask);
+    mounted
 }
 
 fn mount_all(

@@ -69,6 +69,8 @@ async fn a_program_in_a_closed_folder_is_brought_within_reach_without_what_lies_
     let home = kit.text("home");
     let spec =
         ChildSpec { command: vec![kit.text("home/bin/look"), home.clone()], ..kit.spec(&[]) };
+    // As the product does: what the host makes is its own alone.
+    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
     let finished = kit.run(&spec).await.unwrap();
     assert!(finished.isolation.ends_with(&format!("+uid:{NOBODY}")), "{finished:?}");
     assert_eq!(finished.warnings, Vec::<String>::new());
