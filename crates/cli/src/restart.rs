@@ -5,7 +5,7 @@
 use crate::config::{Config, Limits};
 
 /// Limits that the server or the runtime are started with.
-const LIMITS: [&str; 11] = [
+const LIMITS: [&str; 13] = [
     "event_bytes",
     "line_bytes",
     "output_bytes",
@@ -15,6 +15,8 @@ const LIMITS: [&str; 11] = [
     "runner_start_s",
     "runner_backoff_max_s",
     "stderr_lines_per_s",
+    "stderr_bytes_per_s",
+    "tool_processes",
     "request_timeout_s",
     "connections_open",
 ];

@@ -270,12 +270,19 @@ fn changed_at(process: &config::Process) -> Option<SystemTime> {
 
 pub(crate) fn runtime(config: &Config, program: &str, data: &Path) -> greenroom_runtime::Settings {
     let limits = &config.limits;
+    let stderr_bytes_per_s = u32::try_from(limits.stderr_bytes_per_s).unwrap_or(u32::MAX);
     greenroom_runtime::Settings {
         supervisor: [program, "supervise"].map(str::to_owned).to_vec(),
         run_dir: data.join("run"),
         hidden: vec![data.to_owned()],
         host_version: env!("CARGO_PKG_VERSION").to_owned(),
         limits: greenroom_runtime::Limits {
+            children_at_once: match limits.tool_processes {
+                0 => greenroom_runtime::Limits::default().children_at_once,
+                processes => size(processes),
+            },
+            stderr_bytes_per_s,
+            stderr_bytes_burst: stderr_bytes_per_s.saturating_mul(32),
             line_bytes_max: size(limits.line_bytes),
             run_buffer_bytes_max: size(limits.run_buffer_bytes),
             run_output_bytes_max: limits.output_bytes,

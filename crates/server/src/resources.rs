@@ -8,7 +8,7 @@ use crate::query::Params;
 use crate::router::App;
 use axum::extract::State;
 use greenroom_models::Kind;
-use greenroom_tools::{McpHealth, McpStatus};
+use greenroom_tools::{McpHealth, McpStatus, ModuleHealth};
 use serde_json::{Value, json};
 
 pub(crate) async fn models(State(app): State<App>, caller: Caller, params: Params) -> Answer {
@@ -54,7 +54,7 @@ pub(crate) async fn tool_servers(State(app): State<App>, caller: Caller, params:
     caller.reader()?;
     params.only(&[])?;
     let resources = app.host.resources();
-    let items: Vec<Value> = resources
+    let servers: Vec<Value> = resources
         .tools
         .servers()
         .iter()
@@ -76,11 +76,23 @@ pub(crate) async fn tool_servers(State(app): State<App>, caller: Caller, params:
                 McpStatus::BackingOff => "backing_off",
                 McpStatus::Stopped => "stopped",
             };
-            json!({"name": server.name(), "status": status, "server": calls_itself,
+            json!({"name": server.name(), "kind": "mcp", "status": status, "server": calls_itself,
                 "protocol_version": protocol_version, "pid": pid, "isolation": isolation,
                 "tools": tools, "warnings": warnings, "last_error": last_error,
                 "restarts": restarts})
         })
         .collect();
+    let modules = resources.tools.modules().await.iter().map(module);
+    let items: Vec<Value> = modules.chain(servers).collect();
     ok(json!({"items": items, "next_cursor": null, "has_more": false}))
+}
+
+/// A module has no process that stays: what is said of it is how its methods would be started now.
+fn module(health: &ModuleHealth) -> Value {
+    let ModuleHealth { module, methods, isolation, warnings, last_error } = health;
+    let status = if last_error.is_none() { "ready" } else { "failed" };
+    let isolation = (!isolation.is_empty()).then(|| isolation.join(", "));
+    json!({"name": module, "kind": "module", "status": status, "server": null,
+        "protocol_version": null, "pid": null, "isolation": isolation, "tools": methods,
+        "warnings": warnings, "last_error": last_error, "restarts": 0})
 }

@@ -115,8 +115,12 @@ limits! {
     runner_start_s = 20, 1, 600;
     /// Longest pause between two starts of a runner that keeps failing.
     runner_backoff_max_s = 30, 1, DAY_S;
-    /// Log lines of one runner process per second; the rest is counted and dropped.
+    /// Log lines of one runner or tool server per second; the rest is counted and dropped.
     stderr_lines_per_s = 100, 1, 100_000;
+    /// The same in bytes, with half a minute's worth of them at once.
+    stderr_bytes_per_s = 8 * KIB, KIB, 64 * MIB;
+    /// Methods of the project CLI that run at once, others wait; 0: four for each processor, at least 8.
+    tool_processes = 0, 0, 10_000;
     /// Time in which a started HTTP request must have arrived.
     request_timeout_s = 30, 1, 600;
     /// HTTP connections that are open at once.

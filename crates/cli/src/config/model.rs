@@ -6,7 +6,6 @@ use super::reader::{Reader, Value};
 use super::surface::web_address;
 use greenroom_models::presets::{self, Preset};
 use greenroom_models::{Kind, ModelSettings, Price, ProviderKind, Secret};
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 const KINDS: [(&str, Kind); 3] =
@@ -22,7 +21,8 @@ pub(super) fn read(mut reader: Reader<'_>) -> Option<ModelSettings> {
     let model = model.and_then(|value| value.filled_text()).unwrap_or("scripted").to_owned();
     let base_url = reader.get("base_url").and_then(|value| web_address(&value));
     let key = reader.get("api_key").map(|value| value.secret());
-    let headers = reader.get("headers").and_then(|value| headers(&value)).unwrap_or_default();
+    let headers = reader.get("headers").and_then(|value| value.headers()).unwrap_or_default();
+    let headers = headers.into_iter().map(|(name, value)| (name, Secret::new(value.expose())));
     let proxy = reader.get("proxy").and_then(|value| web_address(&value));
     let allow_private = reader.get("allow_private").and_then(|value| value.boolean());
     let mut seconds = |key, default| {
@@ -48,7 +48,7 @@ pub(super) fn read(mut reader: Reader<'_>) -> Option<ModelSettings> {
         provider_name: preset.name.to_owned(),
         base_url,
         api_key: key.flatten().map(|key| Secret::new(key.expose())),
-        headers,
+        headers: headers.collect(),
         proxy,
         // A provider that runs beside the host is private by its nature.
         allow_private: allow_private.unwrap_or(preset.local),
@@ -72,18 +72,6 @@ fn provider(value: &Value<'_>) -> Option<&'static Preset> {
     let known: Vec<(&'static str, &'static Preset)> =
         presets::NAMES.iter().filter_map(|name| Some((*name, presets::find(name)?))).collect();
     value.choice(&known)
-}
-
-fn headers(value: &Value<'_>) -> Option<BTreeMap<String, Secret>> {
-    let mut headers = BTreeMap::new();
-    for (name, _, value) in value.table()?.entries() {
-        let text = match value.is_table() {
-            true => value.secret().map(|secret| secret.expose().to_owned()),
-            false => value.filled_text().map(str::to_owned),
-        };
-        headers.extend(text.map(|text| (name.to_owned(), Secret::new(text))));
-    }
-    Some(headers)
 }
 
 /// US dollars for a million tokens. A price that was forgotten is not taken for none.

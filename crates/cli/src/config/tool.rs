@@ -82,7 +82,7 @@ fn mcp(reader: &mut Reader<'_>) -> Option<McpServer> {
             McpReach::Command { process, network }
         }
         (None, Some(url)) => McpReach::Url {
-            headers: reader.get("headers").and_then(|value| headers(&value)).unwrap_or_default(),
+            headers: reader.get("headers").and_then(|value| value.headers()).unwrap_or_default(),
             allow_private: reader
                 .get("allow_private")
                 .and_then(|value| value.boolean())
@@ -112,16 +112,4 @@ fn risks(value: &Value<'_>) -> Option<BTreeMap<String, Risk>> {
         .into_iter()
         .filter_map(|(name, _, value)| Some((name.to_owned(), value.choice(&words)?)));
     Some(pairs.collect())
-}
-
-fn headers(value: &Value<'_>) -> Option<BTreeMap<String, Secret>> {
-    let mut headers = BTreeMap::new();
-    for (name, _, value) in value.table()?.entries() {
-        let text = match value.is_table() {
-            true => value.secret(),
-            false => value.filled_text().and_then(Secret::new),
-        };
-        headers.extend(text.map(|text| (name.to_owned(), text)));
-    }
-    Some(headers)
 }

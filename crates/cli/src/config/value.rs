@@ -1,4 +1,4 @@
-//! Values with a meaning of their own: secrets, free JSON.
+//! Values with a meaning of their own: secrets, headers, free JSON.
 //!
 //! Invariant: a secret is read from the environment or a file, never from the configuration itself.
 
@@ -6,6 +6,7 @@ use super::reader::Value;
 use super::{SECRET_BYTES_MAX, Secret};
 use greenroom_protocol::Object;
 use serde_json::Value as Json;
+use std::collections::BTreeMap;
 use std::path::Path;
 use toml::de::DeValue;
 
@@ -42,6 +43,21 @@ impl<'a> Value<'a> {
                 "an empty secret protects nothing",
             ),
         }
+    }
+
+    /// Headers of a request: what tells who is asking is a secret, the rest may stand in the file.
+    pub(super) fn headers(&self) -> Option<BTreeMap<String, Secret>> {
+        let mut headers = BTreeMap::new();
+        for (name, _, value) in self.table()?.entries() {
+            let plain = (!value.is_table()).then(|| value.filled_text());
+            let text = match plain {
+                Some(Some(text)) if tells_who(name, text) => value.secret(),
+                Some(text) => text.and_then(Secret::new),
+                None => value.secret(),
+            };
+            headers.extend(text.map(|text| (name.to_owned(), text)));
+        }
+        Some(headers)
     }
 
     fn secret_from_env(&self) -> Option<String> {
@@ -118,4 +134,15 @@ impl<'a> Value<'a> {
         let pair = |(key, _, value): (&str, _, Value<'_>)| Some((key.to_owned(), value.json()?));
         entries.into_iter().map(pair).collect()
     }
+}
+
+/// Whether a header carries a credential, by its name or by the scheme in front of it.
+fn tells_who(name: &str, value: &str) -> bool {
+    const PARTS: [&str; 8] =
+        ["auth", "cookie", "credential", "key", "passw", "secret", "session", "token"];
+    let (name, value) = (name.to_ascii_lowercase(), value.to_ascii_lowercase());
+    let name = name.replace("author-", "").replace("x-author", "");
+    let schemes = ["bearer ", "basic "];
+    PARTS.iter().any(|part| name.contains(part))
+        || schemes.iter().any(|scheme| value.starts_with(scheme))
 }

@@ -43,7 +43,7 @@ fn script(package: &str) -> PathBuf {
 }
 
 /// A host with both servers; `files` works in the folder `docs`.
-async fn stage(of_files: &str, grant: &str) -> Stage {
+pub(crate) async fn stage(of_files: &str, grant: &str) -> Stage {
     let (files, everything) = (script("filesystem"), script("everything"));
     let servers = installed();
     let servers = servers.display();
@@ -83,7 +83,7 @@ fn docs(stage: &Stage) -> PathBuf {
     stage.host.folder().join("docs")
 }
 
-fn use_tool(name: &str, tool: &str, parameters: Value) -> Value {
+pub(crate) fn use_tool(name: &str, tool: &str, parameters: Value) -> Value {
     let params = json!({"tool_name": tool, "parameters": parameters, "tool_call_id": name});
     json!(["call", "tools.call", params, name])
 }
@@ -289,7 +289,10 @@ async fn a_server_that_was_killed_is_there_again_for_the_next_call() {
     kill_process(Pid::from_raw(i32::try_from(first).unwrap()).unwrap(), Signal::KILL).unwrap();
     let run = stage.api.ended_run(&run_id).await;
     assert_eq!(outcome(&run), (RunStatus::Completed, ""));
-    assert_eq!(stage.told("lost").await["result"]["error"]["code"], "UNAVAILABLE");
+    let lost = stage.told("lost").await["result"]["error"].clone();
+    let message = "the MCP server `everything` ended the connection during the call: whether it \
+                   took effect is not known";
+    assert_eq!(lost, json!({"code": "UNAVAILABLE", "message": message}));
     let two = stage.told("two").await;
     assert_eq!(two["result"]["result"]["content"][0]["text"], "Echo: two", "{two}");
     assert_ne!(server(&stage), Some(first));

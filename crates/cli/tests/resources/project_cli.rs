@@ -106,6 +106,27 @@ async fn an_input_that_does_not_fit_is_answered_with_the_contract() {
 }
 
 #[tokio::test]
+async fn nobody_is_asked_about_an_input_that_could_only_fail() {
+    let stage = Stage::open(AGENT).await;
+    let steps = vec![
+        call("nothing", "calendar", "delete", json!({})),
+        call("extra", "calendar", "delete", json!({"event_id": "e", "sure": true})),
+    ];
+    let run = play(&stage, "ann", "c1", steps).await;
+    assert_eq!(outcome(&run), (RunStatus::Completed, ""));
+    for (name, field) in [("nothing", "event_id"), ("extra", "sure")] {
+        let error = stage.told(name).await["result"]["error"].clone();
+        assert_eq!(
+            (&error["code"], &error["field"]),
+            (&json!("INVALID_ACTION_INPUT"), &json!(field)),
+            "{error}"
+        );
+        assert_eq!(error["input_schema"]["event_id"], "string, id of the event");
+    }
+    assert_eq!(stage.api.get("/v1/approvals").await["items"], json!([]));
+}
+
+#[tokio::test]
 async fn a_method_outside_the_grant_is_refused_by_the_policy_and_leaves_a_trace() {
     let config = AGENT.replace("\"calendar.*\", ", "\"calendar.read\", ");
     let stage = Stage::open(&config).await;

@@ -170,10 +170,10 @@ fn resources() -> [(&'static str, Value); 3] {
         ),
         (
             "ToolServer",
-            json!({"type": "object", "required": ["name", "status", "tools", "warnings", "restarts"],
+            json!({"type": "object", "required": ["name", "kind", "status", "tools", "warnings", "restarts"],
             "properties": {
-                "name": {"type": "string"},
-                "status": {"enum": ["starting", "ready", "backing_off", "stopped"]},
+                "name": {"type": "string"}, "kind": {"enum": ["mcp", "module"]},
+                "status": {"enum": ["starting", "ready", "backing_off", "stopped", "failed"]},
                 "server": optional(), "protocol_version": optional(), "isolation": optional(),
                 "pid": {"type": ["integer", "null"]}, "tools": count(), "restarts": count(),
                 "warnings": {"type": "array", "items": {"type": "string"}},

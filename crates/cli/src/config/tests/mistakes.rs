@@ -96,6 +96,39 @@ token = "sk-hunter2""#;
 }
 
 #[test]
+fn a_header_that_tells_who_is_asking_is_a_secret_for_tools_and_models_alike() {
+    let text = r#"[tools.issues]
+url = "https://example.com/mcp"
+headers = { X-Team = "blue", Authorization = "Bearer sk-hunter2" }
+[models.m]
+provider = "openai"
+model = "x"
+headers = { X-Title = "mine", X-Api-Key = "sk-hunter2", X-Way = "Basic aHVudGVyMg==" }"#;
+    assert_snapshot!(mistakes(text), @r#"
+    error: `models.m.headers.X-Api-Key` is a secret and cannot stand in the file
+      --> greenroom.toml:7:43
+       |
+     7 | headers = { X-Title = "mine", X-Api-Key = …
+       |                                           ^
+    hint: write `{ env = "NAME" }` or `{ file = "PATH" }`
+
+    error: `models.m.headers.X-Way` is a secret and cannot stand in the file
+      --> greenroom.toml:7:65
+       |
+     7 | headers = { X-Title = "mine", X-Api-Key = …
+       |                                                                 ^
+    hint: write `{ env = "NAME" }` or `{ file = "PATH" }`
+
+    error: `tools.issues.headers.Authorization` is a secret and cannot stand in the file
+      --> greenroom.toml:3:46
+       |
+     3 | headers = { X-Team = "blue", Authorization = …
+       |                                              ^
+    hint: write `{ env = "NAME" }` or `{ file = "PATH" }`
+    "#);
+}
+
+#[test]
 fn a_misspelt_secret_is_not_shown() {
     let text = r#"[surfaces.s]
 kind = "webhook"
