@@ -39,6 +39,8 @@ struct Agent<'a> {
     rounds: Vec<Vec<String>>,
     /// The arguments of calls that never reach the host: nobody else keeps them.
     own_arguments: Object,
+    /// The events that joined the run, and behind which round.
+    steered: Object,
     call_ids: HashSet<String>,
     citations: Vec<Value>,
     /// The last answer was empty.
@@ -73,6 +75,7 @@ impl<'a> Agent<'a> {
             limits,
             rounds: Vec::new(),
             own_arguments: Object::new(),
+            steered: Object::new(),
             call_ids: HashSet::new(),
             citations,
             was_empty: false,
@@ -136,7 +139,8 @@ impl<'a> Agent<'a> {
         }
         self.rounds.push(turn.calls.iter().map(|call| call.id.clone()).collect());
         let granted = &self.ctx.resources.tools;
-        let own = turn.calls.iter().filter(|call| granted.iter().all(|had| had.tool_name != call.name));
+        let own =
+            turn.calls.iter().filter(|call| granted.iter().all(|had| had.tool_name != call.name));
         self.own_arguments.extend(own.map(|call| (call.id.clone(), call.args.clone())));
         self.context.push(turn.message());
         for result in self.toolbox.carry_out(&turn.calls, &mut self.limits).await? {
@@ -150,8 +154,9 @@ impl<'a> Agent<'a> {
         if !self.rounds.is_empty() {
             metadata.insert("rounds".to_owned(), json!(self.rounds));
         }
-        if !self.own_arguments.is_empty() {
-            metadata.insert("arguments".to_owned(), Value::Object(self.own_arguments.clone()));
+        let told = [("arguments", &self.own_arguments), ("steered", &self.steered)];
+        for (key, value) in told.into_iter().filter(|(_, value)| !value.is_empty()) {
+            metadata.insert(key.to_owned(), Value::Object(value.clone()));
         }
         let citations = knowledge::cited(&turn.text, &self.citations);
         if !citations.is_empty() {
@@ -181,6 +186,7 @@ impl<'a> Agent<'a> {
                 });
             }
             self.context.push(event::steered(&item, self.config));
+            self.steered.insert(item.event_id, self.rounds.len().into());
         }
         Ok(())
     }

@@ -2,8 +2,8 @@
 
 use crate::scene::{Scene, Setting};
 use crate::shapes::{PROVIDERS, check, check_prefixes, messages};
-use crate::stage::outcome;
-use crate::yard::{FOLDER, yard};
+use crate::stage::{self, outcome};
+use crate::yard::{FOLDER, at_gate, open_gate, yard};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use greenroom_protocol::{RunStatus, RunView};
@@ -41,6 +41,42 @@ async fn every_request_begins_with_the_one_before_it_within_a_run_and_between_ru
         }
         let requests = scene.requests();
         assert_eq!(requests.len(), 8, "{provider}");
+        requests.iter().for_each(|request| check(provider, request));
+        check_prefixes(&requests);
+    }
+}
+
+/// Waits at a gate, with words before.
+const GATE: &str = r#"
+[[rule]]
+when = { text = "wait", round = 1 }
+answer = [{ text = "I wait." }, { call = "yard_gate", args = { name = "g" } }, { call = "yard_typed", args = { count = 2 } }]
+[[rule]]
+answer = "You said: {{text}}"
+"#;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_message_that_joined_a_run_is_told_where_it_was_told_then() {
+    for provider in PROVIDERS {
+        let setting = Setting {
+            script: GATE,
+            provider,
+            grant: "tools = [\"yard.*\"]",
+            agent: "queue = \"steer\"",
+            more: &yard(0),
+            files: &[FOLDER],
+            ..Setting::default()
+        };
+        let scene = setting.open().await;
+        let run_id = scene.stage.send(&stage::event("agent", "c1", "wait")).await;
+        at_gate(&scene, "g").await;
+        scene.stage.send(&stage::event("agent", "c1", "and bread")).await;
+        open_gate(&scene, "g");
+        let run = scene.stage.api.ended_run(&run_id).await;
+        assert_eq!(outcome(&run), (RunStatus::Completed, ""), "{provider}");
+        scene.answer("c1", "and now?").await;
+        let requests = scene.requests();
+        assert_eq!(requests.len(), 3, "{provider}");
         requests.iter().for_each(|request| check(provider, request));
         check_prefixes(&requests);
     }

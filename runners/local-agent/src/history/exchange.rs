@@ -61,6 +61,8 @@ struct Rebuilt<'i> {
     rounds: Vec<Vec<String>>,
     /// Arguments of calls that the host did not carry out, as far as the run has told.
     arguments: Object,
+    /// The events that joined the run, and behind how many rounds they were told, as far as the run has told.
+    steered: Object,
 }
 
 impl<'i> Rebuilt<'i> {
@@ -69,9 +71,14 @@ impl<'i> Rebuilt<'i> {
             let answers = items.iter().rev().filter(|item| item.role == TranscriptRole::Assistant);
             answers.into_iter().find_map(|item| item.metadata.get(key)).cloned()
         };
+        let object = |key: &str| told(key).and_then(|value| value.as_object().cloned());
         let rounds = told("rounds").and_then(|rounds| serde_json::from_value(rounds).ok());
-        let arguments = told("arguments").and_then(|args| args.as_object().cloned());
-        Self { items, rounds: rounds.unwrap_or_default(), arguments: arguments.unwrap_or_default() }
+        Self {
+            items,
+            rounds: rounds.unwrap_or_default(),
+            arguments: object("arguments").unwrap_or_default(),
+            steered: object("steered").unwrap_or_default(),
+        }
     }
 
     fn messages(
@@ -81,13 +88,23 @@ impl<'i> Rebuilt<'i> {
     ) -> Vec<ModelMessage> {
         let mut messages = Vec::new();
         let mut done: HashSet<&str> = HashSet::new();
+        let mut rounds_done = 0;
         // What was said directly before calls stands in one message with them.
         let mut said: Option<ModelMessage> = None;
+        // Messages that joined the run while a round was under way.
+        let mut waiting: Vec<(u64, ModelMessage)> = Vec::new();
         for item in self.items {
             match item.role {
                 TranscriptRole::User | TranscriptRole::Event => {
-                    messages.extend(said.take());
-                    messages.push(event(item));
+                    let behind =
+                        item.event_id.as_ref().and_then(|id| self.steered.get(id)?.as_u64());
+                    match behind.filter(|behind| *behind > rounds_done) {
+                        Some(behind) => waiting.push((behind, event(item))),
+                        None => {
+                            messages.extend(said.take());
+                            messages.push(event(item));
+                        }
+                    }
                 }
                 TranscriptRole::Assistant => {
                     messages.extend(said.take());
@@ -99,11 +116,15 @@ impl<'i> Rebuilt<'i> {
                     let fresh: Vec<&TranscriptItem> = fresh.collect();
                     if !fresh.is_empty() {
                         messages.extend(self.called(&fresh, said.take(), used));
+                        rounds_done += 1;
+                        let due = waiting.extract_if(.., |(behind, _)| *behind <= rounds_done);
+                        messages.extend(due.map(|(_, message)| message));
                     }
                 }
                 TranscriptRole::System => {}
             }
         }
+        messages.extend(waiting.into_iter().map(|(_, message)| message));
         messages.extend(said);
         messages
     }

@@ -129,6 +129,24 @@ fn a_message_that_joined_a_run_stands_in_it_and_between_no_call_and_its_result()
 }
 
 #[test]
+fn a_message_that_joined_a_run_stands_where_its_model_was_told_it() {
+    let mut joined = user(3, "r1", "and this");
+    joined.event_id = Some("e2".to_owned());
+    let told = json!({"rounds": [["a"], ["b"]], "steered": {"e2": 1}});
+    let items = vec![
+        user(1, "r1", "one"),
+        says(2, "r1", "Let me see."),
+        joined,
+        tool(4, "r1", "a"),
+        says(5, "r1", "Aha."),
+        tool(6, "r1", "b"),
+        item(7, "assistant", "r1", "both", told),
+    ];
+    let expected = ["u:one", "a:Let me see.[a]", "t:a", "u:and this", "a:Aha.[b]", "t:b", "a:both"];
+    assert_eq!(read(items), [expected]);
+}
+
+#[test]
 fn an_id_that_comes_again_in_a_later_run_is_told_apart() {
     let items =
         vec![user(1, "r1", "one"), tool(2, "r1", "a"), user(3, "r2", "two"), tool(4, "r2", "a")];
