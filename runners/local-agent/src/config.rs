@@ -119,7 +119,10 @@ impl Config {
 
     /// The first value that is of its type and yet none to work with.
     fn out_of_range(&self) -> Option<(&'static str, &'static str)> {
+        let zone = self.timezone.as_str();
+        let is_zone = zone.is_empty() || jiff::tz::TimeZone::get(zone).is_ok();
         let ranges = [
+            ("timezone", is_zone, "the name of a time zone such as `Asia/Shanghai`"),
             ("tools_in_prompt", self.tools_in_prompt >= 1, "at least 1"),
             ("context_tokens", self.context_tokens >= 1000, "at least 1000"),
             ("compact_at_percent", (10..=95).contains(&self.compact_at_percent), "10 to 95"),
@@ -202,6 +205,7 @@ mod tests {
             (json!({"compact_at_percent": 100}), "`compact_at_percent`: expected 10 to 95"),
             (json!({"max_cost_usd": -1}), "`max_cost_usd`: expected 0 or more"),
             (json!({"max_seconds": -1}), "`max_seconds`: invalid value"),
+            (json!({"timezone": "Mars/Base"}), "`timezone`: expected the name of a time zone"),
         ] {
             let error = read(config).unwrap_err();
             let expected = format!("the agent's config: {message}");
