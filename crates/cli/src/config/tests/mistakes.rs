@@ -105,25 +105,25 @@ provider = "openai"
 model = "x"
 headers = { X-Title = "mine", X-Api-Key = "sk-hunter2", X-Way = "Basic aHVudGVyMg==" }"#;
     assert_snapshot!(mistakes(text), @r#"
+    error: `tools.issues.headers.Authorization` is a secret and cannot stand in the file
+      --> greenroom.toml:3:46
+       |
+     3 | headers = { X-Team = "blue", Authorization = … }
+       |                                              ^
+    hint: write `{ env = "NAME" }` or `{ file = "PATH" }`
+
     error: `models.m.headers.X-Api-Key` is a secret and cannot stand in the file
       --> greenroom.toml:7:43
        |
-     7 | headers = { X-Title = "mine", X-Api-Key = …
+     7 | headers = { X-Title = "mine", X-Api-Key = …, X-Way = … }
        |                                           ^
     hint: write `{ env = "NAME" }` or `{ file = "PATH" }`
 
     error: `models.m.headers.X-Way` is a secret and cannot stand in the file
       --> greenroom.toml:7:65
        |
-     7 | headers = { X-Title = "mine", X-Api-Key = …
-       |                                                                 ^
-    hint: write `{ env = "NAME" }` or `{ file = "PATH" }`
-
-    error: `tools.issues.headers.Authorization` is a secret and cannot stand in the file
-      --> greenroom.toml:3:46
-       |
-     3 | headers = { X-Team = "blue", Authorization = …
-       |                                              ^
+     7 | headers = { X-Title = "mine", X-Api-Key = …, X-Way = … }
+       |                                                      ^
     hint: write `{ env = "NAME" }` or `{ file = "PATH" }`
     "#);
 }
