@@ -128,10 +128,16 @@ pub(crate) async fn search(ctx: &RunCtx, args: &Object) -> Result<Value, AgentAP
         return Err(problem.detail("schema", Value::Object(search_tool().parameters)));
     }
     let limit = args.get("limit").and_then(Value::as_u64).map(|limit| limit.clamp(1, HITS_MAX));
-    let top_k = limit.and_then(|limit| u32::try_from(limit).ok()).unwrap_or(HITS);
-    let params = HistorySearchParams { top_k, ..HistorySearchParams::new(query) };
-    let hits = ctx.history().search_with(params).await?;
-    Ok(json!({"query": query, "items": hits.iter().map(hit).collect::<Vec<_>>()}))
+    let limit = limit.and_then(|limit| u32::try_from(limit).ok()).unwrap_or(HITS);
+    let params = HistorySearchParams { top_k: limit * 2, ..HistorySearchParams::new(query) };
+    let found = ctx.history().search_with(params).await?;
+    let hits = found.iter().filter(|found| !is_search(&found.item)).take(limit as usize);
+    Ok(json!({"query": query, "items": hits.map(hit).collect::<Vec<_>>()}))
+}
+
+/// What was found before is no source of its own.
+fn is_search(item: &TranscriptItem) -> bool {
+    item.metadata.get("tool_name").and_then(Value::as_str) == Some(SEARCH_HISTORY)
 }
 
 fn hit(hit: &SearchHit) -> Value {

@@ -4,7 +4,7 @@ use crate::compaction::{MODEL, SCRIPT, WINDOW, stretches, tokens};
 use crate::scene::Setting;
 use crate::shapes::{check, check_prefixes, messages};
 use crate::stage::outcome;
-use greenroom_protocol::RunStatus;
+use greenroom_protocol::{RunStatus, TranscriptRole};
 
 const TURNS: usize = 500;
 
@@ -47,6 +47,12 @@ async fn a_fact_of_the_third_turn_is_known_in_the_five_hundredth() {
     }
     assert_eq!(scene.answer("c1", "What is the code word?").await, "It is heron.");
     assert_eq!(scene.answer("c1", "Which locker is mine?").await, "It is 4711.");
+    let items = scene.history("c1").await;
+    let found = items.iter().rfind(|item| item.role == TranscriptRole::Tool).unwrap();
+    let found: serde_json::Value = serde_json::from_str(found.text.as_ref().unwrap()).unwrap();
+    let first = &found["items"][0];
+    assert_eq!(first["text"], "My things are in locker number 4711.", "{found}");
+    assert_eq!((&first["role"], &first["seq"]), (&"user".into(), &7.into()), "{found}");
     let requests = scene.requests();
     for request in &requests {
         check("openai", request);
