@@ -143,6 +143,7 @@ impl Entry {
                 .flatten()
                 .cloned()
                 .collect(),
+            tools_told: self.offered.is_told,
         }
     }
 

@@ -49,6 +49,9 @@ pub struct RunnerState {
     pub isolation: Option<String>,
     pub descriptors: Vec<Arc<Descriptor>>,
     pub warnings: Vec<String>,
+    /// It has said which tools it offers, be it none.
+    #[serde(skip)]
+    pub tools_told: bool,
 }
 
 /// Why a run cannot be given to a runner now.

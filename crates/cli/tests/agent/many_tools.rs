@@ -146,3 +146,12 @@ async fn the_block_of_tools_has_a_hash_that_changes_with_the_tools_alone() {
     assert_eq!(hashes[0], hashes[1]);
     assert_ne!(hashes[0], hashes[2]);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_waits_for_a_plugin_that_is_slow_to_tell_its_tools() {
+    let more = yard(0).replace("env = {", "env = { LATE_S = \"1\",");
+    let grant = "tools = [\"yard.*\"]";
+    let scene = Setting { more: &more, grant, files: &[FOLDER], ..Setting::default() }.open().await;
+    scene.answer("c1", "hello").await;
+    assert!(offered(&scene.requests()[0]).contains(&"yard_meet".to_owned()));
+}

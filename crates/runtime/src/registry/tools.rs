@@ -18,6 +18,8 @@ pub(super) struct Offered {
     pub(super) tools: Arc<[PluginTool]>,
     pub(super) version: u64,
     pub(super) warnings: Vec<String>,
+    /// It has said what it offers, be it nothing.
+    pub(super) is_told: bool,
 }
 
 impl Offered {
@@ -27,6 +29,7 @@ impl Offered {
             tracing::warn!(runner, "{warning}");
         }
         self.warnings = listed.warnings;
+        self.is_told = true;
         if *self.tools != *listed.tools {
             *last += 1;
             self.version = *last;

@@ -28,8 +28,13 @@ impl Toolbox {
         // A runner need not offer tools; one that starts again has told of them before.
         let runners = self.runtime.runners();
         !runners.iter().any(|runner| {
-            let is_first = runner.restarts == 0 && runner.status == RunnerStatus::Starting;
-            is_first && reaches(patterns, &runner.name)
+            // One that is ready may still be about to tell.
+            let is_quiet = match runner.status {
+                RunnerStatus::Starting => true,
+                RunnerStatus::Ready => !runner.tools_told,
+                _ => false,
+            };
+            runner.restarts == 0 && is_quiet && reaches(patterns, &runner.name)
         })
     }
 

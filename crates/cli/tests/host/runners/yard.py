@@ -84,6 +84,7 @@ for line in sys.stdin:
     elif method == "list_agent_runners":
         send(id=request, result={"runners": []})
     elif method == "list_tools":
+        time.sleep(float(os.environ.get("LATE_S", "0")))
         send(id=request, result={"tools": TOOLS})
     elif method == "call_tool":
         threading.Thread(target=call, args=(request, params["tool_name"], params["parameters"]), daemon=True).start()
