@@ -206,11 +206,11 @@ impl Registry {
         let mut entries = self.lock();
         let before = entries.tools_versions();
         let result = change(&mut entries);
-        let has_other_tools = entries.tools_versions() != before;
-        drop(entries);
-        if has_other_tools {
+        // Whoever sees a runner ready also sees that there are other tools.
+        if entries.tools_versions() != before {
             self.tools_changes.send_modify(|count| *count += 1);
         }
+        drop(entries);
         self.changes.send_modify(|count| *count += 1);
         result
     }
