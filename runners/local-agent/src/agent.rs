@@ -109,9 +109,15 @@ impl<'a> Agent<'a> {
         self.take_steering().await?;
         let may_call = self.rounds.len() < self.config.max_tool_rounds as usize;
         let tools = if may_call { self.toolbox.offered().to_vec() } else { Vec::new() };
-        let messages = self.context.request(self.ctx, &mut self.models).await?;
-        let request = Request { messages, tools: &tools };
-        let mut turn = self.models.ask(&request, &mut self.limits).await?;
+        let mut turn = loop {
+            // Anew for every model: the next one may take less.
+            let messages = self.context.request(self.ctx, &mut self.models).await?;
+            let request = Request { messages, tools: &tools };
+            match self.models.ask(&request, &mut self.limits).await {
+                Ok(turn) => break turn,
+                Err(broken) => self.models.fall_back(broken)?,
+            }
+        };
         self.ctx.set_usage(self.limits.usage().clone());
         turn.distinguish(&mut self.call_ids);
         turn.correct(|name| self.toolbox.meant(name));

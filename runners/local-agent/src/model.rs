@@ -40,7 +40,7 @@ pub(crate) struct Models<'a> {
 }
 
 /// An answer that did not come to its end.
-struct Broken {
+pub(crate) struct Broken {
     failure: RunFailure,
     /// A part of it had come.
     begun: bool,
@@ -100,27 +100,23 @@ impl<'a> Models<'a> {
         Ok(answer.map_err(|_| self.silent())??.text())
     }
 
-    /// Asks, shows the answer as it comes, and falls back while nothing has come.
-    pub(crate) async fn ask(
-        &mut self,
-        request: &Request<'_>,
-        limits: &mut Limits,
-    ) -> Result<Turn, RunFailure> {
-        loop {
-            let broken = match self.attempt(request, limits).await {
-                Ok(turn) => return Ok(turn),
-                Err(broken) => broken,
-            };
-            let is_last = self.current + 1 == self.chain.len();
-            let is_final = FINAL_CODES.contains(&broken.failure.code.as_str());
-            if broken.begun || is_last || is_final || self.ctx.is_cancelled() {
-                return Err(broken.failure);
-            }
-            self.current += 1;
+    /// Moves on to the next model after an answer that broke; fails where another one would not help.
+    pub(crate) fn fall_back(&mut self, broken: Broken) -> Result<(), RunFailure> {
+        let is_last = self.current + 1 == self.chain.len();
+        let is_final = FINAL_CODES.contains(&broken.failure.code.as_str());
+        if broken.begun || is_last || is_final || self.ctx.is_cancelled() {
+            return Err(broken.failure);
         }
+        self.current += 1;
+        Ok(())
     }
 
-    async fn attempt(&self, request: &Request<'_>, limits: &mut Limits) -> Result<Turn, Broken> {
+    /// Asks, and shows the answer as it comes.
+    pub(crate) async fn ask(
+        &self,
+        request: &Request<'_>,
+        limits: &mut Limits,
+    ) -> Result<Turn, Broken> {
         let before = |failure| Broken { failure, begun: false };
         let params = self.params(request.messages.clone(), request.tools);
         if !is_granted(self.current(), ModelPermission::Stream) {

@@ -129,13 +129,7 @@ impl Running {
         let admin_token = folder.admin_token()?;
         let mut secrets = Secrets::new(redactor.clone());
         secrets.add(wiring::secrets(&config, &admin_token));
-        let address = listen.unwrap_or(config.server.listen);
-        let listener = greenroom_server::bind(address).map_err(|error| {
-            Failure::from(
-                anyhow::Error::new(error).context(format!("cannot listen on `{address}`")),
-            )
-            .hint("another host may run already; `--listen 127.0.0.1:0` picks a free port")
-        })?;
+        let listener = bind(listen.unwrap_or(config.server.listen))?;
         let left = greenroom_runtime::wait_for_orphans(&data.join("run"), ORPHANS_WAIT).await;
         if left > 0 {
             let message = format!("{left} runner processes of an earlier host are still there");
@@ -331,6 +325,13 @@ impl Running {
         }
         self.missing = missing;
     }
+}
+
+fn bind(address: SocketAddr) -> Result<TcpListener, Failure> {
+    greenroom_server::bind(address).map_err(|error| {
+        Failure::from(anyhow::Error::new(error).context(format!("cannot listen on `{address}`")))
+            .hint("another host may run already; `--listen 127.0.0.1:0` picks a free port")
+    })
 }
 
 /// Every connection takes a descriptor, and systems give programs few unless they ask for more.

@@ -101,7 +101,7 @@ pub(super) fn lead(text: &str) -> usize {
 fn opened_fence(text: &str) -> Option<usize> {
     let at = text.rfind(FENCE)?;
     let is_word = text[at + FENCE.len()..].chars().all(|c| c.is_alphanumeric() || c == '_');
-    let opens = text[..at].matches(FENCE).count() % 2 == 0;
+    let opens = text[..at].matches(FENCE).count().is_multiple_of(2);
     (is_word && opens).then_some(at)
 }
 
