@@ -16,6 +16,9 @@ const GATE: &str = r#"
 when = { text = "silence" }
 answer = [{ text = "Once upon " }, { silence = true }]
 [[rule]]
+when = { text = "slowly" }
+answer = [{ text = "Once upon " }, { wait_ms = 1500 }, { text = "a time." }]
+[[rule]]
 when = { text = "wait", round = 1 }
 answer = [{ text = "I wait." }, { call = "yard_gate", args = { name = "g" }, id = "c1" }]
 [[rule]]
@@ -64,7 +67,7 @@ async fn a_message_during_a_tool_call_is_taken_into_the_one_answer() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_message_that_comes_with_the_last_words_is_answered_too() {
+async fn several_messages_are_taken_in_in_their_order() {
     let scene = gate("queue = \"steer\"", "").await;
     let run_id = scene.stage.send(&event("agent", "c1", "wait")).await;
     at_gate(&scene, "g").await;
@@ -76,6 +79,30 @@ async fn a_message_that_comes_with_the_last_words_is_answered_too() {
     let said = scene.asked()[1].iter().filter(|message| message["role"] == "user").count();
     assert_eq!(said, 3, "both were taken in, in their order");
     assert_eq!(scene.stage.answers("c1").await.pop().unwrap(), "You said: two");
+}
+
+/// Waits until a run has shown its first words.
+async fn first_words(scene: &Scene, run_id: &str) {
+    wait_for("the first words", PATIENCE, async || {
+        let results = scene.stage.api.get(&format!("/v1/runs/{run_id}/results")).await;
+        results.to_string().contains("Once").then_some(())
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_message_that_comes_during_the_last_answer_gets_a_run_of_its_own() {
+    let scene = gate("queue = \"steer\"", "").await;
+    let run_id = scene.stage.send(&event("agent", "c1", "slowly")).await;
+    first_words(&scene, &run_id).await;
+    let (_, second) = scene.stage.api.post_event(&event("agent", "c1", "and bread")).await.unwrap();
+    assert_eq!(second.status, "steered");
+    let expected = ["Once upon a time.", "You said: and bread"];
+    wait_for("both answers", PATIENCE, async || {
+        (scene.stage.answers("c1").await == expected).then_some(())
+    })
+    .await;
+    assert_eq!(scene.stage.api.runs().await.len(), 2);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -98,11 +125,7 @@ async fn a_cancel_that_comes_as_a_message_ends_the_run() {
 async fn a_run_is_cancelled_in_the_middle_of_an_answer() {
     let scene = gate("", "").await;
     let run_id = scene.stage.send(&event("agent", "c1", "tell me of silence")).await;
-    wait_for("the first words", PATIENCE, async || {
-        let results = scene.stage.api.get(&format!("/v1/runs/{run_id}/results")).await;
-        results.to_string().contains("Once").then_some(())
-    })
-    .await;
+    first_words(&scene, &run_id).await;
     let began = Instant::now();
     let run = scene.stage.cancel(&run_id).await;
     assert_eq!(outcome(&run), (RunStatus::Cancelled, "cancelled"));
