@@ -1,10 +1,10 @@
 //! The host is killed at every pass of a place while a run asks, somebody allows, and the action goes out.
 
 use super::*;
-use crate::stage::TOKEN;
 use crate::PROGRAM;
 use crate::faults::Lives;
 use crate::stage;
+use crate::stage::TOKEN;
 use greenroom_testkit::api::Api;
 use greenroom_testkit::host::TestHost;
 
