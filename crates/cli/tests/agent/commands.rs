@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 /// The plugin `scribe`, whose tools give back what they were given.
 fn scribe() -> String {
-    let program = runners().join("scribe.py");
+    let program = runners().join("drawer.py");
     format!(
         "[runners.scribe]\ncommand = [\"python3\", \"{}\"]\ndir = \"scribe\"\n",
         program.display()

@@ -1,35 +1,37 @@
-"""A plugin without runners that offers one tool with a rich schema: it gives back what it was given."""
-import json, sys
-from wire import send
+"""Writes on and on, from several threads: each notes what it tries and what the host has acknowledged."""
+import base64, itertools, json, os, threading
+from wire import ask, serve
 
-NOTE = {"type": "object", "additionalProperties": False, "required": ["text"],
-        "$defs": {"Place": {"type": "object", "properties": {"line": {"type": "integer"}, "file": {"type": "string"}}}},
-        "properties": {
-            "text": {"type": "string", "description": "What to note", "minLength": 1},
-            "count": {"type": "integer", "minimum": 1},
-            "ratio": {"type": "number"},
-            "pinned": {"type": "boolean"},
-            "level": {"enum": ["low", "high"]},
-            "tags": {"type": "array", "items": {"type": "string"}},
-            "sizes": {"type": "array", "items": {"type": "integer"}},
-            "at": {"$ref": "#/$defs/Place"},
-            "owner": {"type": ["string", "null"]}}}
+WRITERS, KEYS = 6, 5
 
-TOOLS = [
-    {"name": "note", "description": "Notes a text. It forgets nothing.", "input_schema": NOTE, "risk": "write"},
-    {"name": "peek", "description": "Looks without touching", "input_schema": {"type": "object"}, "risk": "read"},
-]
 
-for line in sys.stdin:
-    message = json.loads(line)
-    request, method, params = message.get("id"), message.get("method"), message.get("params")
-    if method == "initialize":
-        send(id=request, result={"protocol_version": "1", "plugin": {"author": "test", "name": "scribe", "version": "1"}})
-    elif method == "list_agent_runners":
-        send(id=request, result={"runners": []})
-    elif method == "list_tools":
-        send(id=request, result={"tools": TOOLS})
-    elif method == "call_tool":
-        send(id=request, result={"result": {"noted": params["parameters"]}})
-    elif request is not None:
-        send(id=request, result={})
+def call(method, params):
+    answered, answers = threading.Event(), []
+    ask(method, params, lambda answer: (answers.append(answer), answered.set()))
+    answered.wait()
+    return answers[0]
+
+
+def write_on(run, life, name):
+    log = os.open(f"{name}.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    note = lambda *words: os.write(log, (" ".join(map(str, words)) + "\n").encode())
+    kind, place = ("state", {"scope": "runner"}) if name < f"w{WRITERS // 2}" else ("storage", {"area": "plugin"})
+    for number in itertools.count(life * 1_000_000):
+        key = f"{name}-{number % KEYS}"
+        text = str(number) + "." * (number * 7919 % 20_000)
+        value = text if kind == "state" else base64.b64encode(text.encode()).decode()
+        # Every seventh takes the key away.
+        word, more = ("set", {"value": value}) if number % 7 else ("delete", {})
+        note("tried", key, number)
+        answer = call(f"{kind}.{word}", {"run_id": run, "key": key, **place, **more})
+        assert "result" in answer, answer
+        note("kept", key, number)
+
+
+def play(request, run, context):
+    life = int(context["input"]["text"])
+    for number in range(WRITERS):
+        threading.Thread(target=write_on, args=(run, life, f"w{number}"), daemon=True).start()
+
+
+serve("scribe", play)
