@@ -20,10 +20,12 @@ use greenroom_store::{StoreError, reads};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, broadcast};
 
 /// Questions that expire in one commit.
 const EXPIRED_TOGETHER: i64 = 512;
+/// News of questions that are kept for a listener that is slow; one that misses some looks for itself.
+const ASKED_KEPT: usize = 256;
 /// When the store cannot be read or written to.
 const STORE_AGAIN: Duration = Duration::from_secs(1);
 
@@ -35,6 +37,26 @@ pub(crate) struct Approvals {
     pub(crate) delivered: Waiting,
     /// There is a new question, which may expire before all others.
     pub(crate) due: Notify,
+    /// Runs that have asked something.
+    pub(crate) asked: Asked,
+}
+
+/// Tells whoever listens which runs have asked something.
+#[derive(Debug)]
+pub(crate) struct Asked(broadcast::Sender<Arc<str>>);
+
+impl Default for Asked {
+    fn default() -> Self {
+        Self(broadcast::Sender::new(ASKED_KEPT))
+    }
+}
+
+impl Asked {
+    /// To be called once the question is stored.
+    pub(crate) fn tell(&self, run_id: &str) {
+        // Nobody listening is the usual case.
+        let _ = self.0.send(run_id.into());
+    }
 }
 
 /// Who waits for news about what.
@@ -154,6 +176,11 @@ pub struct ApprovalQuery {
 }
 
 impl Host {
+    /// The ids of runs that ask something, from now on. A listener that lags has to look for itself.
+    pub fn asked(&self) -> broadcast::Receiver<Arc<str>> {
+        self.shared.approvals.asked.0.subscribe()
+    }
+
     /// Approvals, newest first; nothing when the cursor is not one of this list.
     pub async fn approvals(
         &self,

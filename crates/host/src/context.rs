@@ -6,13 +6,14 @@
 use crate::cursor::Cursors;
 use crate::grant::Grant;
 use crate::ids::DEFAULT_WORKSPACE;
+use crate::redaction::Redactor;
 use crate::resources::tool_block;
 use greenroom_protocol::payload::StateScope;
 use greenroom_protocol::{
-    ActorContext, AgentEventContext, AgentResources, AgentRunContext, AgentRunState,
-    AgentRuntimeContext, AgentTrigger, ContextAccess, ConversationContext, DeliveryContext,
-    InlineContextPolicy, InlineMode, NewEvent, Object, PROTOCOL_VERSION, RawEventRef,
-    StaticContextRef, TriggerSource,
+    ActorContext, AdapterContext, AgentEventContext, AgentResources, AgentRunContext,
+    AgentRunState, AgentRuntimeContext, AgentTrigger, ContextAccess, ConversationContext,
+    DeliveryContext, InlineContextPolicy, InlineMode, NewEvent, Object, PROTOCOL_VERSION,
+    RawEventRef, StaticContextRef, TriggerSource,
 };
 use greenroom_store::reads::conversations::Position;
 use greenroom_store::types::RunRow;
@@ -27,7 +28,16 @@ pub struct Envelope {
     /// Where the event's `data` is when it was too much to be kept in place.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raw_ref: Option<RawEventRef>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub adapter: Option<AdapterContext>,
     pub event: NewEvent,
+}
+
+/// Someone may have pasted a secret of this host: it is not kept.
+pub(crate) fn clean_adapter(mut adapter: AdapterContext, redactor: &Redactor) -> AdapterContext {
+    let redactor = redactor.exact();
+    adapter.extra.values_mut().for_each(|value| redactor.value(value));
+    adapter
 }
 
 /// Who a run is, for everything that is owned by its conversation, actor, subject, runner or binding.
@@ -162,7 +172,7 @@ impl ContextParts<'_> {
             state,
             runtime,
             config: grant.config.clone(),
-            adapter: None,
+            adapter: envelope.adapter.clone(),
             metadata,
             extra: Object::new(),
         }

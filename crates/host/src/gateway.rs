@@ -4,14 +4,14 @@
 
 use crate::artifacts::{Ingested, Kept, uploads_of};
 use crate::binding::{Match, resolve};
-use crate::context::{Envelope, workspace_of};
+use crate::context::{Envelope, clean_adapter, workspace_of};
 use crate::grant::Sources;
 use crate::host::{Host, Shared};
 use crate::ids::{self, now_ms};
 use crate::ledger::RESERVE_FIRST;
 use crate::metrics::Metrics;
 use crate::settings::{Agent, Settings};
-use greenroom_protocol::{EventAnswer, NewEvent, TriggerSource};
+use greenroom_protocol::{AdapterContext, EventAnswer, NewEvent, TriggerSource};
 use greenroom_store::commands::{AcceptEvent, Accepted, NewRun, Way};
 use greenroom_store::types::{NewItem, RunRow};
 use greenroom_store::{StoreError, reads};
@@ -29,6 +29,8 @@ pub struct Sender {
     pub entrance: TriggerSource,
     /// The agents it may reach; nothing means all.
     pub agents: Option<Arc<[String]>>,
+    /// What its protocol says beside the event; it is told to the runner, and nothing is decided by it.
+    pub adapter: Option<AdapterContext>,
 }
 
 impl Sender {
@@ -134,7 +136,8 @@ impl Shared {
         };
         let event_id = event.event_id.get_or_insert_with(|| ids::fresh("evt")).clone();
         let item = item(&event, &event_id, run.as_ref());
-        let envelope = Arc::new(Envelope { trigger: sender.entrance, raw_ref, event });
+        let adapter = sender.adapter.clone().map(|adapter| clean_adapter(adapter, &self.redactor));
+        let envelope = Arc::new(Envelope { trigger: sender.entrance, raw_ref, adapter, event });
         let event = &envelope.event;
         let command = AcceptEvent {
             workspace_id: workspace,

@@ -3,6 +3,7 @@
 //! Invariant: every read is by workspace; every list is a page with a cursor that fits that list only.
 
 mod audit;
+mod tools;
 
 use crate::feed::write_json;
 use crate::host::Host;

@@ -338,6 +338,7 @@ impl RunTask {
         }
         if asks {
             self.shared.approvals.due.notify_one();
+            self.shared.approvals.asked.tell(&self.run.run_id);
         }
         if let Some(terminal) = terminal {
             self.shared.ended(&self.run, &terminal);

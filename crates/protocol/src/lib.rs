@@ -40,7 +40,7 @@ pub use manifest::{
     AgentRunnerCapabilities, AgentRunnerContextPolicy, AgentRunnerManifest, AgentRunnerPermissions,
     InvalidManifest, ListAgentRunnersResponse, ManifestWarning,
 };
-pub use nesting::NESTING_MAX;
+pub use nesting::{NESTING_MAX, depth as nesting_depth};
 pub use payload::{DeltaRef, Payload};
 pub use resources::{
     AgentResources, FileResource, KnowledgeBaseResource, ModelResource, StorageResource,

@@ -7,7 +7,7 @@
 pub const NESTING_MAX: usize = 100;
 
 /// The deepest level of brackets and braces outside of strings.
-pub(crate) fn depth(json: &[u8]) -> usize {
+pub fn depth(json: &[u8]) -> usize {
     let (mut level, mut deepest) = (0_usize, 0);
     let (mut in_string, mut escaped) = (false, false);
     for byte in json {

@@ -75,7 +75,7 @@ impl Caller {
             Role::Sender { agents } => agents.clone(),
             Role::Reader => return Err(Problem::forbidden("this token may only read")),
         };
-        Ok(Sender { entrance: TriggerSource::Api, agents })
+        Ok(Sender { entrance: TriggerSource::Api, agents, adapter: None })
     }
 
     /// May read everything.
@@ -111,6 +111,15 @@ impl Caller {
     /// May see what actions are asked about.
     pub(crate) fn sees_approvals(&self) -> Result<(), Problem> {
         if self.answers { Ok(()) } else { self.reader() }
+    }
+
+    pub(crate) fn answers(&self) -> bool {
+        self.answers
+    }
+
+    /// How facts name it.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
     }
 
     /// May answer approvals; gives the name that is kept with the answer.

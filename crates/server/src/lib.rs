@@ -5,6 +5,7 @@
 
 mod accept;
 mod access;
+mod agui;
 mod answer;
 mod approvals;
 mod artifacts;

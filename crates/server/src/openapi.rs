@@ -43,6 +43,7 @@ fn describe(page_size_max: usize) -> Value {
             {"name": "conversations", "description": "Events and answers as one transcript."},
             {"name": "artifacts", "description": "Bytes, kept under an id."},
             {"name": "approvals", "description": "Actions that somebody has to allow first."},
+            {"name": "agui", "description": "AG-UI for front ends, and the routes of CopilotKit."},
             {"name": "audit", "description": "What runners asked the host for."},
             {"name": "host", "description": "The host about itself."},
         ],

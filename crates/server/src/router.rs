@@ -5,8 +5,8 @@
 use crate::access::Access;
 use crate::answer::Problem;
 use crate::{
-    approvals, artifacts, audit, connect, events, facts, guard, openapi, resources, runs, system,
-    tool_runtime,
+    agui, approvals, artifacts, audit, connect, events, facts, guard, openapi, resources, runs,
+    system, tool_runtime,
 };
 use arc_swap::ArcSwap;
 use axum::Router;
@@ -157,6 +157,11 @@ pub(crate) fn routes() -> Vec<Route> {
         Route::get("/v1/approvals", approvals::list),
         Route::get("/v1/approvals/{id}", approvals::show),
         Route::post("/v1/approvals/{id}", approvals::answer),
+        Route::post("/v1/agui/{id}", agui::run),
+        Route::get("/v1/agui/info", agui::copilot::info),
+        Route::post("/v1/agui/agent/{id}/run", agui::run),
+        Route::post("/v1/agui/agent/{id}/connect", agui::copilot::connect),
+        Route::post("/v1/agui/agent/{id}/stop/{thread}", agui::copilot::stop),
         Route::post("/v1/tool-runtime/records", tool_runtime::records),
         Route::get("/v1/runners", system::runners),
         Route::get("/v1/runners/connect", connect::connect),

@@ -84,7 +84,7 @@ async fn load(
     Ok(run)
 }
 
-fn last_event_id(headers: &HeaderMap) -> Result<Option<i64>, Problem> {
+pub(crate) fn last_event_id(headers: &HeaderMap) -> Result<Option<i64>, Problem> {
     let Some(value) = headers.get("last-event-id") else { return Ok(None) };
     match value.to_str().ok().and_then(|text| number(text.trim())) {
         Some(number) => Ok(Some(number)),

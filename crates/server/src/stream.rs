@@ -14,7 +14,7 @@ use std::convert::Infallible;
 use std::time::Duration;
 
 /// A sign of life on a quiet stream, so that proxies keep it open.
-const KEEP_ALIVE: Duration = Duration::from_secs(15);
+pub(crate) const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 /// The answer to an accepted event, followed by its run's results.
 pub(crate) async fn accepted(app: &App, workspace: &str, answer: EventAnswer) -> Answer {
@@ -59,7 +59,7 @@ fn frames(app: &App, results: Subscription) -> impl Stream<Item = Bytes> + Send 
     })
 }
 
-fn respond(body: impl Stream<Item = Bytes> + Send + 'static) -> Response {
+pub(crate) fn respond(body: impl Stream<Item = Bytes> + Send + 'static) -> Response {
     let mut response = Body::from_stream(body.map(Ok::<_, Infallible>)).into_response();
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));

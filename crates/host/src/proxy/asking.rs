@@ -72,6 +72,7 @@ pub(super) async fn ask(
         return Ok(not_asked);
     }
     shared.approvals.due.notify_one();
+    shared.approvals.asked.tell(&call.rights.identity.run_id);
     let status = decision(call, &answered, &approval_id).await;
     question.asked = None;
     match status {

@@ -2,6 +2,7 @@
 //!
 //! Invariant: the statuses of an operation are all that the handlers, the guard and the store can lead to.
 
+mod agui;
 mod artifacts;
 mod resources;
 
@@ -67,7 +68,7 @@ impl Operation {
 
 pub(super) fn all() -> Vec<Operation> {
     let facts = [events(), runs(), conversations(), artifacts::all(), approvals(), audit()];
-    let rest = [records(), host(), resources::all()];
+    let rest = [agui::all(), records(), host(), resources::all()];
     facts.into_iter().chain(rest).flatten().collect()
 }
 

@@ -59,6 +59,11 @@ pub(super) fn parameters(page_size_max: usize) -> Value {
             "description": "For streams: the number of the last result seen; stands over `after`."},
         "run_id_in_path": in_path("The id of a run."),
         "approval_id_in_path": in_path("The id of an approval."),
+        "agent_in_path": in_path("The name of an agent."),
+        "thread_in_path": {"name": "thread", "in": "path", "required": true,
+            "description": "The id of a thread, which is a conversation.",
+            "schema": {"type": "string", "minLength": 1, "maxLength": EVENT_ID_BYTES_MAX,
+                "pattern": PLAIN}},
         "event_id_in_path": in_path("The id of an event."),
         "conversation_id_in_path": in_path("The id of a conversation."),
     })

@@ -2,6 +2,8 @@
 //!
 //! Invariant: a name means one structure; the protocol's schemas are taken over, not written again.
 
+mod agui;
+
 use super::parts::{PLAIN, by_ref};
 use greenroom_protocol::event::EVENT_ID_BYTES_MAX;
 use greenroom_protocol::schema;
@@ -29,6 +31,7 @@ pub(super) fn all() -> Map<String, Value> {
         name_rules(event);
     }
     schemas.extend(own());
+    schemas.insert("RunAgentInput".to_owned(), agui::input());
     schemas
 }
 

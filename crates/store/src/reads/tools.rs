@@ -46,3 +46,17 @@ pub fn interrupted(
         })
         .collect()
 }
+
+/// The output of a call, once it has one.
+pub fn output(
+    tx: &mut dyn Tx,
+    workspace: &str,
+    run_id: &str,
+    tool_call_id: &str,
+) -> Result<Option<String>, StoreError> {
+    let rows = tx.query(
+        "SELECT output FROM tool_calls WHERE workspace_id = ?1 AND run_id = ?2 AND tool_call_id = ?3",
+        params![workspace, run_id, tool_call_id],
+    )?;
+    rows.into_iter().next().map_or(Ok(None), |mut row| row.opt_text())
+}

@@ -1,0 +1,149 @@
+//! The routes of CopilotKit's runtime: what there is, run, connect, stop.
+//!
+//! Invariant: a client that connects is told the thread as it is kept, of the agent that it names, and then what
+//! is under way, live.
+
+use super::event::{Event, Outcome};
+use super::follow::From;
+use super::input::Profile;
+use super::{Asking, Place, follow, history};
+use crate::access::Caller;
+use crate::answer::{Answer, Problem, ok};
+use crate::id::Id;
+use crate::query::Params;
+use crate::router::App;
+use crate::stream::respond;
+use axum::extract::{Path, Request, State};
+use futures_util::stream;
+use greenroom_host::HistoryQuery;
+use greenroom_protocol::{RunStatus, RunView};
+use greenroom_store::reads::Direction;
+use greenroom_store::reads::runs::RunFilter;
+use serde_json::{Map, Value, json};
+use std::collections::HashSet;
+
+/// Items of a thread that a client is told when it connects.
+const ITEMS_SHOWN: usize = 200;
+/// Runs of a thread that are looked at.
+const RUNS_SHOWN: usize = 200;
+
+pub(crate) async fn info(State(app): State<App>, caller: Caller, params: Params) -> Answer {
+    params.only(&[])?;
+    let settings = app.host.settings();
+    let seen = settings.agents.iter().filter(|agent| caller.sees(&agent.name).is_ok());
+    let agents: Map<String, Value> = seen
+        .map(|agent| {
+            let about = json!({"name": agent.name, "description": agent.runner.to_string(),
+                "className": "GreenroomAgent"});
+            (agent.name.clone(), about)
+        })
+        .collect();
+    ok(json!({"version": env!("CARGO_PKG_VERSION"), "agents": agents, "mode": "sse",
+        "a2uiEnabled": true, "audioFileTranscriptionEnabled": false}))
+}
+
+pub(crate) async fn connect(
+    State(app): State<App>,
+    caller: Caller,
+    params: Params,
+    Id(agent): Id,
+    request: Request,
+) -> Answer {
+    let asking = Asking::read(app, caller, params, agent, request).await?;
+    asking.connect().await
+}
+
+pub(crate) async fn stop(
+    State(app): State<App>,
+    caller: Caller,
+    params: Params,
+    Path((agent, thread)): Path<(String, String)>,
+) -> Answer {
+    caller.may_cancel()?;
+    let params = params.only(&["workspace_id"])?;
+    let (Id(agent), Id(thread)) = (Id::parse(agent)?, Id::parse(thread)?);
+    caller.sees(&agent)?;
+    let workspace = params.workspace();
+    let mut stopped = 0;
+    for run in runs(&app, workspace, &agent, &thread).await? {
+        if run.status.is_open() {
+            app.host.cancel(workspace, &run.run_id).await?;
+            stopped += 1;
+        }
+    }
+    ok(json!({"stopped": stopped}))
+}
+
+/// The newest first.
+async fn runs(
+    app: &App,
+    workspace: &str,
+    agent: &str,
+    thread: &str,
+) -> Result<Vec<RunView>, Problem> {
+    let filter = RunFilter {
+        conversation_id: Some(thread.to_owned()),
+        agent: Some(agent.to_owned()),
+        status: None,
+    };
+    let page = app.host.runs(workspace, filter, None, RUNS_SHOWN).await?;
+    Ok(page.map(|page| page.items).unwrap_or_default())
+}
+
+impl Asking {
+    async fn connect(self) -> Answer {
+        self.caller.sees(&self.agent)?;
+        let runs = runs(&self.app, &self.workspace, &self.agent, &self.input.thread_id).await?;
+        // The oldest of those under way: the others wait behind it.
+        let live = runs.iter().rev().find(|run| run.status == RunStatus::Running);
+        let told: HashSet<&str> = runs
+            .iter()
+            .map(|run| run.run_id.as_str())
+            .filter(|run_id| live.is_none_or(|live| live.run_id != *run_id))
+            .collect();
+        let mut items = self.items().await?;
+        items.retain(|item| {
+            let run_id = item["run_id"].as_str().unwrap_or_default();
+            let is_live = live.is_some_and(|live| live.run_id == run_id);
+            told.contains(run_id) || (is_live && item["role"] == "user")
+        });
+        let more = match items.is_empty() {
+            true => Vec::new(),
+            false => vec![history::snapshot(&items)],
+        };
+        match live {
+            Some(live) => {
+                let place =
+                    Place { run_id: live.run_id.clone(), from: From::Start, may_wait: true };
+                let (messages, state) = (history::messages(&items), self.input.state.clone());
+                self.follow_with(place, messages, state, more).await
+            }
+            None => Ok(self.told(more)),
+        }
+    }
+
+    async fn items(&self) -> Result<Vec<Value>, Problem> {
+        let query =
+            HistoryQuery { cursor: None, direction: Direction::Backward, limit: ITEMS_SHOWN };
+        let page = self.app.host.history(&self.workspace, &self.input.thread_id, query).await?;
+        Ok(page.flatten().map(|page| page.items).unwrap_or_default())
+    }
+
+    /// A stream of nothing but what is kept.
+    fn told(&self, more: Vec<Event>) -> axum::response::Response {
+        let (thread_id, run_id) = (self.input.thread_id.clone(), self.input.run_id.clone());
+        let profile = self.input.profile();
+        let started = Event::RunStarted {
+            thread_id: thread_id.clone(),
+            run_id: run_id.clone(),
+            protocol_version: (profile == Profile::One).then_some("1.0"),
+            metadata: Map::new(),
+        };
+        let outcome = (profile == Profile::One).then_some(Outcome::Success);
+        let (result, usage) = (None, Vec::new());
+        let finished = Event::RunFinished { thread_id, run_id, result, outcome, usage };
+        let events = [started].into_iter().chain(more).chain([finished]).collect();
+        let frames = follow::frames(events, None);
+        respond(stream::once(async move { frames }))
+    }
+}

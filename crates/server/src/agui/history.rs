@@ -1,0 +1,141 @@
+//! A transcript as messages of AG-UI, with the cards of tools.
+//!
+//! Invariant: no two messages and no two calls have one id, and every result of a tool stands behind its call.
+
+use super::card;
+use super::event::Event;
+use serde_json::{Map, Value, json};
+use std::collections::HashSet;
+
+/// What the client has from now on, its cards included.
+pub(crate) fn snapshot(items: &[Value]) -> Event {
+    let own = json!({"authoritativeActivityTypes": [card::ACTIVITY]});
+    let metadata = Map::from_iter([("@ag-ui/client".to_owned(), own)]);
+    Event::MessagesSnapshot { messages: messages(items), metadata }
+}
+
+pub(crate) fn messages(items: &[Value]) -> Vec<Value> {
+    let mut used = HashSet::new();
+    items.iter().flat_map(|item| message(item, &mut used)).collect()
+}
+
+fn message(item: &Value, used: &mut HashSet<String>) -> Vec<Value> {
+    let (id, text) = (&item["item_id"], item["text"].as_str().unwrap_or_default());
+    match item["role"].as_str() {
+        Some("user") => vec![json!({"id": id, "role": "user", "content": content(item, text)})],
+        Some(role @ ("assistant" | "system")) => {
+            vec![json!({"id": id, "role": role, "content": text})]
+        }
+        Some("tool") => tool(item, text, used),
+        _ => Vec::new(),
+    }
+}
+
+/// Text alone where there is nothing else; what is kept as an artifact is named.
+fn content(item: &Value, text: &str) -> Value {
+    let segments = item["segments"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let parts: Vec<Value> = segments.iter().filter_map(part).collect();
+    match parts.iter().any(|part| part["type"] != "text") {
+        true => parts.into(),
+        false => text.into(),
+    }
+}
+
+fn part(segment: &Value) -> Option<Value> {
+    let kind = match segment["type"].as_str()? {
+        "text" => return Some(json!({"type": "text", "text": segment["text"].as_str()?})),
+        kind @ ("image" | "audio" | "video") => kind,
+        "file" => "document",
+        _ => return None,
+    };
+    let mut source = match (&segment["artifact_id"], &segment["url"], &segment["data_base64"]) {
+        (Value::String(id), _, _) => {
+            json!({"type": "url", "value": format!("/v1/artifacts/{id}")})
+        }
+        (_, Value::String(url), _) => json!({"type": "url", "value": url}),
+        (_, _, Value::String(data)) => json!({"type": "data", "value": data}),
+        _ => return None,
+    };
+    if let Some(mime_type) = segment["mime_type"].as_str() {
+        source["mimeType"] = mime_type.into();
+    }
+    Some(json!({"type": kind, "source": source}))
+}
+
+fn tool(item: &Value, text: &str, used: &mut HashSet<String>) -> Vec<Value> {
+    let item_id = item["item_id"].as_str().unwrap_or_default();
+    let metadata = card::metadata(item["metadata"].clone());
+    let output = &metadata["tool_agent_output"];
+    let named = output["tool_call_id"].as_str().unwrap_or(item_id);
+    let call_id = match used.insert(named.to_owned()) {
+        true => named.to_owned(),
+        false => format!("{named}.{item_id}"),
+    };
+    used.insert(call_id.clone());
+    let name = output["tool_name"].as_str().unwrap_or("tool");
+    let arguments = match &output["tool_call_args"] {
+        Value::Null => "{}".to_owned(),
+        arguments => arguments.to_string(),
+    };
+    let call = json!({"id": format!("{item_id}.call"), "role": "assistant", "toolCalls": [
+        {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}]});
+    let card = card::activity_message(&call_id, &metadata);
+    let result = json!({"id": item_id, "role": "tool", "toolCallId": call_id, "content": text,
+        "metadata": metadata});
+    [Some(call), Some(result), card].into_iter().flatten().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_transcript_is_told_with_its_pictures_and_cards() {
+        let output = json!({"tool_name": "project_cli", "tool_call_id": "c1", "status": "success",
+            "tool_call_args": {"a": 1}, "result": {"ok": true}, "error": null});
+        let schema = json!({"format": "a2ui", "operations": [{"x": 1}]});
+        let kept = json!({"tool_name": "project_cli", "tool_call_id": "c1", "status": "success",
+            "tool_call_args": {"a": 1}, "result": {"ok": true}});
+        let tool = json!({"item_id": "i3", "role": "tool", "text": "{\"ok\":true}",
+            "metadata": {"tool_agent_output": output, "ui_schema": schema, "tool_name": "x"}});
+        let mut again = tool.clone();
+        again["item_id"] = "i4".into();
+        let items = [
+            json!({"item_id": "i1", "role": "user", "text": "look", "segments": [
+                {"type": "text", "text": "look"},
+                {"type": "image", "artifact_id": "art_1", "mime_type": "image/png"}]}),
+            json!({"item_id": "i2", "role": "assistant", "text": "a cat", "segments": []}),
+            tool,
+            again,
+            json!({"item_id": "i5", "role": "event", "text": null}),
+        ];
+        let metadata = json!({"tool_agent_output": kept, "ui_schema": schema});
+        let call = |item: &str, id: &str| {
+            json!({"id": format!("{item}.call"), "role": "assistant", "toolCalls": [{"id": id,
+                "type": "function", "function": {"name": "project_cli", "arguments": "{\"a\":1}"}}]})
+        };
+        let result = |item: &str, id: &str| {
+            json!({"id": item, "role": "tool", "toolCallId": id, "content": "{\"ok\":true}",
+                "metadata": metadata})
+        };
+        let shown = |id: &str| {
+            json!({"id": format!("a2ui-surface-{id}"), "role": "activity",
+                "activityType": "a2ui-surface", "content": {"a2ui_operations": [{"x": 1}]}})
+        };
+        assert_eq!(
+            messages(&items),
+            [
+                json!({"id": "i1", "role": "user", "content": [{"type": "text", "text": "look"},
+                    {"type": "image", "source": {"type": "url", "value": "/v1/artifacts/art_1",
+                        "mimeType": "image/png"}}]}),
+                json!({"id": "i2", "role": "assistant", "content": "a cat"}),
+                call("i3", "c1"),
+                result("i3", "c1"),
+                shown("c1"),
+                call("i4", "c1.i4"),
+                result("i4", "c1.i4"),
+                shown("c1.i4"),
+            ]
+        );
+    }
+}

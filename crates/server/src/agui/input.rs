@@ -1,0 +1,201 @@
+//! What an AG-UI client sends, and the event that is made of it.
+//!
+//! Invariant: of what a client repeats from earlier (messages, their metadata) nothing is believed; the event
+//! is made of the newest message alone, and everything else is told to the runner as the client's own words.
+
+mod content;
+
+use crate::answer::Problem;
+use crate::id::Id;
+use greenroom_protocol::{AdapterContext, NESTING_MAX, NewEvent, Object, nesting_depth};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+/// The source of events that come in here.
+pub(crate) const SOURCE: &str = "agui";
+const ROLES: [&str; 7] =
+    ["developer", "system", "assistant", "user", "tool", "activity", "reasoning"];
+
+/// `RunAgentInput`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct RunInput {
+    pub(crate) thread_id: String,
+    pub(crate) run_id: String,
+    #[serde(default)]
+    protocol_version: Option<String>,
+    #[serde(default)]
+    parent_run_id: Option<String>,
+    /// As they were sent, to be given back in snapshots.
+    pub(crate) messages: Vec<Value>,
+    #[serde(default)]
+    pub(crate) state: Value,
+    #[serde(default)]
+    tools: Option<Vec<Object>>,
+    #[serde(default)]
+    context: Option<Vec<Object>>,
+    #[serde(default)]
+    forwarded_props: Value,
+    #[serde(default)]
+    resume: Option<Vec<ResumeEntry>>,
+}
+
+/// The answer to one interrupt.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ResumeEntry {
+    pub(crate) interrupt_id: String,
+    pub(crate) status: ResumeStatus,
+    #[serde(default)]
+    pub(crate) payload: Value,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum ResumeStatus {
+    Resolved,
+    Cancelled,
+}
+
+/// What a client understands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Profile {
+    /// It says that it speaks 1.0 or later.
+    One,
+    /// It says nothing: only what every version takes is sent.
+    Legacy,
+}
+
+impl RunInput {
+    pub(crate) fn parse(body: &[u8]) -> Result<Self, Problem> {
+        if nesting_depth(body) > NESTING_MAX {
+            let message = format!("the body is nested deeper than {NESTING_MAX} levels");
+            return Err(Problem::invalid(message));
+        }
+        let misread = |error| Problem::invalid(format!("the body is no `RunAgentInput`: {error}"));
+        let value: Value = serde_json::from_slice(body).map_err(misread)?;
+        if !value.is_object() {
+            return Err(Problem::invalid("the body is no `RunAgentInput`: it is not an object"));
+        }
+        let resume = value["resume"].as_array().map(Vec::as_slice).unwrap_or_default();
+        if !resume.iter().all(Value::is_object) {
+            return Err(Problem::invalid(
+                "the body is no `RunAgentInput`: `resume` has no objects",
+            ));
+        }
+        let input: Self = serde_json::from_value(value).map_err(misread)?;
+        for id in [&input.thread_id, &input.run_id] {
+            Id::parse(id.clone())?;
+        }
+        for message in &input.messages {
+            check_message(message)?;
+        }
+        Ok(input)
+    }
+
+    pub(crate) fn profile(&self) -> Profile {
+        match self.protocol_version {
+            Some(_) => Profile::One,
+            None => Profile::Legacy,
+        }
+    }
+
+    pub(crate) fn resume(&self) -> &[ResumeEntry] {
+        self.resume.as_deref().unwrap_or_default()
+    }
+
+    /// The event of this input. Whose it is, is said in `forwardedProps.actor`, as a sender of events says it;
+    /// else it is whoever has the token.
+    pub(crate) fn event(
+        &self,
+        workspace: &str,
+        agent: &str,
+        token: &str,
+    ) -> Result<NewEvent, Problem> {
+        let actor = match self.forwarded_props.get("actor") {
+            Some(Value::Object(actor)) => {
+                let mut actor = actor.clone();
+                actor.entry("actor_type").or_insert_with(|| "user".into());
+                Value::Object(actor)
+            }
+            _ => json!({"actor_type": "user", "actor_id": token}),
+        };
+        let mut event = json!({"event_id": self.run_id, "source": SOURCE,
+            "conversation_id": self.thread_id, "workspace_id": workspace, "agent": agent,
+            "actor": actor});
+        let newest = self.messages.iter().rev().find(|message| {
+            matches!(message["role"].as_str(), Some("user" | "tool" | "developer" | "system"))
+        });
+        match newest {
+            Some(message) if message["role"] == "tool" => {
+                event["event_type"] = "tool.result.received".into();
+                event["data"] = json!({"results": self.tool_results()});
+            }
+            Some(message) => {
+                event["event_type"] = "message.received".into();
+                event["input"] = content::input(&message["content"])?;
+                event["metadata"] = json!({"message_id": message["id"]});
+            }
+            None => return Err(Problem::invalid("`messages` has nothing to answer")),
+        }
+        NewEvent::parse(event.to_string().as_bytes())
+            .map_err(|error| Problem::invalid(error.to_string()))
+    }
+
+    /// Results of tools that the client carried out, those at the end of the messages.
+    fn tool_results(&self) -> Vec<Value> {
+        let last = self.messages.iter().rev().take_while(|message| message["role"] == "tool");
+        let mut results: Vec<Value> = last
+            .map(|message| {
+                let mut result = json!({"tool_call_id": message["toolCallId"],
+                    "content": message["content"]});
+                if let Some(error) = message.get("error") {
+                    result["error"] = error.clone();
+                }
+                result
+            })
+            .collect();
+        results.reverse();
+        results
+    }
+
+    /// What the runner is told of the rest.
+    pub(crate) fn adapter(&self) -> AdapterContext {
+        let mut extra = Object::new();
+        let tools = self.tools.clone().unwrap_or_default();
+        let context = self.context.clone().unwrap_or_default();
+        for (name, value) in [
+            ("state", self.state.clone()),
+            ("context", json!(context)),
+            ("forwardedProps", self.forwarded_props.clone()),
+            ("tools", json!(tools)),
+            ("parentRunId", json!(self.parent_run_id)),
+        ] {
+            if !value.is_null() {
+                extra.insert(name.to_owned(), value);
+            }
+        }
+        AdapterContext { name: Some(SOURCE.to_owned()), extra }
+    }
+}
+
+/// As far as a message is used here, or given back.
+fn check_message(message: &Value) -> Result<(), Problem> {
+    let role = message.get("role").and_then(Value::as_str).unwrap_or_default();
+    if !ROLES.contains(&role) {
+        return Err(Problem::invalid("`messages`: a message has no `role` that AG-UI knows"));
+    }
+    if message.get("id").and_then(Value::as_str).is_none_or(str::is_empty) {
+        return Err(Problem::invalid("`messages`: a message has no `id`"));
+    }
+    if role == "tool" && !message["toolCallId"].is_string() {
+        return Err(Problem::invalid("`messages`: a tool message has no `toolCallId`"));
+    }
+    match role {
+        "user" => content::input(&message["content"]).map(drop),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,90 @@
+//! The content of a user's message: text, pictures, sounds, films and files.
+//!
+//! Invariant: what a client gives as bytes stays bytes of the event, which keeps large ones as artifacts; a
+//! file that it names is one that was handed in before.
+
+use crate::answer::Problem;
+use serde_json::{Value, json};
+
+/// The `input` of an event.
+pub(super) fn input(content: &Value) -> Result<Value, Problem> {
+    match content {
+        Value::String(text) => Ok(json!({"text": text})),
+        Value::Array(parts) => {
+            let elements: Vec<Value> = parts.iter().map(element).collect::<Result<_, _>>()?;
+            let texts: Vec<&str> = elements.iter().filter_map(|one| one["text"].as_str()).collect();
+            let mut input = json!({"contents": elements});
+            if !texts.is_empty() {
+                input["text"] = texts.join("\n").into();
+            }
+            Ok(input)
+        }
+        _ => Err(Problem::invalid("`messages`: `content` is a text or a list of parts")),
+    }
+}
+
+fn element(part: &Value) -> Result<Value, Problem> {
+    let kind = part.get("type").and_then(Value::as_str).unwrap_or_default();
+    let element = match kind {
+        "text" => part["text"].as_str().map(|text| json!({"type": "text", "text": text})),
+        "image" | "audio" | "video" | "document" => {
+            let kind = if kind == "document" { "file" } else { kind };
+            media(kind, &part["source"]).map(|element| named(element, &part["metadata"]))
+        }
+        "binary" => binary(part),
+        _ => None,
+    };
+    element.ok_or_else(|| {
+        Problem::invalid(format!("`messages`: a part `{}` cannot be read", kind.escape_debug()))
+    })
+}
+
+fn media(kind: &str, source: &Value) -> Option<Value> {
+    let value = source["value"].as_str()?;
+    let mut element = match source["type"].as_str()? {
+        "data" => json!({"type": kind, "data_base64": value}),
+        "url" => by_address(kind, value),
+        "file" => json!({"type": kind, "artifact_id": value}),
+        _ => return None,
+    };
+    if let Some(mime_type) = source["mimeType"].as_str() {
+        element["mime_type"] = mime_type.into();
+    }
+    Some(element)
+}
+
+/// The form that clients before 1.0 have for everything that is not text.
+fn binary(part: &Value) -> Option<Value> {
+    let mime_type = part["mimeType"].as_str()?;
+    let kind = match mime_type.split('/').next() {
+        Some(kind @ ("image" | "audio" | "video")) => kind,
+        _ => "file",
+    };
+    let mut element = match (&part["data"], &part["url"], &part["id"]) {
+        (Value::String(data), _, _) => json!({"type": kind, "data_base64": data}),
+        (_, Value::String(url), _) => by_address(kind, url),
+        (_, _, Value::String(id)) => json!({"type": kind, "artifact_id": id}),
+        _ => return None,
+    };
+    element["mime_type"] = mime_type.into();
+    Some(named(element, part))
+}
+
+/// Bytes in the address itself are bytes; an artifact of this host is one.
+fn by_address(kind: &str, url: &str) -> Value {
+    let inline = url.strip_prefix("data:").and_then(|rest| rest.split_once(";base64,"));
+    if let Some((mime_type, data)) = inline {
+        return json!({"type": kind, "data_base64": data, "mime_type": mime_type});
+    }
+    match url.strip_prefix("/v1/artifacts/") {
+        Some(id) => json!({"type": kind, "artifact_id": id}),
+        None => json!({"type": kind, "url": url}),
+    }
+}
+
+fn named(mut element: Value, about: &Value) -> Value {
+    if let Some(name) = about["filename"].as_str().or(about["name"].as_str()) {
+        element["name"] = name.into();
+    }
+    element
+}

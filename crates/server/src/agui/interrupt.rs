@@ -1,0 +1,220 @@
+//! Approvals as interrupts of AG-UI, and their answers.
+//!
+//! Invariant: a run of the host's waits while several runs of AG-UI come and go: the id of an interrupt names the
+//! approval and the place where its stream ended, and nothing else has to be kept. An answer is the same however
+//! often it comes.
+
+use super::event::Interrupt;
+use super::input::{ResumeEntry, ResumeStatus};
+use crate::access::Caller;
+use crate::answer::Problem;
+use crate::router::App;
+use greenroom_host::{ApprovalAnswer, ApprovalQuery};
+use greenroom_protocol::api::platform::{ApprovalStatus, ApprovalView};
+use greenroom_store::StoreError;
+use greenroom_store::commands::Decision;
+use greenroom_store::reads::runs::RunFilter;
+use serde_json::{Value, json};
+
+/// Approvals of one run that are looked at.
+const PENDING_MAX: usize = 200;
+/// Runs of one thread that are looked at.
+const RUNS_MAX: usize = 50;
+
+/// Why a client has to send something else. Nothing was started.
+#[derive(Debug)]
+pub(crate) struct Refused {
+    pub(crate) code: &'static str,
+    pub(crate) message: String,
+}
+
+/// What was answered, and where the stream of it goes on.
+pub(crate) struct Resumed {
+    pub(crate) run_id: String,
+    pub(crate) after: i64,
+}
+
+pub(crate) async fn pending(
+    app: &App,
+    workspace: &str,
+    run_id: &str,
+) -> Result<Vec<ApprovalView>, StoreError> {
+    let status = Some(ApprovalStatus::Pending);
+    let query = ApprovalQuery { status, run_id: Some(run_id.to_owned()) };
+    let page = app.host.approvals(workspace, query, None, PENDING_MAX).await?;
+    let mut items = page.map(|page| page.items).unwrap_or_default();
+    items.reverse();
+    Ok(items)
+}
+
+/// What runs of a thread wait for.
+pub(crate) async fn pending_in(
+    app: &App,
+    workspace: &str,
+    (thread, agent): (&str, &str),
+) -> Result<Vec<ApprovalView>, StoreError> {
+    let filter = RunFilter {
+        conversation_id: Some(thread.to_owned()),
+        agent: Some(agent.to_owned()),
+        status: Some(greenroom_protocol::RunStatus::Running),
+    };
+    let runs = app.host.runs(workspace, filter, None, RUNS_MAX).await?;
+    let mut found = Vec::new();
+    for run in runs.map(|page| page.items).unwrap_or_default() {
+        found.extend(pending(app, workspace, &run.run_id).await?);
+    }
+    Ok(found)
+}
+
+/// An approval as the client is asked about it, where its stream stands behind number `after`.
+pub(crate) fn of(
+    approval: &ApprovalView,
+    after: i64,
+    client_id: impl Fn(&str) -> Option<String>,
+) -> Interrupt {
+    let named = approval.target.get("tool_call_id").and_then(Value::as_str);
+    let tool_call_id = named.and_then(client_id);
+    let tool = approval.target.get("tool_name").and_then(Value::as_str);
+    Interrupt {
+        id: format!("{}.{after}", approval.approval_id),
+        reason: if tool_call_id.is_some() { "tool_call" } else { "greenroom:action" },
+        message: match tool {
+            Some(tool) => format!("The agent wants to call `{tool}`."),
+            None => format!("The agent wants to do `{}`.", approval.action),
+        },
+        tool_call_id,
+        response_schema: json!({"type": "object", "required": ["approved"],
+            "properties": {"approved": {"type": "boolean"}}}),
+        expires_at: approval.expires_at.clone(),
+        metadata: json!({"approval_id": approval.approval_id, "run_id": approval.run_id,
+            "action": approval.action, "target": approval.target, "payload": approval.payload}),
+    }
+}
+
+/// Answers what a client was asked. All that its run waits for has to be answered at once.
+pub(crate) async fn resume(
+    app: &App,
+    caller: &Caller,
+    workspace: &str,
+    (thread, agent): (&str, &str),
+    entries: &[ResumeEntry],
+) -> Result<Result<Resumed, Refused>, Problem> {
+    let by = caller.answerer()?.to_owned();
+    let mut answers = Vec::new();
+    for entry in entries {
+        let unknown =
+            || refused("not_found", format!("there is no interrupt `{}`", entry.interrupt_id));
+        let Some((id, after)) = place(&entry.interrupt_id) else { return Ok(Err(unknown())) };
+        let approval = app.host.approval(workspace, id).await?.filter(|approval| {
+            let is_here = approval.conversation_id.as_deref() == Some(thread);
+            is_here && approval.agent == agent && caller.sees(agent).is_ok()
+        });
+        let Some(approval) = approval else { return Ok(Err(unknown())) };
+        match decision(entry) {
+            Ok(decision) => answers.push((approval, decision, after, entry.status)),
+            Err(message) => return Ok(Err(refused("invalid_argument", message))),
+        }
+    }
+    let Some((run_id, after)) = answers.first().map(|one| (one.0.run_id.clone(), one.2)) else {
+        return Ok(Err(refused("invalid_argument", "`resume` is empty".to_owned())));
+    };
+    if answers.iter().any(|one| one.0.run_id != run_id) {
+        let message = "`resume` answers interrupts of several runs".to_owned();
+        return Ok(Err(refused("invalid_argument", message)));
+    }
+    let waiting = pending(app, workspace, &run_id).await?;
+    let is_answered = |id: &str| answers.iter().any(|(approval, ..)| approval.approval_id == id);
+    if let Some(left) = waiting.iter().find(|one| !is_answered(&one.approval_id)) {
+        return Ok(Err(still_pending(std::slice::from_ref(left))));
+    }
+    let after = answers.iter().map(|one| one.2).fold(after, i64::max);
+    for (approval, decision, _, status) in answers {
+        let by = (decision, by.clone());
+        let (id, nonce) = (&approval.approval_id, approval.nonce.clone());
+        let answered = app.host.answer_approval(workspace, id, nonce, by).await?;
+        if let Some(message) = contradiction(&answered, status) {
+            return Ok(Err(refused("interrupt_settled", message.to_owned())));
+        }
+    }
+    Ok(Ok(Resumed { run_id, after }))
+}
+
+pub(crate) fn still_pending(approvals: &[ApprovalView]) -> Refused {
+    let ids: Vec<&str> = approvals.iter().map(|one| one.approval_id.as_str()).collect();
+    let message = format!("this thread waits for an answer: {}", ids.join(", "));
+    refused("interrupt_pending", message)
+}
+
+fn refused(code: &'static str, message: String) -> Refused {
+    Refused { code, message }
+}
+
+fn place(interrupt_id: &str) -> Option<(&str, i64)> {
+    let (approval_id, after) = interrupt_id.rsplit_once('.')?;
+    Some((approval_id, crate::query::number(after)?))
+}
+
+/// Only a clear yes allows anything.
+fn decision(entry: &ResumeEntry) -> Result<Decision, String> {
+    if entry.status == ResumeStatus::Cancelled {
+        return Ok(Decision::Deny);
+    }
+    if entry.payload.get("editedArgs").is_some_and(|edited| !edited.is_null()) {
+        return Err("`editedArgs`: what was asked can be allowed or denied, not changed".to_owned());
+    }
+    match entry.payload.get("approved").unwrap_or(&entry.payload) {
+        Value::Bool(true) => Ok(Decision::Allow),
+        Value::Bool(false) => Ok(Decision::Deny),
+        _ => Err("`payload` of a resolved interrupt is `{\"approved\": true or false}`".to_owned()),
+    }
+}
+
+/// Why what was decided before is not what the client says now.
+fn contradiction(answered: &ApprovalAnswer, status: ResumeStatus) -> Option<&'static str> {
+    match answered {
+        ApprovalAnswer::Decided(_) => None,
+        // Whoever gives a question up does not care how it was settled.
+        ApprovalAnswer::Settled(_) if status == ResumeStatus::Cancelled => None,
+        ApprovalAnswer::Settled(approval) => Some(match approval.status {
+            ApprovalStatus::Allowed => "this action was allowed before",
+            ApprovalStatus::Denied => "this action was denied before",
+            ApprovalStatus::Expired => "this interrupt has expired: it can only be cancelled",
+            ApprovalStatus::Cancelled => "the run that asked is over",
+            ApprovalStatus::Pending => "this interrupt could not be settled, try again",
+        }),
+        ApprovalAnswer::WrongNonce | ApprovalAnswer::NotFound => Some("this interrupt is gone"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(status: ResumeStatus, payload: Value) -> ResumeEntry {
+        ResumeEntry { interrupt_id: "apr_1.7".into(), status, payload }
+    }
+
+    #[test]
+    fn only_a_clear_yes_allows_anything() {
+        let resolved = |payload| decision(&entry(ResumeStatus::Resolved, payload));
+        assert_eq!(resolved(json!({"approved": true})), Ok(Decision::Allow));
+        assert_eq!(resolved(json!(true)), Ok(Decision::Allow));
+        assert_eq!(resolved(json!({"approved": false})), Ok(Decision::Deny));
+        for unclear in [json!(null), json!({}), json!("yes"), json!({"approved": "true"}), json!(1)]
+        {
+            assert!(resolved(unclear.clone()).is_err(), "{unclear}");
+        }
+        assert!(resolved(json!({"approved": true, "editedArgs": {"a": 1}})).is_err());
+        let cancelled = decision(&entry(ResumeStatus::Cancelled, json!({"approved": true})));
+        assert_eq!(cancelled, Ok(Decision::Deny));
+    }
+
+    #[test]
+    fn an_id_names_the_approval_and_the_place() {
+        assert_eq!(place("apr_1.7"), Some(("apr_1", 7)));
+        assert_eq!(place("a.b.0"), Some(("a.b", 0)));
+        for other in ["", "apr_1", "apr_1.", "apr_1.-7", "apr_1.x"] {
+            assert_eq!(place(other), None, "{other}");
+        }
+    }
+}

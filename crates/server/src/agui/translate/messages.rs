@@ -1,0 +1,230 @@
+//! Text and reasoning of a run, and the list of messages that the client has by now.
+//!
+//! Invariant: at most one text message is open. The text that a `message.completed` gives is what the client has
+//! in the end: deltas that said the same are left as they are, what is missing is added, and what was otherwise
+//! is replaced by a snapshot.
+
+use crate::agui::event::Event;
+use greenroom_protocol::payload::{Message, MessageChunk};
+use greenroom_protocol::{ContentElement, Role};
+use serde_json::{Map, Value, json};
+
+/// Text of one event; a frame that is larger than 10 MiB is refused by clients.
+const DELTA_BYTES_MAX: usize = 1 << 20;
+
+#[derive(Debug)]
+pub(super) struct Messages {
+    prefix: String,
+    /// What the client had before this run.
+    before: Vec<Value>,
+    /// What it has of this run.
+    told: Vec<Value>,
+    /// Reasoning of this run that it has from an earlier stream.
+    known_reasoning: Vec<String>,
+    open: Option<Open>,
+    /// Texts that no `message.completed` has taken in yet, by their place in `told`.
+    parts: Vec<usize>,
+    pub(super) client_knows_some: bool,
+    pub(super) saw_complete: bool,
+}
+
+#[derive(Debug)]
+struct Open {
+    id: String,
+    /// As the runner calls it.
+    message_id: Option<String>,
+}
+
+impl Messages {
+    pub(super) fn new(messages: Vec<Value>, run_id: &str) -> Self {
+        let prefix = format!("{run_id}.");
+        let is_own =
+            |message: &Value| message["id"].as_str().is_some_and(|id| id.starts_with(&prefix));
+        let (own, before): (Vec<Value>, Vec<Value>) = messages.into_iter().partition(is_own);
+        let reasoning = own.iter().filter(|message| message["role"] == "reasoning");
+        let known_reasoning =
+            reasoning.filter_map(|message| message["id"].as_str().map(str::to_owned)).collect();
+        Self {
+            prefix,
+            before,
+            told: Vec::new(),
+            known_reasoning,
+            open: None,
+            parts: Vec::new(),
+            client_knows_some: !own.is_empty(),
+            saw_complete: false,
+        }
+    }
+
+    pub(super) fn id(&self, number: i64) -> String {
+        format!("{}{number}", self.prefix)
+    }
+
+    pub(super) fn tell(&mut self, message: Value) {
+        self.told.push(message);
+    }
+
+    pub(super) fn snapshot(&self) -> Event {
+        let messages = self.before.iter().chain(&self.told).cloned().collect();
+        Event::MessagesSnapshot { messages, metadata: Map::new() }
+    }
+
+    /// Everything of this run; whether there was anything.
+    pub(super) fn forget(&mut self) -> bool {
+        self.parts.clear();
+        self.saw_complete = false;
+        !std::mem::take(&mut self.told).is_empty()
+    }
+
+    pub(super) fn delta(&mut self, chunk: MessageChunk, number: i64, out: &mut Vec<Event>) {
+        if chunk.content.is_empty() {
+            return;
+        }
+        if self.open.as_ref().is_some_and(|open| open.message_id != chunk.message_id) {
+            self.close(out);
+        }
+        let id = match &self.open {
+            Some(open) => open.id.clone(),
+            None => self.begin(number, chunk.role, chunk.message_id, out),
+        };
+        self.say(id, &chunk.content, out);
+    }
+
+    pub(super) fn completed(&mut self, message: &Message, number: i64, out: &mut Vec<Event>) {
+        let text = message.content.text();
+        let said: Vec<&str> = self.parts.iter().map(|place| self.text_of(*place)).collect();
+        let (all, last) = (said.concat(), said.last().copied().unwrap_or_default().to_owned());
+        self.saw_complete = true;
+        if self.parts.is_empty() {
+            self.reasoning(message, number, out);
+            if !text.is_empty() {
+                self.whole(number, message.role, &text, out);
+            }
+        } else if let Some(rest) = text.strip_prefix(&all) {
+            self.add(number, message.role, rest, out);
+            self.reasoning(message, number, out);
+        } else {
+            self.close(out);
+            if last != text {
+                self.replace(&text);
+                out.push(self.snapshot());
+            }
+            self.reasoning(message, number, out);
+        }
+        self.parts.clear();
+        self.media(message, number, out);
+    }
+
+    pub(super) fn close(&mut self, out: &mut Vec<Event>) {
+        if let Some(open) = self.open.take() {
+            out.push(Event::TextMessageEnd { message_id: open.id });
+        }
+    }
+
+    fn text_of(&self, place: usize) -> &str {
+        self.told.get(place).and_then(|message| message["content"].as_str()).unwrap_or_default()
+    }
+
+    fn begin(
+        &mut self,
+        number: i64,
+        role: Role,
+        message_id: Option<String>,
+        out: &mut Vec<Event>,
+    ) -> String {
+        let id = self.id(number);
+        // A tool speaks through results of calls, not in texts.
+        let role = if role == Role::Tool { Role::Assistant.as_str() } else { role.as_str() };
+        self.parts.push(self.told.len());
+        self.told.push(json!({"id": id, "role": role, "content": ""}));
+        self.open = Some(Open { id: id.clone(), message_id });
+        out.push(Event::TextMessageStart { message_id: id.clone(), role });
+        id
+    }
+
+    fn say(&mut self, id: String, text: &str, out: &mut Vec<Event>) {
+        let told = self.parts.last().and_then(|place| self.told.get_mut(*place));
+        if let Some(Value::String(content)) = told.and_then(|message| message.get_mut("content")) {
+            content.push_str(text);
+        }
+        let mut rest = text;
+        while !rest.is_empty() {
+            let (delta, behind) = rest.split_at(rest.floor_char_boundary(DELTA_BYTES_MAX));
+            out.push(Event::TextMessageContent { message_id: id.clone(), delta: delta.to_owned() });
+            rest = behind;
+        }
+    }
+
+    fn whole(&mut self, number: i64, role: Role, text: &str, out: &mut Vec<Event>) {
+        let id = self.begin(number, role, None, out);
+        self.say(id, text, out);
+        self.close(out);
+    }
+
+    /// What deltas did not say of a message.
+    fn add(&mut self, number: i64, role: Role, rest: &str, out: &mut Vec<Event>) {
+        match self.open.as_ref().map(|open| open.id.clone()) {
+            _ if rest.is_empty() => {}
+            Some(id) => self.say(id, rest, out),
+            None => self.whole(number, role, rest, out),
+        }
+        self.close(out);
+    }
+
+    /// Puts the text in the place of the last part; the others are gone.
+    fn replace(&mut self, text: &str) {
+        let mut parts = std::mem::take(&mut self.parts);
+        let last = parts.pop();
+        if let Some(message) = last.and_then(|place| self.told.get_mut(place)) {
+            message["content"] = text.into();
+        }
+        let gone = parts.into_iter().chain(last.filter(|_| text.is_empty()));
+        for place in gone.collect::<Vec<_>>().into_iter().rev() {
+            self.told.remove(place);
+        }
+    }
+
+    /// Thoughts come whole: a run's stream has no deltas of them.
+    fn reasoning(&mut self, message: &Message, number: i64, out: &mut Vec<Event>) {
+        let segments = message.segments.as_deref().unwrap_or_default().iter().enumerate();
+        for (index, segment) in segments.filter(|(_, segment)| segment["type"] == "reasoning") {
+            let Some(text) = segment["text"].as_str().filter(|text| !text.is_empty()) else {
+                continue;
+            };
+            let id = format!("{}.{index}", self.id(number));
+            if self.known_reasoning.contains(&id) {
+                continue;
+            }
+            let message_id = || id.clone();
+            out.push(Event::ReasoningStart { message_id: message_id() });
+            let role = "reasoning";
+            out.push(Event::ReasoningMessageStart { message_id: message_id(), role });
+            let delta = text.to_owned();
+            out.push(Event::ReasoningMessageContent { message_id: message_id(), delta });
+            out.push(Event::ReasoningMessageEnd { message_id: message_id() });
+            out.push(Event::ReasoningEnd { message_id: id });
+        }
+    }
+
+    /// The content of an assistant's message is text; the rest goes beside it.
+    fn media(&self, message: &Message, number: i64, out: &mut Vec<Event>) {
+        let elements = message.media().map(|element| {
+            let mut shown = json!(element);
+            if let Some(id) = element.media().and_then(|media| media.artifact_id.as_ref()) {
+                shown["url"] = format!("/v1/artifacts/{id}").into();
+            }
+            shown
+        });
+        let in_segments = message.segments.iter().flatten().filter(|segment| {
+            matches!(segment["type"].as_str(), Some("image" | "audio" | "video" | "file"))
+        });
+        let media: Vec<Value> = match message.media().next() {
+            Some(ContentElement::Text { .. }) | None => in_segments.cloned().collect(),
+            Some(_) => elements.collect(),
+        };
+        if !media.is_empty() {
+            let value = json!({"message_id": self.id(number), "media": media});
+            out.push(Event::Custom { name: "message.media".to_owned(), value });
+        }
+    }
+}

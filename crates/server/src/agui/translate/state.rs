@@ -1,0 +1,51 @@
+//! State that the host keeps for a runner, as part of the client's state: `/SCOPE/KEY`.
+//!
+//! Invariant: a patch fits the state that the client has: what it adds to exists, what it removes exists.
+
+use crate::agui::event::Event;
+use greenroom_protocol::payload::StateUpdated;
+use serde_json::{Value, json};
+
+#[derive(Debug)]
+pub(super) struct ClientState {
+    known: Value,
+    touched: bool,
+}
+
+impl ClientState {
+    pub(super) fn new(sent: Value) -> Self {
+        Self { known: sent, touched: false }
+    }
+
+    pub(super) fn update(&mut self, update: &StateUpdated, out: &mut Vec<Event>) {
+        let scope = update.scope.as_str();
+        let is_new = !self.known.is_object();
+        if is_new {
+            self.known = json!({});
+        }
+        let mut delta = Vec::new();
+        if !self.known[scope].is_object() {
+            delta.push(json!({"op": "add", "path": format!("/{scope}"), "value": {}}));
+            self.known[scope] = json!({});
+        }
+        let path = format!("/{scope}/{}", update.key.replace('~', "~0").replace('/', "~1"));
+        let Some(fields) = self.known[scope].as_object_mut() else { return };
+        if !update.value.is_null() {
+            delta.push(json!({"op": "add", "path": path, "value": update.value}));
+            fields.insert(update.key.clone(), update.value.clone());
+        } else if fields.remove(&update.key).is_some() {
+            delta.push(json!({"op": "remove", "path": path}));
+        }
+        self.touched = true;
+        if is_new {
+            out.push(Event::StateSnapshot { snapshot: self.known.clone() });
+        } else if !delta.is_empty() {
+            out.push(Event::StateDelta { delta });
+        }
+    }
+
+    /// The whole, if this run has changed it.
+    pub(super) fn snapshot(&self) -> Option<Event> {
+        self.touched.then(|| Event::StateSnapshot { snapshot: self.known.clone() })
+    }
+}

@@ -1,0 +1,61 @@
+//! AG-UI, and the routes of CopilotKit's runtime.
+
+use super::super::parts::{by_ref, event_stream, json_body};
+use super::Operation;
+use serde_json::{Value, json};
+
+pub(super) fn all() -> Vec<Operation> {
+    vec![
+        running(
+            "/v1/agui/{id}",
+            "agui_run",
+            "Talk to an agent over AG-UI\nThe newest message is handed in as an event of conversation \
+             `threadId`; `runId` is its key, and the same one again attaches to the same run. The stream \
+             ends with `RUN_FINISHED` or `RUN_ERROR`. With `resume`, interrupts are answered and the run goes on.",
+        ),
+        running(
+            "/v1/agui/agent/{id}/run",
+            "copilot_run",
+            "The same under the address that CopilotKit knows",
+        ),
+        running(
+            "/v1/agui/agent/{id}/connect",
+            "copilot_connect",
+            "A thread as it is kept, then what is under way in it, live",
+        ),
+        Operation::post(
+            "/v1/agui/agent/{id}/stop/{thread}",
+            "copilot_stop",
+            "agui",
+            "End what an agent does in a thread",
+        )
+        .takes(&["agent_in_path", "thread_in_path", "workspace_id"])
+        .answers("200", json_body("How many runs were ended.", stopped()))
+        .refuses(&["404"]),
+        Operation::get("/v1/agui/info", "copilot_info", "agui", "What CopilotKit asks first")
+            .answers("200", json_body("The agents that the token may reach.", info())),
+    ]
+}
+
+fn running(path: &'static str, id: &str, about: &str) -> Operation {
+    let events = json!({"description": "The events of the run.",
+        "headers": {"X-Request-Id": by_ref("headers", "X-Request-Id")},
+        "content": {"text/event-stream": event_stream("AG-UI events, one per frame.")}});
+    let mut operation = Operation::post(path, id, "agui", about)
+        .takes(&["agent_in_path", "workspace_id", "last_event_id"])
+        .answers("200", events)
+        .refuses(&["404", "408", "409", "413", "415", "429"]);
+    operation.described["requestBody"] = json!({"required": true, "content": {"application/json": {
+        "schema": by_ref("schemas", "RunAgentInput")}}});
+    operation
+}
+
+fn stopped() -> Value {
+    json!({"type": "object", "required": ["stopped"],
+        "properties": {"stopped": {"type": "integer", "minimum": 0}}})
+}
+
+fn info() -> Value {
+    json!({"type": "object", "required": ["version", "agents", "mode"], "properties": {
+        "version": {"type": "string"}, "agents": {"type": "object"}, "mode": {"const": "sse"}}})
+}
