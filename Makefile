@@ -25,6 +25,7 @@ test: ## Everything: format, lints, all tests on SQLite and a real PostgreSQL, t
 	$(MAKE) --no-print-directory unit
 	./tests/outside/run.sh
 	./tests/outside/models/run.sh
+	./tests/outside/agui/run.sh
 
 unit: ## The tests alone, with one PostgreSQL for all of them
 	cargo build --quiet -p greenroom-testkit --bin with-postgres
