@@ -36,7 +36,8 @@ pub struct Grant {
     pub state: BTreeSet<StateScope>,
     pub storage: BTreeSet<StorageArea>,
     pub actions: BTreeMap<String, Approval>,
-    pub models: Offer<ModelPermission>,
+    /// In the order of the binding: the first is the one that a runner uses unless it is told otherwise.
+    pub models: Offer<ModelPermission, Vec<String>>,
     pub tools: Offer<ToolPermission>,
     pub knowledge: Offer<KnowledgePermission>,
     /// Methods of the project CLI, `module.method` each.
@@ -57,8 +58,8 @@ pub struct Pull<T: Ord> {
 
 /// Operations on named resources, and which.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Offer<T: Ord> {
-    pub names: BTreeSet<String>,
+pub struct Offer<T: Ord, N = BTreeSet<String>> {
+    pub names: N,
     pub operations: BTreeSet<T>,
 }
 
@@ -124,19 +125,25 @@ fn pull<T: Ord + Copy>(asked: &[T], reach: Reach) -> Pull<T> {
     Pull { reach, operations: operations.iter().copied().collect() }
 }
 
-fn offer<T: Ord + Copy>(asked: &[T], patterns: &[String], known: &[String]) -> Offer<T> {
+fn offer<T: Ord + Copy, N: FromIterator<String>>(
+    asked: &[T],
+    patterns: &[String],
+    known: &[String],
+) -> Offer<T, N> {
     Offer { names: named(patterns, known), operations: asked.iter().copied().collect() }
 }
 
-/// Of what exists, that which the binding names; `prefix.*` names all that begin so.
-fn named(patterns: &[String], known: &[String]) -> BTreeSet<String> {
-    let is_named = |name: &&String| {
-        patterns.iter().any(|pattern| match pattern.strip_suffix('*') {
-            Some(prefix) if prefix.is_empty() || prefix.ends_with('.') => name.starts_with(prefix),
-            _ => *name == pattern,
-        })
+/// Of what exists, that which the binding names, each once and in the binding's order; `prefix.*` names all
+/// that begin so.
+fn named<N: FromIterator<String>>(patterns: &[String], known: &[String]) -> N {
+    let names = |pattern: &String, name: &String| match pattern.strip_suffix('*') {
+        Some(prefix) if prefix.is_empty() || prefix.ends_with('.') => name.starts_with(prefix),
+        _ => name == pattern,
     };
-    known.iter().filter(is_named).cloned().collect()
+    let mut seen = BTreeSet::new();
+    let all =
+        patterns.iter().flat_map(|pattern| known.iter().filter(move |name| names(pattern, name)));
+    all.filter(|name| seen.insert(*name)).cloned().collect()
 }
 
 /// Whoever may use modules or skills has the tools to do so, and nobody else has.

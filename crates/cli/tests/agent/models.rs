@@ -15,6 +15,17 @@ const SPARE: (&str, &str) = ("spare.toml", "[[rule]]\nanswer = \"The spare answe
 const SPARE_MODEL: &str = "[models.spare]\nprovider = \"scripted\"\nscript = \"spare.toml\"\n";
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_model_that_was_granted_first_answers_whatever_its_name() {
+    for (models, expected) in
+        [(["spare", "main"], "The spare answers."), (["main", "spare"], "You said: hello")]
+    {
+        let setting =
+            Setting { more: SPARE_MODEL, files: &[SPARE], models: &models, ..Setting::default() };
+        assert_eq!(setting.open().await.answer("c1", "hello").await, expected, "{models:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_silent_provider_does_not_hold_the_run() {
     // It takes the request and never says a word, whether it is told to stop or not.
     let raw = Raw::start(|_| None);

@@ -177,7 +177,7 @@ fn model(call: &mut Call<'_>, model_id: &str, wanted: Kind) -> Result<Arc<Model>
 
 /// A granted model, as it was configured when the run began.
 fn granted_model(call: &mut Call<'_>, model_id: &str) -> Result<Arc<Model>, AgentAPIError> {
-    granted(call, "model", model_id, |call| &call.rights.grant.models.names)?;
+    granted(call, "model", model_id, |grant, name| grant.models.names.contains(name))?;
     call.rights.resources.models.get(model_id).ok_or_else(|| not_found("model"))
 }
 

@@ -3,21 +3,21 @@
 //! Invariant: a resource that was not granted looks like one that does not exist, also when it does.
 
 use super::call::{Answer, Call, answer, not_found};
+use crate::grant::Grant;
 use greenroom_protocol::AgentAPIError;
 use greenroom_protocol::api::Method;
 use greenroom_protocol::api::knowledge::KnowledgeRetrieveParams;
 use serde_json::json;
-use std::collections::BTreeSet;
 
 /// Notes what the call is about, and whether it is granted.
-pub(super) fn granted<'a>(
-    call: &mut Call<'a>,
+pub(super) fn granted(
+    call: &mut Call<'_>,
     what: &str,
     name: &str,
-    names: impl Fn(&Call<'a>) -> &'a BTreeSet<String>,
+    has: impl Fn(&Grant, &String) -> bool,
 ) -> Result<(), AgentAPIError> {
     call.about(Some(name), None);
-    match names(call).contains(name) {
+    match has(&call.rights.grant, &name.to_owned()) {
         true => Ok(()),
         false => Err(not_found(what)),
     }
@@ -29,6 +29,8 @@ pub(super) async fn knowledge(call: &mut Call<'_>) -> Answer {
         return answer(&json!({"items": []}));
     }
     let params: KnowledgeRetrieveParams = call.params()?;
-    granted(call, "knowledge base", &params.kb_id, |call| &call.rights.grant.knowledge.names)?;
+    granted(call, "knowledge base", &params.kb_id, |grant, name| {
+        grant.knowledge.names.contains(name)
+    })?;
     Err(not_found("knowledge base"))
 }

@@ -81,10 +81,12 @@ fn detail(call: &Call<'_>, entry: &Entry) -> ToolResource {
 /// A granted tool. One whose server is away just now is granted and not there.
 fn find(call: &mut Call<'_>, name: &str) -> Result<Arc<Entry>, AgentAPIError> {
     let names = &call.rights.grant.tools.names;
-    granted(call, "tool", name, |call| &call.rights.grant.tools.names).map_err(|error| {
-        let known: Vec<String> = names.iter().cloned().collect();
-        error.detail("close_matches", close_matches(name, &known))
-    })?;
+    granted(call, "tool", name, |grant, name| grant.tools.names.contains(name)).map_err(
+        |error| {
+            let known: Vec<String> = names.iter().cloned().collect();
+            error.detail("close_matches", close_matches(name, &known))
+        },
+    )?;
     call.rights.resources.tools.entry(name).ok_or_else(|| {
         let message = format!("`{name}` is not available now");
         refuse(ErrorCode::RuntimeError, message).retryable()
