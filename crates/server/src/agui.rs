@@ -108,7 +108,7 @@ impl Asking {
             let message = "this `runId` was used before, in another thread or for another agent";
             Problem::new(StatusCode::CONFLICT, ErrorCode::InvalidArgument, message)
         };
-        if event["conversation_id"] != Value::from(self.input.thread_id.as_str()) {
+        if event["conversation_id"] != self.input.thread_id.as_str() {
             return Err(elsewhere());
         }
         let Some(run_id) = event["run_id"].as_str() else { return Err(elsewhere()) };

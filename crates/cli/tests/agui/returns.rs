@@ -65,7 +65,7 @@ async fn a_stream_that_was_cut_off_goes_on_behind_its_last_number() {
 }
 
 #[tokio::test]
-async fn a_host_that_stops_says_so_and_the_next_tells_how_it_ended() {
+async fn after_a_crash_the_next_host_tells_how_the_run_ended() {
     let mut stage = Stage::open("").await;
     let sent = steps("t", "r", json!([["say", "one "], ["mark", "said"], ["hang"]]));
     let (reader, _) = begin(&stage, &sent).await;
@@ -77,6 +77,16 @@ async fn a_host_that_stops_says_so_and_the_next_tells_how_it_ended() {
     assert_eq!(find(&events, "RUN_ERROR")["code"], "host.interrupted");
     assert_eq!(kinds(&events).iter().filter(|kind| **kind == "RUN_ERROR").count(), 1);
     assert_eq!(stage.api.runs().await.len(), 1);
+}
+
+#[tokio::test]
+async fn a_host_that_stops_ends_the_stream_in_good_order() {
+    let mut stage = Stage::open_with("cancel_grace_s = 1\nshutdown_grace_s = 1", "").await;
+    let sent = steps("t", "r", json!([["say", "one "], ["hang"]]));
+    let (reader, _) = begin(&stage, &sent).await;
+    let (_, events) = tokio::join!(stage.host.stop(), reader.rest());
+    assert_eq!(kinds(&events), ["TEXT_MESSAGE_END", "RUN_ERROR"]);
+    assert_eq!(events[1]["code"], "host.interrupted");
 }
 
 #[tokio::test]

@@ -56,10 +56,9 @@ fn media(kind: &str, source: &Value) -> Option<Value> {
 /// The form that clients before 1.0 have for everything that is not text.
 fn binary(part: &Value) -> Option<Value> {
     let mime_type = part["mimeType"].as_str()?;
-    let kind = match mime_type.split('/').next() {
-        Some(kind @ ("image" | "audio" | "video")) => kind,
-        _ => "file",
-    };
+    let family = mime_type.split('/').next().unwrap_or_default();
+    let is_media = ["image", "audio", "video"].contains(&family);
+    let kind = if is_media { family } else { "file" };
     let mut element = match (&part["data"], &part["url"], &part["id"]) {
         (Value::String(data), _, _) => json!({"type": kind, "data_base64": data}),
         (_, Value::String(url), _) => by_address(kind, url),

@@ -1,7 +1,7 @@
 //! AG-UI, and the routes of CopilotKit's runtime.
 
-use super::super::parts::{by_ref, event_stream, json_body};
 use super::Operation;
+use crate::openapi::parts::{by_ref, json_body};
 use serde_json::{Value, json};
 
 pub(super) fn all() -> Vec<Operation> {
@@ -38,9 +38,11 @@ pub(super) fn all() -> Vec<Operation> {
 }
 
 fn running(path: &'static str, id: &str, about: &str) -> Operation {
+    let frame = json!({"type": "object", "required": ["data"],
+        "properties": {"data": {"type": "string", "description": "One AG-UI event as JSON."}}});
     let events = json!({"description": "The events of the run.",
         "headers": {"X-Request-Id": by_ref("headers", "X-Request-Id")},
-        "content": {"text/event-stream": event_stream("AG-UI events, one per frame.")}});
+        "content": {"text/event-stream": {"schema": frame}}});
     let mut operation = Operation::post(path, id, "agui", about)
         .takes(&["agent_in_path", "workspace_id", "last_event_id"])
         .answers("200", events)

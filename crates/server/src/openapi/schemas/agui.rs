@@ -3,6 +3,7 @@
 use super::super::parts::PLAIN;
 use greenroom_protocol::event::EVENT_ID_BYTES_MAX;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 
 pub(super) fn input() -> Value {
     let id = || json!({"type": "string", "minLength": 1, "maxLength": EVENT_ID_BYTES_MAX, "pattern": PLAIN});
@@ -25,15 +26,17 @@ pub(super) fn input() -> Value {
 }
 
 fn message() -> Value {
-    let roles = ["developer", "system", "assistant", "user", "tool", "activity", "reasoning"];
-    let of = |role: &str, needs: Value| json!({"if": {"properties": {"role": {"const": role}}, "required": ["role"]}, "then": needs});
-    json!({"type": "object", "required": ["id", "role"],
-    "properties": {"id": {"type": "string", "minLength": 1}, "role": {"enum": roles}},
-    "allOf": [
-        of("user", json!({"required": ["content"],
-            "properties": {"content": {"type": ["string", "array"]}}})),
-        of("tool", json!({"required": ["toolCallId"],
-            "properties": {"toolCallId": {"type": "string"}}})),
+    let of = |roles: &[&str], needs: &str, schema: Value| {
+        let required: BTreeSet<&str> = BTreeSet::from(["id", "role", needs]);
+        json!({"type": "object", "required": required,
+            "properties": {"id": {"type": "string", "minLength": 1}, "role": {"enum": roles},
+                needs: schema}})
+    };
+    let others = ["developer", "system", "assistant", "activity", "reasoning"];
+    json!({"anyOf": [
+        of(&["user"], "content", json!({"type": ["string", "array"]})),
+        of(&["tool"], "toolCallId", json!({"type": "string"})),
+        of(&others, "id", json!({"type": "string", "minLength": 1})),
     ]})
 }
 
