@@ -132,6 +132,22 @@ async fn a_picture_is_still_seen_in_later_turns_and_a_file_that_cannot_be_read_i
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_picture_of_which_the_sender_says_nothing_but_its_id_is_seen_all_the_same() {
+    for provider in PROVIDERS {
+        let scene = Setting { provider, ..Setting::default() }.open().await;
+        let id = upload(&scene, "cat.png", "image/png", PNG).await["artifact_id"].clone();
+        let attached = json!({"text": "look", "attachments": [{"artifact_id": id}]});
+        let within = json!({"text": "look", "contents": [{"type": "image", "artifact_id": id}]});
+        for (round, input) in [attached, within].into_iter().enumerate() {
+            send(&scene, event("message.received", json!({"input": input}))).await;
+            let request = scene.requests().pop().unwrap().to_string();
+            let seen = request.matches(&STANDARD.encode(PNG)).count();
+            assert_eq!(seen, round + 1, "{provider}: {request}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_picture_that_is_gone_does_not_end_the_conversation() {
     let scene = Setting::default().open().await;
     let gone = json!({"artifact_id": "art_gone", "name": "cat.png", "mime_type": "image/png"});

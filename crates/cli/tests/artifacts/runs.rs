@@ -119,6 +119,36 @@ async fn an_upload_is_seen_by_the_run_whose_event_names_it() {
 }
 
 #[tokio::test]
+async fn an_event_that_only_names_an_artifact_comes_with_what_the_host_knows_of_it() {
+    let stage = Stage::open("").await;
+    let picture =
+        stage.upload("name=cat.png", "image/png", PNG).await.json()["artifact_id"].clone();
+    let other = stage.keep("name=dog.png&conversation_id=c2", PNG).await;
+    let mut naming = event("artist", "c1", &json!([["context", "", {}]]).to_string());
+    naming["input"]["attachments"] = json!([
+        {"artifact_id": picture},
+        {"artifact_id": picture, "name": "my cat", "mime_type": "image/x-mine", "size_bytes": 3},
+        {"artifact_id": other},
+        {"artifact_id": "art_none"},
+    ]);
+    naming["input"]["contents"] = json!([{"type": "image", "artifact_id": picture}]);
+    let answers = stage.answers(&naming).await.1;
+    let input = &answers[0]["ok"]["input"];
+    let described = json!([
+        {"artifact_id": picture, "name": "cat.png", "mime_type": "image/png", "size_bytes": PNG.len()},
+        {"artifact_id": picture, "name": "my cat", "mime_type": "image/x-mine", "size_bytes": 3},
+        // Nothing is told of what belongs to another conversation, as of what does not exist.
+        {"artifact_id": other},
+        {"artifact_id": "art_none"},
+    ]);
+    assert_eq!(input["attachments"], described);
+    let shown = json!([{"type": "image", "artifact_id": picture, "mime_type": "image/png",
+        "name": "cat.png"}]);
+    assert_eq!(input["contents"], shown);
+    assert_eq!(stage.api.history("c1").await[0].artifacts.len(), 4);
+}
+
+#[tokio::test]
 async fn what_a_run_must_not_make_is_refused_and_leaves_nothing() {
     let stage = Stage::open("").await;
     let png = STANDARD.encode(PNG);

@@ -3,16 +3,20 @@
 //! Invariant: the references are in the event before it is stored, and their rows are written with it.
 
 use super::{ArtifactError, Draft, Kept, Owner};
+use crate::context::workspace_of;
 use crate::gateway::Refusal;
 use crate::host::Shared;
+use crate::ids::now_ms;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use greenroom_objects::{ObjectsError, Staged};
 use greenroom_protocol::content::MediaElement;
 use greenroom_protocol::{ContentElement, NewEvent, Object, RawEventRef};
-use greenroom_store::StoreError;
+use greenroom_store::types::ArtifactRow;
+use greenroom_store::{StoreError, reads};
 use serde_json::json;
+use std::collections::HashMap;
 
 /// `data` of an event that is kept in place.
 const DATA_BYTES_MAX: usize = 64 * 1024;
@@ -33,6 +37,7 @@ impl Shared {
     pub(crate) async fn ingest(&self, mut event: NewEvent) -> Result<Ingested, Refusal> {
         let (mut kept, mut raw_ref) = (Vec::new(), None);
         let owner = Owner { conversation_id: event.conversation_id.clone(), ..Owner::default() };
+        self.describe(&mut event).await?;
         for element in &mut event.input.contents {
             let Some(media) = media_mut(element).filter(|media| is_large(media)) else { continue };
             let bytes = media.data_base64.take().unwrap_or_default();
@@ -67,6 +72,47 @@ impl Shared {
         }
         Ok(Ingested { event, raw_ref, kept })
     }
+
+    /// Says of the artifacts that an event names what is known of them and the sender left out: a runner
+    /// decides by the type whether its model can read them.
+    async fn describe(&self, event: &mut NewEvent) -> Result<(), Refusal> {
+        let ids = uploads_of(event);
+        if ids.is_empty() {
+            return Ok(());
+        }
+        let (workspace, now) = (workspace_of(event).to_owned(), now_ms());
+        let read = self.store.read(move |tx| {
+            let get = |id: &String| reads::artifacts::get(tx, &workspace, id, now).transpose();
+            ids.iter().filter_map(get).collect::<Result<Vec<ArtifactRow>, _>>()
+        });
+        let rows = read.await.map_err(Refusal::Store)?;
+        let conversation = event.conversation_id.clone();
+        let known: HashMap<&str, &ArtifactRow> = rows
+            .iter()
+            .filter(|row| is_for(row, conversation.as_deref()))
+            .map(|row| (row.artifact_id.as_str(), row))
+            .collect();
+        for attached in &mut event.input.attachments {
+            let Some(row) = known.get(attached.artifact_id.as_str()) else { continue };
+            attached.name = attached.name.take().or_else(|| row.name.clone());
+            attached.mime_type.get_or_insert_with(|| row.mime_type.clone());
+            attached.size_bytes = attached.size_bytes.or_else(|| u64::try_from(row.size).ok());
+        }
+        for media in event.input.contents.iter_mut().filter_map(media_mut) {
+            let id = media.artifact_id.as_deref().unwrap_or_default();
+            let Some(row) = known.get(id) else { continue };
+            media.name = media.name.take().or_else(|| row.name.clone());
+            media.mime_type.get_or_insert_with(|| row.mime_type.clone());
+        }
+        Ok(())
+    }
+}
+
+/// Whether an artifact is the conversation's own, or nobody's yet. Of any other nothing is told: naming it
+/// does not make it one's own.
+fn is_for(row: &ArtifactRow, conversation: Option<&str>) -> bool {
+    let is_free = row.conversation_id.is_none() && row.run_id.is_none() && row.agent.is_none();
+    is_free || (conversation.is_some() && row.conversation_id.as_deref() == conversation)
 }
 
 /// The ids of artifacts that an event names.
