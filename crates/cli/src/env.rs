@@ -22,6 +22,8 @@ pub const CREDENTIAL: &str = "GREENROOM_CREDENTIAL";
 pub const METHODS: &str = "GREENROOM_METHODS";
 /// The language of the terminal, the first that is set; as everywhere on the system.
 pub const LOCALE: [&str; 3] = ["LC_ALL", "LC_MESSAGES", "LANG"];
+/// The time zone of the machine; as everywhere on the system.
+pub const TZ: &str = "TZ";
 /// When set and not empty, nothing is coloured.
 pub const NO_COLOR: &str = "NO_COLOR";
 

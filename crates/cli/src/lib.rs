@@ -17,6 +17,7 @@ pub mod reading;
 mod restart;
 mod secrets;
 pub mod times;
+mod timezone;
 mod watch;
 mod wiring;
 

@@ -65,6 +65,7 @@ pub(crate) fn settings(config: &Config) -> Settings {
             .collect(),
         retention: retention(&config.retention),
         budget_day: config.budget_day,
+        timezone: crate::timezone::of_machine(),
         approvals: Approvals { expires: Duration::from_secs(config.approvals.expires_s) },
         limits: Limits {
             result_bytes: size(limits.result_bytes),

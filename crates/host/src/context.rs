@@ -125,6 +125,7 @@ pub struct ContextParts<'a> {
     pub run_token: Option<String>,
     pub remaining: Duration,
     pub now_ms: i64,
+    pub timezone: Option<String>,
 }
 
 impl ContextParts<'_> {
@@ -228,7 +229,7 @@ impl ContextParts<'_> {
             trace_id: self.run.run_id.clone(),
             deadline_at: Some(now_s + self.remaining.as_secs_f64()),
             locale: None,
-            timezone: None,
+            timezone: self.timezone.clone(),
             static_refs: self.static_refs(),
             metadata,
             extra: Object::new(),

@@ -257,6 +257,7 @@ impl RunTask {
             resources: granted_resources(grant, resources),
             remaining: self.live.deadline.left(),
             now_ms: now_ms(),
+            timezone: self.shared.settings.load().timezone.clone(),
         };
         Ok(parts.build())
     }

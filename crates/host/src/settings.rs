@@ -22,6 +22,8 @@ pub struct Settings {
     pub approvals: Approvals,
     /// What the models of all agents may cost together, from midnight to midnight UTC.
     pub budget_day: Option<Micro>,
+    /// The time zone of this machine by its IANA name, where it has one.
+    pub timezone: Option<String>,
 }
 
 /// `[approvals]`: how long a question stands. Who may answer is for the server to know.

@@ -22,6 +22,7 @@ pub struct TestHost {
     program: PathBuf,
     folder: TempDir,
     fault: Option<String>,
+    env: Vec<(String, String)>,
     child: Option<Child>,
     place: watch::Sender<Option<Place>>,
 }
@@ -47,7 +48,14 @@ impl TestHost {
         let folder = tempfile::Builder::new().prefix("greenroom-host-").tempdir();
         let folder = folder.expect("a temporary folder can be made");
         let (place, _) = watch::channel(None);
-        let host = Self { program: program.into(), folder, fault: None, child: None, place };
+        let host = Self {
+            program: program.into(),
+            folder,
+            fault: None,
+            env: Vec::new(),
+            child: None,
+            place,
+        };
         host.configure(config);
         host
     }
@@ -62,6 +70,11 @@ impl TestHost {
     /// Takes a program built with the feature `faults`.
     pub fn set_fault(&mut self, fault: Option<String>) {
         self.fault = fault;
+    }
+
+    /// From the next start on, the process has this variable.
+    pub fn set_env(&mut self, name: &str, value: &str) {
+        self.env.push((name.to_owned(), value.to_owned()));
     }
 
     /// Starts the program and waits until it is ready.
@@ -92,7 +105,8 @@ impl TestHost {
         }
         command
             .env_remove("GREENROOM_FAULT")
-            .envs(self.fault.iter().map(|it| ("GREENROOM_FAULT", it)));
+            .envs(self.fault.iter().map(|it| ("GREENROOM_FAULT", it)))
+            .envs(self.env.iter().cloned());
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
         let child = command.spawn();
         let child = child.unwrap_or_else(|error| panic!("{}: {error}", self.program.display()));

@@ -243,3 +243,14 @@ async fn a_run_that_outgrows_the_window_lets_go_of_old_turns_first_then_of_long_
     assert!(said.iter().any(|message| message["content"] == "echo"));
     assert_eq!(said.iter().filter(|message| message["role"] == "tool").count(), 6);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_day_is_that_of_the_hosts_machine_unless_the_agent_has_a_zone_of_its_own() {
+    for (config, zone) in [("{}", "Asia/Tokyo"), ("{ timezone = \"Asia/Kabul\" }", "Asia/Kabul")] {
+        let env = [("TZ", ":Asia/Tokyo")];
+        let scene = Setting { config, env: &env, ..Setting::default() }.open().await;
+        scene.answer("c1", "hello").await;
+        let told = scene.asked()[0][0]["content"].to_string();
+        assert!(told.contains(&format!("({zone})")), "{told}");
+    }
+}

@@ -29,6 +29,8 @@ pub(crate) struct Setting<'s> {
     pub more: &'s str,
     /// Files beside the configuration.
     pub files: &'s [(&'s str, &'s str)],
+    /// Variables of the host's environment.
+    pub env: &'s [(&'s str, &'s str)],
 }
 
 impl Default for Setting<'_> {
@@ -44,6 +46,7 @@ impl Default for Setting<'_> {
             agent: "",
             more: "",
             files: &[],
+            env: &[],
         }
     }
 }
@@ -67,7 +70,8 @@ impl Setting<'_> {
             server.model("main", provider, model),
             smith.display(),
         );
-        let host = TestHost::prepare(crate::PROGRAM, &config("cancel_grace_s = 1", &tables));
+        let mut host = TestHost::prepare(crate::PROGRAM, &config("cancel_grace_s = 1", &tables));
+        self.env.iter().for_each(|(name, value)| host.set_env(name, value));
         std::fs::write(host.folder().join("key"), KEY).unwrap();
         for (name, text) in self.files {
             let path = host.folder().join(name);
