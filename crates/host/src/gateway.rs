@@ -204,7 +204,7 @@ impl Shared {
         let descriptor = self.runtime.descriptor(&agent.runner);
         let resources = self.resources.load();
         // What is still about to say what it offers is waited for by the run, not by the sender.
-        let is_known = resources.tools.is_settled(&agent.grant.tools);
+        let is_known = resources.tools.is_settled(&agent.grant.tools, limits.runner_start);
         let grant = descriptor.filter(|_| is_known).map(|descriptor| {
             let (descriptor, resources) = (&descriptor, &*resources);
             let (grant, doc) =

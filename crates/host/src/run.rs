@@ -213,9 +213,9 @@ impl RunTask {
             unavailable(format!("agent `{}` is no longer configured", self.run.agent), false)
         })?;
         let resources = self.shared.resources.load_full();
-        let until = Instant::now() + settings.limits.runner_start;
+        let patience = settings.limits.runner_start;
         tokio::select! {
-            () = resources.tools.settled(&agent.grant.tools, until) => {}
+            () = resources.tools.settled(&agent.grant.tools, patience) => {}
             stop = self.stopped() => return Err(stop),
         }
         let grant = Arc::new(Grant::build(agent, manifest, &resources.names()));
@@ -315,6 +315,7 @@ impl RunTask {
 
     /// Commits everything since the last time, then shows what waited for it.
     async fn store(&mut self, ledger: &mut Ledger, held: Vec<ResultRecord>) -> Result<(), Stop> {
+        let folded = self.fold(ledger).await;
         let pending = ledger.commit();
         let terminal = pending.terminal.clone();
         let delivers = !pending.changes.deliveries.is_empty();
@@ -324,6 +325,7 @@ impl RunTask {
         let mut command =
             pending.into_command(&self.run, epoch_now, self.isolation.clone(), now_ms());
         command.artifacts = self.rows_of(&held);
+        command.artifacts.extend(folded.iter().map(|kept| kept.row.clone()));
         let Applied::Done { next, requeued } = self.apply(command).await? else {
             tracing::warn!(run.id = %self.run.run_id, "the run is no longer ours, its output is dropped");
             return Err(Stop::Leave);

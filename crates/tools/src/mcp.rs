@@ -24,6 +24,7 @@ use greenroom_protocol::Object;
 use greenroom_runtime::Children;
 use rmcp::{Peer, RoleClient};
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -74,6 +75,8 @@ pub(crate) struct Shared {
     settings: McpSettings,
     children: Children,
     tasks: TaskTracker,
+    /// When it was first started.
+    began: Instant,
     state: watch::Sender<State>,
 }
 
@@ -124,6 +127,7 @@ impl McpServer {
             settings,
             children,
             tasks: TaskTracker::new(),
+            began: Instant::now(),
             state: watch::Sender::new(state),
         });
         shared.tasks.spawn(keep::keep(shared.clone(), stop.clone()));
@@ -142,6 +146,13 @@ impl McpServer {
     /// The number of its list of tools: it changes with the list.
     pub fn list_number(&self) -> u64 {
         self.shared.state.borrow().list
+    }
+
+    /// Whether it is worth waiting for: it starts for the first time, and has done so for less than `patience`.
+    pub fn is_awaited(&self, patience: Duration) -> bool {
+        let state = self.shared.state.borrow();
+        let is_first = state.status == McpStatus::Starting && state.restarts == 0;
+        is_first && self.shared.began.elapsed() < patience
     }
 
     /// Waits until it answers or has failed to; says whether it answers.

@@ -1,9 +1,9 @@
 //! Whether sources have said what they offer: a run that begins while its servers start waits for them.
 //!
-//! Invariant: only a first start is waited for; a source that has failed, or is away for a while, holds nobody up.
+//! Invariant: only a first start is waited for, and a server's no longer than one run would wait for it; a source
+//! that has failed, is slow, or is away for a while holds nobody up.
 
 use super::Toolbox;
-use crate::mcp::McpStatus;
 use greenroom_runtime::RunnerStatus;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -12,17 +12,14 @@ use tokio::time::Instant;
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 impl Toolbox {
-    /// Whether everything that these patterns of a grant name is known, or will not be soon.
-    pub fn is_settled(&self, patterns: &[String]) -> bool {
+    /// Whether everything that these patterns of a grant name is known, or will not be soon. `patience` is how
+    /// long the start of a server may take before runs go on without it.
+    pub fn is_settled(&self, patterns: &[String], patience: Duration) -> bool {
         if patterns.is_empty() {
             return true;
         }
-        let starts = |server: &&std::sync::Arc<crate::McpServer>| {
-            let is_first = server.list_number() == 0;
-            is_first && server.health().status == McpStatus::Starting
-        };
-        let mut servers = self.servers.iter().filter(starts).map(|server| server.name());
-        if servers.any(|server| reaches(patterns, server)) {
+        let mut servers = self.servers.iter().filter(|server| server.is_awaited(patience));
+        if servers.any(|server| reaches(patterns, server.name())) {
             return false;
         }
         // A runner need not offer tools; one that starts again has told of them before.
@@ -39,8 +36,9 @@ impl Toolbox {
     }
 
     /// Waits until everything that these patterns name is known, or the time is up.
-    pub async fn settled(&self, patterns: &[String], deadline: Instant) {
-        while !self.is_settled(patterns) && Instant::now() < deadline {
+    pub async fn settled(&self, patterns: &[String], patience: Duration) {
+        let deadline = Instant::now() + patience;
+        while !self.is_settled(patterns, patience) && Instant::now() < deadline {
             tokio::time::sleep(LOOK_AGAIN).await;
         }
     }

@@ -1,7 +1,7 @@
 //! Servers that mean harm: each ends at its own connection, and the one beside it never notices.
 
 use crate::kit::{
-    Kit, call, eventually, failure, file, names, object, python, ready, refused, text, within,
+    Kit, WAIT, call, eventually, failure, file, names, object, python, ready, refused, text, within,
 };
 use greenroom_tools::{McpCall, McpServer, McpStatus, McpTransport, ToolFailure};
 use serde_json::json;
@@ -228,4 +228,25 @@ async fn a_server_has_the_environment_that_it_was_given_and_the_tools_that_are_a
     assert_eq!(seen, expected);
     let ended = server.call("bad.other", object(json!({})), call()).await;
     assert_eq!(failure(ended).code, "NOT_FOUND");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_hangs_is_waited_for_during_its_first_start_alone() {
+    let kit = Kit::new();
+    let transport = McpTransport::Stdio(kit.program(&["sleep", "1000"]));
+    let mut settings = kit.settings("sleepy", transport);
+    settings.limits.start_timeout = Duration::from_millis(500);
+    let server = kit.start(settings);
+    assert!(server.is_awaited(WAIT));
+    assert!(!server.is_awaited(Duration::ZERO), "nobody waits longer than they want to");
+    refused(&server).await;
+    assert!(!server.is_awaited(WAIT));
+    eventually("another start", || {
+        let health = server.health();
+        (health.status == McpStatus::Starting && health.restarts > 0).then_some(())
+    })
+    .await;
+    assert!(!server.is_awaited(WAIT), "it has had its time");
+    server.stop().await;
+    assert!(kit.is_clear());
 }

@@ -100,7 +100,9 @@ fn tool_server(server: &Object) -> Vec<Value> {
     let what = format!("tools {}", word("name").unwrap_or_default());
     let status = word("status").unwrap_or_default();
     let tools = server.get("tools").and_then(Value::as_u64).unwrap_or(0);
-    let is_well = matches!(status, "ready" | "starting");
+    // One that starts after it has failed is as good as one that has failed.
+    let starts = status == "starting" && word("last_error").is_none();
+    let is_well = status == "ready" || starts;
     let isolation = word("isolation").map(|isolation| format!(", sandbox: {isolation}"));
     let things = if word("kind") == Some("module") { "methods" } else { "tools" };
     let more = match is_well {
@@ -110,7 +112,7 @@ fn tool_server(server: &Object) -> Vec<Value> {
     let warnings = server.get("warnings").and_then(Value::as_array).into_iter().flatten();
     let warnings = warnings.filter_map(Value::as_str).map(|text| finding(&what, false, text));
     let mut found = finding(&what, is_well, &format!("{status}{more}"));
-    if status == "starting" {
+    if starts {
         // Neither well nor ill: it is not known yet.
         found["state"] = status.into();
     }
