@@ -175,7 +175,10 @@ impl Host {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
         self.shared.tasks.stop(Duration::from_secs(5)).await;
-        self.shared.runtime.shutdown(Duration::from_secs(2)).await;
+        let resources = self.shared.resources.load_full();
+        // The runtime waits for the programs of tools as well.
+        let grace = Duration::from_secs(2);
+        tokio::join!(resources.tools.stop(), self.shared.runtime.shutdown(grace));
     }
 
     /// Ends a run: at once while it waits, through its own task while it runs.

@@ -151,7 +151,8 @@ impl Children {
         let last = LastLine::default();
         let limits = self.settings.limits.clone();
         let name = spec.name.as_str().into();
-        self.tasks.spawn(stderr::log(name, process.stderr, limits, last.clone()));
+        let log = stderr::log(name, process.stderr, limits, last.clone());
+        self.tasks.attend(format!("tool server `{}`", spec.name), log);
         let hold = ChildHold {
             pid: process.pid,
             isolation: process.isolation,

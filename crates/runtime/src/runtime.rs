@@ -210,8 +210,9 @@ impl Runtime {
         }
         // Each step of stopping a process is bounded; dropping the sockets ends what is still there.
         let steps = shared.settings.limits.stop_step * 4;
-        if !shared.tasks.finish(steps).await {
-            tracing::warn!("a runner process did not end in time");
+        if let Err(left) = shared.tasks.finish(steps).await {
+            let left = left.join(", ");
+            tracing::warn!(left, "processes did not end in time");
         }
     }
 

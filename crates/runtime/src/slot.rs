@@ -178,7 +178,8 @@ impl Slot {
             serving: Serving { connection: connection.clone(), control },
             reports: process.reports,
         };
-        shared.tasks.spawn(attended.attend(process.stdout, process.stderr));
+        let process_name = format!("runner `{}`", self.spec.name);
+        shared.tasks.attend(process_name, attended.attend(process.stdout, process.stderr));
         shared.tasks.spawn(write(connection.clone()));
         // Until it is published, giving up on a start must not leave the process behind.
         let guard = KillOnDrop(Some(serving.control.clone()));

@@ -336,11 +336,9 @@ impl Toolbox {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ends the servers.
+    /// Ends the servers, all at once.
     pub async fn stop(&self) {
-        for server in &self.servers {
-            server.stop().await;
-        }
+        futures_util::future::join_all(self.servers.iter().map(|server| server.stop())).await;
     }
 }
 

@@ -18,6 +18,7 @@ mod project_cli;
 mod search;
 mod secrecy;
 mod skills;
+mod sleepy;
 #[path = "../host/stage.rs"]
 #[expect(dead_code, reason = "shared with the tests of the host, which need more of it")]
 mod stage;

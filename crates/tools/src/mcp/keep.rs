@@ -107,9 +107,10 @@ async fn connect(shared: &Shared, stop: &CancellationToken) -> Result<Live, Stri
                     Ok(Live { greeted, handler, process, note })
                 }
                 Err(reason) => {
-                    let reason = process.story().await.unwrap_or(reason);
+                    // Nobody asks why one did not start that is not wanted any more.
+                    let story = if stop.is_cancelled() { None } else { process.story().await };
                     process.end().await;
-                    Err(reason)
+                    Err(story.unwrap_or(reason))
                 }
             }
         }
