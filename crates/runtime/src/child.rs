@@ -145,9 +145,10 @@ impl Children {
         Ok(Confinement { isolation, warnings })
     }
 
-    /// Starts a program that stays. Its stderr goes to the log under its name.
+    /// Starts a program that stays, and whose home does. Its stderr goes to the log under its name.
     pub async fn start(&self, spec: &ChildSpec) -> Result<Child, ChildError> {
-        let process = self.begin(self.job(spec)?).await?;
+        let home = Some(self.settings.home_of(&spec.name));
+        let process = self.begin(Job { home, ..self.job(spec)? }).await?;
         let last = LastLine::default();
         let limits = self.settings.limits.clone();
         let name = spec.name.as_str().into();
@@ -235,6 +236,7 @@ impl Children {
             processes: spec.processes,
             memory_mb: spec.memory_mb,
             private: place.private,
+            home: None,
             lock: place.lock,
             confine: Some(Confine { network: spec.network }),
             supervisor_args: settings.supervisor_args(),

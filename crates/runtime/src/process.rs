@@ -52,12 +52,16 @@ pub(crate) struct Place {
 
 impl Place {
     pub(crate) fn new(run_dir: &Path, name: &str) -> io::Result<Self> {
-        let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
-        let name: String = name.chars().take(40).map(plain).collect();
+        let name: String = plain(name).chars().take(40).collect();
         // Random, as the runner sees it: a process id would tell it where the host is.
         let lock = run_dir.join(format!("{name}-{:016x}.lock", getrandom::u64()?));
         Ok(Self { private: lock.with_extension("private"), lock })
     }
+}
+
+/// A name as that of a file.
+pub(crate) fn plain(name: &str) -> String {
+    name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).collect()
 }
 
 impl Process {

@@ -2,7 +2,7 @@
 //!
 //! Invariant: every bound of this crate is a field of `Limits`, with its default here.
 
-use crate::process::Place;
+use crate::process::{Place, plain};
 use crate::supervisor::job::Job;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -65,6 +65,7 @@ impl RunnerSpec {
             processes: self.processes,
             memory_mb: self.memory_mb,
             private: place.private,
+            home: None,
             lock: place.lock,
             confine: None,
             supervisor_args: settings.supervisor_args(),
@@ -77,7 +78,7 @@ impl RunnerSpec {
 pub struct Settings {
     /// The command that runs `supervisor::main`, e.g. the own binary and `supervise`.
     pub supervisor: Vec<String>,
-    /// Lock files and private folders of runner processes.
+    /// Lock files and private folders of runner processes. Beside it, in `tools`, are the homes of tool servers.
     pub run_dir: PathBuf,
     /// Kept from every sandboxed runner: the data folder.
     pub hidden: Vec<PathBuf>,
@@ -86,6 +87,11 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// Where a tool server of this name is at home.
+    pub(crate) fn home_of(&self, server: &str) -> PathBuf {
+        self.run_dir.with_file_name("tools").join(plain(server))
+    }
+
     /// What makes the program a supervisor.
     pub(crate) fn supervisor_args(&self) -> Vec<String> {
         self.supervisor.iter().skip(1).cloned().collect()

@@ -10,6 +10,7 @@ mod calls;
 mod cgroup;
 mod control;
 mod cover;
+mod home;
 mod interpreter;
 pub(crate) mod job;
 mod reach;

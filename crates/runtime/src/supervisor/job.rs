@@ -20,6 +20,8 @@ pub(crate) struct Job {
     pub(crate) memory_mb: u64,
     /// Holds `home` and `tmp`; removed at the end.
     pub(crate) private: PathBuf,
+    /// The folder that is `HOME` instead, and stays.
+    pub(crate) home: Option<PathBuf>,
     /// The file behind descriptor 1; removed at the end.
     pub(crate) lock: PathBuf,
     /// What a child gets beyond the sandbox of a runner.

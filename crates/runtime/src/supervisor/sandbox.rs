@@ -6,7 +6,7 @@
 use super::job::{Confine, Job, Network};
 use super::reach::{Lift, Needed};
 use super::user::Chosen;
-use super::{cover, interpreter, system, user};
+use super::{cover, home, interpreter, system, user};
 use landlock::{
     ABI, Access as _, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, LandlockStatus,
     NetPort, Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetStatus, Scope, path_beneath_rules,
@@ -96,11 +96,16 @@ pub(super) fn plan(job: &Job) -> Result<Plan, String> {
     let Chosen { user, lift } = user::choose(job, &needed, &mut warnings);
     let private = user::private_folder(job, user)
         .map_err(|error| format!("cannot create `{}`: {error}", job.private.display()))?;
-    let dir = if has_dir { dir } else { private.join(HOME) };
+    let home = match &job.home {
+        Some(folder) => home::keep(folder, user)
+            .map_err(|error| format!("cannot create `{}`: {error}", folder.display()))?,
+        None => private.join(HOME),
+    };
+    let dir = if has_dir { dir } else { home.clone() };
     let mut plan = Plan {
         program: found.program,
         args: args.to_vec(),
-        env: environment(job, &found.search, &private)?,
+        env: environment(job, &found.search, &private, &home)?,
         restrict: job.sandbox,
         confine: job.confine.filter(|_| job.sandbox),
         user,
@@ -124,6 +129,7 @@ pub(super) fn plan(job: &Job) -> Result<Plan, String> {
     }
     if plan.restrict {
         allow(job, &mut plan, found.read)?;
+        plan.write.insert(resolve(&home));
     }
     Ok(plan)
 }
@@ -237,11 +243,11 @@ fn environment(
     job: &Job,
     search: &BTreeSet<PathBuf>,
     private: &Path,
+    home: &Path,
 ) -> Result<BTreeMap<String, String>, String> {
     let mut env = BTreeMap::from([("LANG".to_owned(), "C.UTF-8".to_owned())]);
-    for (name, folder) in [("HOME", HOME), ("TMPDIR", "tmp")] {
-        let path = private.join(folder);
-        std::fs::create_dir_all(&path)
+    for (name, path) in [("HOME", home), ("TMPDIR", &private.join("tmp"))] {
+        std::fs::create_dir_all(path)
             .map_err(|error| format!("cannot create `{}`: {error}", path.display()))?;
         env.insert(name.to_owned(), path.to_string_lossy().into_owned());
     }

@@ -5,6 +5,7 @@
 mod backoff;
 mod child;
 mod discovery;
+mod homes;
 mod hostile;
 mod kit;
 mod pins;
