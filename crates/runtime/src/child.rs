@@ -5,7 +5,7 @@
 
 use crate::process::{Control, Place, Process, Reports};
 use crate::spec::Settings;
-use crate::stderr::{self, LastLine};
+use crate::stderr::{self, LastLines};
 use crate::supervisor::job::{Confine, Ended, Job, Network};
 use crate::tasks::Tasks;
 use std::collections::{BTreeMap, VecDeque};
@@ -98,7 +98,7 @@ pub struct ChildHold {
     pub warnings: Vec<String>,
     control: Control,
     reports: Reports,
-    last: LastLine,
+    last: LastLines,
 }
 
 /// A program that ran to its end.
@@ -149,7 +149,7 @@ impl Children {
     pub async fn start(&self, spec: &ChildSpec) -> Result<Child, ChildError> {
         let home = Some(self.settings.home_of(&spec.name));
         let process = self.begin(Job { home, ..self.job(spec)? }).await?;
-        let last = LastLine::default();
+        let last = LastLines::default();
         let limits = self.settings.limits.clone();
         let name = spec.name.as_str().into();
         let log = stderr::log(name, process.stderr, limits, last.clone());
@@ -270,9 +270,9 @@ impl ChildHold {
         self.control.kill();
     }
 
-    /// The last line on its stderr; empty when there was none.
+    /// What it complained about on its stderr before its end, in one line; empty when it wrote nothing.
     pub fn last_words(&self) -> String {
-        self.last.get()
+        self.last.complaint()
     }
 }
 

@@ -12,7 +12,7 @@ use crate::registry::Phase;
 use crate::run::RunEnd;
 use crate::runtime::Shared;
 use crate::spec::{Limits, RunnerSpec};
-use crate::stderr::{self, LastLine};
+use crate::stderr::{self, LastLines};
 use greenroom_protocol::wire::method;
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -236,7 +236,7 @@ impl Attended {
     /// Listens until the process is over, then ends what was under way and clears up.
     async fn attend(mut self, stdout: pipe::Receiver, stderr_pipe: pipe::Receiver) {
         let connection = self.serving.connection.clone();
-        let last = LastLine::default();
+        let last = LastLines::default();
         let mut log = std::pin::pin!(stderr::log(
             connection.runner.clone(),
             stderr_pipe,
@@ -264,7 +264,7 @@ impl Attended {
         if !logged {
             let _ = timeout(LAST_WORDS, &mut log).await;
         }
-        let said = Some(last.get()).filter(|line| !line.is_empty());
+        let said = Some(last.last()).filter(|line| !line.is_empty());
         said.into_iter().for_each(|line| connection.keep_last_words(line));
         connection.close(message);
         self.reports.gone().await;

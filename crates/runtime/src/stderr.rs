@@ -3,6 +3,7 @@
 //! Invariant: a flood costs the runner its time, not the host its memory or its log.
 
 use crate::spec::Limits;
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::net::unix::pipe;
@@ -11,18 +12,54 @@ use tokio::net::unix::pipe;
 const PAUSE: Duration = Duration::from_millis(10);
 const CHUNK_BYTES: usize = 16 * 1024;
 
-/// The last line seen, for the story of a crash.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct LastLine(Arc<Mutex<String>>);
+/// How many lines are kept for the story of a crash, how long each of them, and how many are told.
+const KEPT_LINES: usize = 40;
+const KEPT_CHARS: usize = 400;
+const TOLD_LINES: usize = 4;
+/// Words by which a line says that something went wrong.
+const WRONG: [&str; 5] = ["error", "fatal", "panic", "exception", "not found"];
 
-impl LastLine {
-    pub(crate) fn get(&self) -> String {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+/// The last lines seen, for the story of a crash.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct LastLines(Arc<Mutex<VecDeque<String>>>);
+
+impl LastLines {
+    /// The last one; empty when there was none.
+    pub(crate) fn last(&self) -> String {
+        let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        lines.back().cloned().unwrap_or_default()
+    }
+
+    /// What they complain about, in one line: from the first that speaks of something wrong, else the last one.
+    pub(crate) fn complaint(&self) -> String {
+        let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let speaks_of_it = |line: &String| {
+            let line = line.to_lowercase();
+            WRONG.iter().any(|word| line.contains(word))
+        };
+        let from = lines.iter().position(speaks_of_it).unwrap_or(lines.len().saturating_sub(1));
+        let mut told: Vec<&str> = Vec::new();
+        for line in lines.iter().skip(from).map(|line| line.trim()) {
+            // Frames of a stack and lines without anything new help nobody.
+            let is_known = told.iter().any(|before| before.contains(line));
+            if !is_known && !line.starts_with("at ") && told.len() < TOLD_LINES {
+                told.push(line);
+            }
+        }
+        told.join("; ")
+    }
+
+    fn push(&self, line: &str) {
+        let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        lines.push_back(line.chars().take(KEPT_CHARS).collect());
+        if lines.len() > KEPT_LINES {
+            lines.pop_front();
+        }
     }
 }
 
 /// Logs lines until the pipe ends, under the name of a runner or of the tool that a child serves.
-pub(crate) async fn log(runner: Arc<str>, pipe: pipe::Receiver, limits: Limits, last: LastLine) {
+pub(crate) async fn log(runner: Arc<str>, pipe: pipe::Receiver, limits: Limits, last: LastLines) {
     let mut budget = Budget::new(&limits);
     let mut chunk = vec![0; CHUNK_BYTES];
     let mut line: Vec<u8> = Vec::new();
@@ -59,13 +96,13 @@ pub(crate) async fn log(runner: Arc<str>, pipe: pipe::Receiver, limits: Limits, 
     }
 }
 
-fn write(runner: &str, line: &[u8], budget: &mut Budget, last: &LastLine) {
+fn write(runner: &str, line: &[u8], budget: &mut Budget, last: &LastLines) {
     let text = String::from_utf8_lossy(line);
     let text = text.trim_end();
     if text.is_empty() {
         return;
     }
-    text.clone_into(&mut last.0.lock().unwrap_or_else(PoisonError::into_inner));
+    last.push(text);
     match budget.take(line.len(), Instant::now()) {
         Some(Dropped { lines: 0, bytes: 0 }) => tracing::info!(target: "runner", runner, "{text}"),
         Some(Dropped { lines, bytes }) => {
@@ -137,6 +174,45 @@ impl Bucket {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn complaint(lines: &str) -> String {
+        let last = LastLines::default();
+        for line in lines.lines().filter(|line| !line.trim().is_empty()) {
+            last.push(line);
+        }
+        last.complaint()
+    }
+
+    #[test]
+    fn the_lines_that_say_what_is_wrong_are_told_and_not_the_last_one() {
+        let npx = "npm error code E404\n\
+            npm error 404 Not Found - GET https://registry.npmjs.org/no-such-server - Not found\n\
+            npm error 404\n\
+            npm error 404  'no-such-server@*' is not in this registry.\n\
+            npm error 404\n\
+            npm error 404 Note that you can also install from a\n\
+            npm error 404 tarball, folder, http url, or git folder.\n\
+            npm error A complete log of this run can be found in: /home/.npm/_logs/debug-0.log";
+        assert_eq!(
+            complaint(npx),
+            "npm error code E404; \
+             npm error 404 Not Found - GET https://registry.npmjs.org/no-such-server - Not found; \
+             npm error 404  'no-such-server@*' is not in this registry.; \
+             npm error 404 Note that you can also install from a"
+        );
+        let node = "node:internal/modules/cjs/loader:1228\n  throw err;\n  ^\n\
+            Error: Cannot find module '/srv/x.js'\n    at Module._load (loader:1)\n\
+            \u{20}   at node:internal/main:28 {\n  code: 'MODULE_NOT_FOUND'\n}\n\nNode.js v22.0.0";
+        assert_eq!(
+            complaint(node),
+            "Error: Cannot find module '/srv/x.js'; code: 'MODULE_NOT_FOUND'; }; Node.js v22.0.0"
+        );
+        let python = "Traceback (most recent call last):\n  File \"srv.py\", line 1, in <module>\n\
+            ModuleNotFoundError: No module named 'mcp'";
+        assert_eq!(complaint(python), "ModuleNotFoundError: No module named 'mcp'");
+        assert_eq!(complaint("loading\ngoodbye"), "goodbye");
+        assert_eq!(complaint(""), "");
+    }
 
     #[test]
     fn a_flood_of_long_lines_is_kept_within_bytes_and_what_was_dropped_is_counted() {

@@ -269,7 +269,7 @@ impl Running {
         }
         match self.hold.last_words() {
             words if words.is_empty() => Some(message),
-            words => Some(format!("{message}; its last words: {}", short(&words))),
+            words => Some(format!("{message}; its last words: {}", trouble::last_words(&words))),
         }
     }
 

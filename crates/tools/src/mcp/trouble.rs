@@ -13,6 +13,7 @@ use std::error::Error;
 use std::sync::{Arc, Mutex, PoisonError};
 
 const TEXT_CHARS_MAX: usize = 300;
+const LAST_WORDS_CHARS_MAX: usize = 800;
 
 /// The last thing that went wrong on the way to a server over HTTP; the library passes on less than that.
 #[derive(Debug, Clone, Default)]
@@ -164,5 +165,14 @@ pub(super) fn unavailable(server: &str, what: &str) -> ToolFailure {
 
 /// One line, not endless.
 pub(super) fn short(text: &str) -> String {
-    text.chars().filter(|c| !c.is_control()).take(TEXT_CHARS_MAX).collect()
+    line(text, TEXT_CHARS_MAX)
+}
+
+/// What a process complained about: one line that may be longer, as it is all that is known.
+pub(super) fn last_words(text: &str) -> String {
+    line(text, LAST_WORDS_CHARS_MAX)
+}
+
+fn line(text: &str, chars_max: usize) -> String {
+    text.chars().filter(|c| !c.is_control()).take(chars_max).collect()
 }
