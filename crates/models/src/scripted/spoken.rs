@@ -1,4 +1,4 @@
-//! Days and times as people say them, in English and Chinese: `tomorrow`, `下午三点半`.
+//! Days and times as people say them, in English and Chinese: `tomorrow`, `下午三点半`, `2026-01-31`.
 //!
 //! Invariant: what is not understood is today, at nine in the morning.
 
@@ -7,8 +7,9 @@ use std::time::{Duration, SystemTime};
 
 const DAY: Duration = Duration::from_secs(86_400);
 /// Days by their words; the longer word stands before the one that it holds.
-const DAYS: [(&str, i32); 12] = [
+const DAYS: [(&str, i32); 15] = [
     ("day after tomorrow", 2),
+    ("day before yesterday", -2),
     ("tomorrow", 1),
     ("yesterday", -1),
     ("大后天", 3),
@@ -18,6 +19,8 @@ const DAYS: [(&str, i32); 12] = [
     ("明早", 1),
     ("明晚", 1),
     ("昨天", -1),
+    ("大前天", -3),
+    ("前天", -2),
     ("today", 0),
     ("今天", 0),
 ];
@@ -25,11 +28,32 @@ const AFTERNOON: [&str; 8] = ["pm", "p.m.", "afternoon", "evening", "下午", "�
 
 /// The day that a text speaks of, as `2026-01-31`.
 pub(super) fn day(text: &str, now: SystemTime) -> String {
+    if let Some(written) = written_date(text) {
+        return written.to_owned();
+    }
     let text = text.to_lowercase();
     let days = DAYS.iter().find(|(word, _)| text.contains(word)).map_or(0, |(_, days)| *days);
     let away = DAY * days.unsigned_abs();
     let moved = if days < 0 { now.checked_sub(away) } else { now.checked_add(away) };
     date(moved.unwrap_or(now))
+}
+
+/// The first day that is written in digits, as it is written.
+fn written_date(text: &str) -> Option<&str> {
+    let is_date = |bytes: &[u8]| {
+        let fits = |(at, byte): (usize, &u8)| match at {
+            4 | 7 => *byte == b'-',
+            _ => byte.is_ascii_digit(),
+        };
+        bytes.iter().enumerate().all(fits)
+    };
+    let is_digit = |at: Option<usize>| {
+        at.and_then(|at| text.as_bytes().get(at)).is_some_and(u8::is_ascii_digit)
+    };
+    let places = text.as_bytes().windows(10).enumerate();
+    let mut dates = places.filter(|(_, bytes)| is_date(bytes)).map(|(at, _)| at);
+    let at = dates.find(|at| !is_digit(at.checked_sub(1)) && !is_digit(Some(at + 10)))?;
+    text.get(at..at + 10)
 }
 
 /// The time that a text speaks of, as `15:30:00`.
@@ -108,10 +132,15 @@ mod tests {
             ("后天下午", 13),
             ("the day after tomorrow", 13),
             ("昨天呢", 10),
+            ("前天", 9),
             ("no day at all", 11),
         ] {
-            assert_eq!(day(text, now), format!("1970-01-{day_of_january}"), "{text}");
+            assert_eq!(day(text, now), format!("1970-01-{day_of_january:02}"), "{text}");
         }
+        for text in ["on 2026-12-01 at 9", "2026-12-01下午三点", "明天? 不, 2026-12-01"] {
+            assert_eq!(day(text, now), "2026-12-01", "{text}");
+        }
+        assert_eq!(day("order 12026-12-011", now), "1970-01-11");
     }
 
     #[test]

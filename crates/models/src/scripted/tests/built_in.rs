@@ -95,6 +95,28 @@ fn the_built_in_model_understands_how_people_ask_in_both_languages() {
             "calendar.create",
             event("lunch", today, "12:00", "13:00"),
         ),
+        (
+            "schedule lunch on 2026-12-01 at 12:00",
+            "calendar.create",
+            event("lunch", "2026-12-01", "12:00", "13:00"),
+        ),
+        (
+            "schedule lunch at 12:00 on 2026-12-01",
+            "calendar.create",
+            event("lunch", "2026-12-01", "12:00", "13:00"),
+        ),
+        (
+            "安排 2026-12-01 15:00 的会议",
+            "calendar.create",
+            event("会议", "2026-12-01", "15:00", "16:00"),
+        ),
+        (
+            "2026-12-01 下午三点提醒我交报告",
+            "calendar.create",
+            event("交报告", "2026-12-01", "15:00", "16:00"),
+        ),
+        ("what is on my calendar on 2026-12-01?", "calendar.read", day("2026-12-01")),
+        ("2026-12-01有什么安排", "calendar.read", day("2026-12-01")),
         ("记住我喜欢喝茶", "memory.update", json!({"set": {"喜欢": "喝茶"}})),
         ("请记住,我的生日是五月三号", "memory.update", json!({"set": {"生日": "五月三号"}})),
         ("我喜欢什么", "memory.read", json!({"query": "喜欢"})),
@@ -115,6 +137,45 @@ fn the_built_in_model_understands_how_people_ask_in_both_languages() {
     }
     for text in ["你好", "how are you", "list tools", "什么是量子力学"] {
         assert_eq!(built_in_call(text), None, "{text}");
+    }
+}
+
+#[test]
+fn the_built_in_model_books_nothing_on_a_day_or_at_a_time_that_it_does_not_know() {
+    let says = |text: &str| {
+        let request = offering(asks(text), &["project_cli"]);
+        let beats = Script::built_in().plan(&request, UNIX_EPOCH + Duration::from_secs(86_400));
+        (calls(&beats), self::text(&beats))
+    };
+    for text in [
+        "帮我安排下周一下午三点的会议",
+        "周五12点和张三吃饭",
+        "安排12月1日15:00的会议",
+        "下个月3号上午十点提醒我交报告",
+        "三天后上午九点提醒我开会",
+        "安排会议 25:00",
+        "明天二十五点安排会议",
+        "安排 2026-13-01 15:00 的会议",
+        "星期三有什么安排",
+    ] {
+        let (calls, told) = says(text);
+        assert_eq!(calls, [], "{text}");
+        assert!(told.contains("YYYY-MM-DD") && told.contains("没有"), "{text}: {told}");
+    }
+    for text in [
+        "schedule lunch on friday at 12:00",
+        "Book a meeting next week at 3pm",
+        "schedule lunch on Dec 1 at 12:00",
+        "schedule lunch on the 3rd at noon",
+        "schedule lunch on 12/1 at 12:00",
+        "schedule lunch at 25:00",
+        "schedule lunch tomorrow at 12:75",
+        "schedule lunch on 2026-12-32 at 12:00",
+        "am I free on Monday?",
+    ] {
+        let (calls, told) = says(text);
+        assert_eq!(calls, [], "{text}");
+        assert!(told.contains("YYYY-MM-DD") && told.contains("nothing was done"), "{text}: {told}");
     }
 }
 
