@@ -120,7 +120,7 @@ async fn a_command_that_does_not_exist_is_named() {
     let state = failed(&kit, missing).await;
     assert_eq!(
         state.last_error.unwrap(),
-        "runner `wire` cannot be started: `no-such-program` was not found: check the runner's `command`"
+        "runner `wire` cannot be started: `no-such-program` was not found: check `command`"
     );
 }
 
