@@ -50,16 +50,17 @@ pub async fn run(args: Args) -> Outcome {
     Ok(Exit::Ok)
 }
 
-fn is_stdin(file: &Path) -> bool {
+/// Whether a file stands for standard input.
+pub(super) fn is_stdin(file: &Path) -> bool {
     file.as_os_str() == "-"
 }
 
-fn name_of(file: &Path) -> Option<String> {
+pub(super) fn name_of(file: &Path) -> Option<String> {
     let name = file.file_name().filter(|_| !is_stdin(file))?;
     Some(name.to_string_lossy().into_owned())
 }
 
-async fn body_of(file: &Path) -> Result<Body, Failure> {
+pub(super) async fn body_of(file: &Path) -> Result<Body, Failure> {
     if is_stdin(file) {
         let pieces = futures_util::stream::try_unfold(tokio::io::stdin(), async |mut stdin| {
             let mut piece = vec![0; 64 * 1024];

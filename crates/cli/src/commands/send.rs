@@ -1,14 +1,18 @@
 //! `greenroom send`: one message in, and on request its answer as it comes.
 //!
 //! Invariant: the event has an id of ours before it is sent, so the same command line can be repeated safely
-//! with `--event-id`.
+//! with `--event-id`. What is attached is kept before the event that names it is sent.
 
+use super::artifacts_put::{body_of, is_stdin, name_of};
 use crate::client::{Client, HostArgs, Page, follow};
 use crate::failure::{Exit, Failure, Outcome};
 use crate::output;
 use crate::reading::{Reading, language_of};
-use greenroom_protocol::{ActorContext, AgentInput, ErrorCode, EventAnswer, NewEvent, Object};
+use greenroom_protocol::{
+    ActorContext, AgentInput, ArtifactRef, ErrorCode, EventAnswer, NewEvent, Object,
+};
 use std::io::Read;
+use std::path::PathBuf;
 
 /// Send a message to an agent
 #[derive(Debug, clap::Args)]
@@ -19,6 +23,7 @@ The answer alone is on standard output, everything else on standard error.
 Examples:
   greenroom send \"hello\" --follow
   greenroom send \"what is new?\" --agent triage --conversation c1
+  greenroom send \"what is in it?\" --attach photo.png --attach notes.pdf --follow
   git diff | greenroom send - --follow")]
 pub struct Args {
     /// The message; `-` reads it from standard input
@@ -32,6 +37,9 @@ pub struct Args {
     /// Id of the sender
     #[arg(long, value_name = "ID", default_value = "cli")]
     actor: String,
+    /// File that goes with the message, kept as an artifact; may be given several times
+    #[arg(long, value_name = "FILE", conflicts_with = "event_id")]
+    attach: Vec<PathBuf>,
     /// Id of the event; sending the same one again gives the first answer
     #[arg(long, value_name = "ID")]
     event_id: Option<String>,
@@ -53,13 +61,19 @@ pub(super) struct WatchArgs {
 }
 
 pub async fn run(args: Args) -> Outcome {
+    let piped = args.attach.iter().filter(|file| is_stdin(file)).count();
+    if piped + usize::from(args.text == "-") > 1 {
+        let failure = Failure::new("standard input can be read only once");
+        return Err(failure.hint("name a file instead of one `-`").exit(Exit::Usage));
+    }
     let text = match args.text.as_str() {
         "-" => stdin()?,
         text => text.to_owned(),
     };
     let client = Client::new(&args.host)?;
     let reading = Reading::new(args.watch.json, language_of(&text));
-    let event = event(&args, text);
+    let attachments = attachments(&client, &args).await?;
+    let event = event(&args, AgentInput { text: Some(text), attachments, ..AgentInput::default() });
     let answer = client.post(&["v1", "events"], &event).await;
     let answer: EventAnswer = match answer {
         Ok(answer) => answer,
@@ -118,7 +132,25 @@ pub(super) async fn finish(
     reading.end(&run)
 }
 
-fn event(args: &Args, text: String) -> NewEvent {
+/// Keeps what goes with the message, for its conversation.
+async fn attachments(client: &Client, args: &Args) -> Result<Vec<ArtifactRef>, Failure> {
+    let mut kept = Vec::new();
+    for file in &args.attach {
+        let mut query = vec![("conversation_id", args.conversation.clone())];
+        query.extend(name_of(file).map(|name| ("name", name)));
+        let artifact = client.upload(&query, None, body_of(file).await?).await?;
+        kept.push(ArtifactRef {
+            artifact_id: artifact.artifact_id,
+            name: artifact.name,
+            mime_type: Some(artifact.mime_type),
+            size_bytes: Some(artifact.size_bytes),
+            ..ArtifactRef::default()
+        });
+    }
+    Ok(kept)
+}
+
+fn event(args: &Args, input: AgentInput) -> NewEvent {
     NewEvent {
         event_type: "message.received".to_owned(),
         event_id: Some(args.event_id.clone().unwrap_or_else(|| uuid::Uuid::now_v7().to_string())),
@@ -134,7 +166,7 @@ fn event(args: &Args, text: String) -> NewEvent {
             ..ActorContext::default()
         }),
         subject: None,
-        input: AgentInput { text: Some(text), ..AgentInput::default() },
+        input,
         delivery: None,
         data: Object::new(),
         agent: args.agent.clone(),

@@ -1,16 +1,16 @@
-//! `greenroom artifacts put|get|show`.
+//! `greenroom artifacts put|get|show`, and `greenroom send --attach`.
 
 use crate::PROGRAM;
 use crate::stage::{PNG, Stage};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 #[expect(clippy::disallowed_methods, reason = "the program under test is started here")]
-fn greenroom(data: &Path, args: &[&str], stdin: &[u8]) -> Output {
+fn program(data: &Path, command: &str, args: &[&str], stdin: &[u8]) -> Output {
     let mut child = Command::new(PROGRAM)
-        .arg("artifacts")
+        .arg(command)
         .args(args)
         .arg("--data")
         .arg(data)
@@ -22,6 +22,36 @@ fn greenroom(data: &Path, args: &[&str], stdin: &[u8]) -> Output {
         .unwrap();
     child.stdin.take().unwrap().write_all(stdin).unwrap();
     child.wait_with_output().unwrap()
+}
+
+fn greenroom(data: &Path, args: &[&str], stdin: &[u8]) -> Output {
+    program(data, "artifacts", args, stdin)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_message_is_sent_with_files() {
+    let stage = Stage::open("").await;
+    let (data, file) = (stage.host.data(), stage.host.folder().join("cat.png"));
+    std::fs::write(&file, PNG).unwrap();
+    let file = file.to_str().unwrap();
+    let steps = json!([["context", "", {}]]).to_string();
+    let args = [&steps, "--agent", "artist", "--conversation", "c1", "--follow"];
+    let args = args.iter().copied().chain(["--attach", file, "--attach", "-"]).collect::<Vec<_>>();
+    let sent = program(&data, "send", &args, b"a,b\n");
+    assert!(sent.status.success(), "{sent:?}");
+    let answer: Value = serde_json::from_slice(&sent.stdout).unwrap();
+    let attached = answer[0]["ok"]["input"]["attachments"].clone();
+    let ids = [0, 1].map(|index| attached[index]["artifact_id"].as_str().unwrap().to_owned());
+    let expected = json!([
+        {"artifact_id": ids[0], "name": "cat.png", "mime_type": "image/png", "size_bytes": PNG.len()},
+        {"artifact_id": ids[1], "mime_type": "text/plain", "size_bytes": 4},
+    ]);
+    assert_eq!(attached, expected);
+    assert_eq!(stage.download(&ids[0]).await.body, PNG);
+    let twice = program(&data, "send", &["-", "--attach", "-"], b"x");
+    assert_eq!(twice.status.code(), Some(2), "{twice:?}");
+    let missing = program(&data, "send", &["look", "--attach", "no-such-file"], b"");
+    assert_eq!(missing.status.code(), Some(3), "{missing:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -103,6 +103,8 @@ fn the_help_of_send() {
           --agent <NAME>       Agent that shall take it; without it the bindings decide
           --conversation <ID>  Conversation it belongs to [default: cli]
           --actor <ID>         Id of the sender [default: cli]
+          --attach <FILE>      File that goes with the message, kept as an artifact; may be given
+                               several times
           --event-id <ID>      Id of the event; sending the same one again gives the first answer
       -f, --follow             Print the answer as it comes
           --json               Print JSON: what the host answered, then every result on a line
@@ -116,6 +118,7 @@ fn the_help_of_send() {
     Examples:
       greenroom send "hello" --follow
       greenroom send "what is new?" --agent triage --conversation c1
+      greenroom send "what is in it?" --attach photo.png --attach notes.pdf --follow
       git diff | greenroom send - --follow
     --- stderr
     "#);
