@@ -7,6 +7,7 @@ mod agent;
 mod approvals;
 mod artifacts;
 mod checks;
+mod failing;
 mod grant;
 mod limits;
 mod model;

@@ -107,7 +107,7 @@ impl Config {
     }
 
     /// A null stands for the default: that is how a form writes an empty field.
-    fn read(config: &Object) -> Result<Self, String> {
+    pub(crate) fn read(config: &Object) -> Result<Self, String> {
         let given: Object = config.clone().into_iter().filter(|(_, v)| !v.is_null()).collect();
         let this = serde_json::from_value::<Self>(Value::Object(given.clone()))
             .map_err(|error| blame(&given).unwrap_or_else(|| error.to_string()))?;

@@ -22,7 +22,7 @@ mod tokens;
 mod tools;
 mod turn;
 
-use greenroom_sdk::{Manifest, Plugin, RunCtx, RunFailure, Runner};
+use greenroom_sdk::{Manifest, Object, Plugin, RunCtx, RunFailure, Runner};
 use std::process::ExitCode;
 
 /// `greenroom/local-agent` with its one runner, `default`.
@@ -33,6 +33,11 @@ pub fn plugin() -> Plugin {
 /// Serves the plugin until its host is done with it.
 pub fn main() -> ExitCode {
     greenroom_sdk::serve(plugin())
+}
+
+/// Whether the runner can work with a config; if it cannot, what is wrong with it.
+pub fn check_config(config: &Object) -> Result<(), String> {
+    config::Config::read(config).map(drop)
 }
 
 struct LocalAgent;

@@ -2,7 +2,7 @@
 //!
 //! Invariant: looks at the file system alone and starts nothing; a warning never keeps a host from starting.
 
-use super::{Config, Launch, Loaded, McpReach, Process, ToolSource};
+use super::{Config, Launch, Loaded, McpReach, Process, ToolSource, failing};
 use greenroom_tools::manifest::{Manifest, ModuleMethod};
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -22,7 +22,7 @@ impl Loaded {
         let left_out = crate::granted::left_out(config).into_iter();
         let left_out = left_out.map(|(agent, text)| (vec!["agents", agent, "grant"], text));
         let all = runners(config).into_iter().chain(tools(config)).chain(agents(config));
-        let all = all.chain(left_out);
+        let all = all.chain(left_out).chain(failing::models(config)).chain(failing::agents(config));
         let warning = |(key, message): (Vec<&str>, String)| {
             let of_parent = || self.line_of(&key[..key.len() - 1]);
             Warning { line: self.line_of(&key).or_else(of_parent), message }
@@ -31,7 +31,7 @@ impl Loaded {
     }
 }
 
-type Found<'c> = Vec<(Vec<&'c str>, String)>;
+pub(super) type Found<'c> = Vec<(Vec<&'c str>, String)>;
 
 fn runners(config: &Config) -> Found<'_> {
     let mut found = Vec::new();

@@ -236,3 +236,74 @@ fn a_new_runner_needs_a_plain_name() {
     hint: write lower case letters, digits and dashes, e.g. `my-runner`
     "#);
 }
+
+const FAILING: &str = r#"[models.main]
+provider = "openai"
+model = "gpt-5-mini"
+[models.spare]
+provider = "scripted"
+[models.vectors]
+provider = "ollama"
+model = "embed"
+kind = "embedding"
+[models.gateway]
+provider = "openai"
+model = "m"
+base_url = "https://llm.example.com/v1"
+[agents.wrong]
+runner = "plugin:greenroom/local-agent/default"
+events = []
+config = { promt = "You answer." }
+grant = { models = ["spare"] }
+[agents.elsewhere]
+runner = "plugin:greenroom/local-agent/default"
+events = []
+config = { model = "main", fallback_models = ["spare", "vectors"] }
+grant = { models = ["spare", "vectors"] }
+[agents.mute]
+runner = "plugin:greenroom/local-agent/default"
+events = []
+grant = { models = ["vectors"] }
+[agents.well]
+runner = "plugin:greenroom/local-agent/default"
+events = []
+config = { model = "main", fallback_models = ["spare"], max_tool_rounds = 3 }
+grant = { models = ["spare", "main"] }
+"#;
+
+#[test]
+fn check_and_doctor_tell_of_agents_that_would_fail_on_every_message() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("greenroom.toml"), FAILING).unwrap();
+    let output = greenroom(dir.path(), &["check", "--json"]).output().unwrap();
+    let told: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let warnings = told["warnings"].as_array().unwrap().iter();
+    let warnings: Vec<(u64, &str)> = warnings
+        .map(|one| (one["line"].as_u64().unwrap(), one["message"].as_str().unwrap()))
+        .collect();
+    let expected = [
+        (
+            1,
+            "model `main`: `openai` takes nobody without a key; add `api_key = { env = \"OPENAI_API_KEY\" }`",
+        ),
+        (22, "agent `elsewhere`: `model` names `main`, which is no chat model of its grant"),
+        (
+            22,
+            "agent `elsewhere`: `fallback_models` names `vectors`, which is no chat model of its grant",
+        ),
+        (
+            27,
+            "agent `mute`: no chat model is granted, and without one every message fails; add `models = [\"NAME\"]` to its grant",
+        ),
+    ];
+    assert_eq!(warnings[..4], expected);
+    let (line, wrong) = warnings[4];
+    assert!(
+        line == 17 && wrong.contains("agent `wrong`: the agent's config: unknown field `promt`")
+    );
+    assert_eq!(warnings.len(), 5, "{warnings:?}");
+    let output = greenroom(dir.path(), &["doctor"]).output().unwrap();
+    let told = String::from_utf8(output.stdout).unwrap();
+    assert!(told.contains("line 27: agent `mute`: no chat model is granted"), "{told}");
+    assert_eq!(output.status.code(), Some(1));
+}
