@@ -252,9 +252,18 @@ impl Loaded {
 
     /// A mistake that only shows beyond the file, such as two agents that tie, told as one of the file's own.
     pub fn invalid_at(&self, key: &[&str], message: String, hint: Option<String>) -> Invalid {
+        self.invalid(vec![self.problem_at(key, message, hint)])
+    }
+
+    pub fn problem_at(&self, key: &[&str], message: String, hint: Option<String>) -> Problem {
         let root = DeTable::parse(&self.text).ok();
         let span = root.and_then(|root| find(root.get_ref(), key)).unwrap_or(0..0);
-        Invalid::new(&self.path, &self.text, vec![Problem { span, message, hint }], Vec::new())
+        Problem { span, message, hint }
+    }
+
+    /// Several such mistakes at once.
+    pub fn invalid(&self, problems: Vec<Problem>) -> Invalid {
+        Invalid::new(&self.path, &self.text, problems, Vec::new())
     }
 }
 

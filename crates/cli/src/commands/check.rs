@@ -3,6 +3,7 @@
 use crate::config::Loaded;
 use crate::failure::{Exit, Outcome};
 use crate::{output, wiring};
+use greenroom_host::settings::Agent;
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -46,7 +47,12 @@ pub fn run(args: &Args) -> Outcome {
     let unpinned: Vec<String> = unpinned.map(|(name, _)| format!("`{name}`")).collect();
     match file {
         Some(file) => {
-            output::note(&format!("`{file}` is valid"));
+            let but = match warnings.len() {
+                0 => String::new(),
+                1 => ", with a warning".to_owned(),
+                count => format!(", with {count} warnings"),
+            };
+            output::note(&format!("`{file}` is valid{but}"));
             for warning in &warnings {
                 let line = warning.line.map_or(String::new(), |line| format!(":{line}"));
                 output::note(&format!("warning: {}\n  --> {file}{line}", warning.message));
@@ -59,26 +65,38 @@ pub fn run(args: &Args) -> Outcome {
         None => output::note("no configuration file: the defaults are used"),
     }
     let head = ["AGENT", "TAKES", "SCOPE", "RUNNER"].map(str::to_owned).to_vec();
-    let rows = agents.iter().map(|agent| {
-        let takes = match agent.events.is_empty() {
-            true => "only when named".to_owned(),
-            false => agent.events.join(", "),
-        };
-        let scope = &agent.scope;
-        let parts = [
-            ("workspace", &scope.workspace),
-            ("bot", &scope.bot),
-            ("conversation", &scope.conversation),
-            ("actor", &scope.actor),
-        ];
-        let scope: Vec<String> = parts
-            .iter()
-            .filter_map(|(part, value)| value.as_ref().map(|value| format!("{part}={value}")))
-            .collect();
-        let scope = if scope.is_empty() { "anywhere".to_owned() } else { scope.join(" ") };
-        vec![agent.name.clone(), takes, scope, agent.runner.to_string()]
-    });
+    let rows = agents.iter().map(row);
     let rows: Vec<Vec<String>> = std::iter::once(head).chain(rows).collect();
     output::print(&output::table(&rows))?;
+    if agents.iter().filter(|agent| !agent.events.is_empty()).count() > 1 {
+        output::note(
+            "note: of several agents that take an event, the one with the narrowest scope has it",
+        );
+    }
     Ok(Exit::Ok)
+}
+
+fn row(agent: &Agent) -> Vec<String> {
+    let takes = match agent.events.join(", ") {
+        none if none.is_empty() => "only when named".to_owned(),
+        events if agent.built_in => format!("{events} that no other takes"),
+        events => events,
+    };
+    let scope = &agent.scope;
+    let parts = [
+        ("workspace", &scope.workspace),
+        ("bot", &scope.bot),
+        ("conversation", &scope.conversation),
+        ("actor", &scope.actor),
+    ];
+    let parts = parts
+        .iter()
+        .filter_map(|(part, value)| value.as_ref().map(|value| format!("{part}={value}")));
+    let filters = agent.filters.iter().map(|(field, values)| {
+        let values: Vec<String> = values.iter().map(ToString::to_string).collect();
+        format!("{field}={}", values.join("|"))
+    });
+    let scope: Vec<String> = parts.chain(filters).collect();
+    let scope = if scope.is_empty() { "anywhere".to_owned() } else { scope.join(" ") };
+    vec![agent.name.clone(), takes, scope, agent.runner.to_string()]
 }

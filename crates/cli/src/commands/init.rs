@@ -58,9 +58,12 @@ mod tests {
         let text: Vec<&str> = keys.map(|line| &line[2..]).collect();
         let config = read(&text.join("\n"));
         let counts = (config.agents.len(), config.models.len(), config.tools.len());
-        assert_eq!((counts, config.budget_day), ((1, 1, 1), Some(5_000_000)));
+        assert_eq!((counts, config.budget_day), ((2, 1, 1), Some(5_000_000)));
         let agent = &config.agents["my-agent"];
         assert_eq!(agent.grant.models, ["main"]);
         assert_eq!(agent.budget.run, Some(500_000));
+        let helper = &config.agents["helper"];
+        assert_eq!(helper.runner.to_string(), "plugin:greenroom/local-agent/default");
+        assert_eq!(greenroom_local_agent::check_config(&helper.config), Ok(()));
     }
 }

@@ -3,7 +3,7 @@
 //! Invariant: without a key there is the scripted model, which says what it is; nothing is called by itself.
 
 use super::size;
-use crate::config::{self, Config, Loaded, McpReach, ToolSource};
+use crate::config::{self, Config, Loaded, McpReach, Problem, ToolSource};
 use crate::env;
 use crate::failure::{Exit, Failure};
 use greenroom_host::resources::ResourceSettings;
@@ -104,8 +104,12 @@ fn default_model(env: &dyn Fn(&str) -> Option<String>) -> ModelSettings {
 /// grants name of them is there.
 pub(super) fn check(loaded: &Loaded) -> Result<(), Failure> {
     let config = &loaded.config;
-    for (name, model) in &config.models {
-        Model::new(model.clone()).map_err(|error| mistake(loaded, name, model, &error))?;
+    let wrong = config.models.iter().filter_map(|(name, model)| {
+        Some(mistake(loaded, name, model, &Model::new(model.clone()).err()?))
+    });
+    let wrong: Vec<Problem> = wrong.collect();
+    if !wrong.is_empty() {
+        return Err(usage(loaded.invalid(wrong)));
     }
     let (modules, skills) = check_tools(loaded)?;
     let methods: Vec<String> = modules.all().map(|(name, ..)| name).collect();
@@ -149,7 +153,7 @@ pub(crate) fn modules(config: &Config) -> Result<Modules, Failure> {
 }
 
 /// What is wrong with a model, at the key that it comes from.
-fn mistake(loaded: &Loaded, name: &str, model: &ModelSettings, error: &ModelError) -> Failure {
+fn mistake(loaded: &Loaded, name: &str, model: &ModelSettings, error: &ModelError) -> Problem {
     let key = [("script", model.script.is_some()), ("base_url", model.base_url.is_some())];
     let key = key.into_iter().find(|(_, given)| *given).map(|(key, _)| key);
     let key: Vec<&str> = ["models", name].into_iter().chain(key).collect();
@@ -157,7 +161,7 @@ fn mistake(loaded: &Loaded, name: &str, model: &ModelSettings, error: &ModelErro
     let hint = allowed.is_ok().then(|| {
         format!("with `allow_private = true` in `models.{name}` it may be in your own network")
     });
-    usage(loaded.invalid_at(&key, error.to_string(), hint))
+    loaded.problem_at(&key, error.to_string(), hint)
 }
 
 /// Each source by itself, so that a mistake points at it; then all of them together.

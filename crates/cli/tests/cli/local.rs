@@ -119,6 +119,22 @@ runner = \"plugin:local/other/default\"
 ";
 
 #[test]
+fn check_tells_of_every_model_whose_address_is_private_at_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let model = |name: &str, address: &str| {
+        format!(
+            "[models.{name}]\nprovider = \"openai-compatible\"\nmodel = \"m\"\nbase_url = \"http://{address}/v1\"\n"
+        )
+    };
+    let text = model("one", "127.0.0.1:9") + &model("two", "10.0.0.1") + &model("open", "8.8.8.8");
+    std::fs::write(dir.path().join("greenroom.toml"), text).unwrap();
+    let text = told(dir.path(), &["check"]);
+    let places: Vec<&str> = text.lines().filter(|line| line.contains("-->")).collect();
+    assert_eq!(places, ["  --> greenroom.toml:4:1", "  --> greenroom.toml:8:1"], "{text}");
+    assert!(text.starts_with("exit 2"), "{text}");
+}
+
+#[test]
 fn check_warns_of_what_is_missing_and_doctor_calls_it_a_problem() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("greenroom.toml"), GAPS).unwrap();
@@ -127,18 +143,19 @@ fn check_warns_of_what_is_missing_and_doctor_calls_it_a_problem() {
     assert_snapshot!(text, @r#"
     exit 0
     --- stdout
-    AGENT      TAKES             SCOPE     RUNNER
-    a          message.received  anywhere  plugin:local/other/default
-    assistant  message.received  anywhere  plugin:greenroom/local-agent/default
-    echo       only when named   anywhere  plugin:greenroom/echo/default
+    AGENT      TAKES                                 SCOPE     RUNNER
+    a          message.received                      anywhere  plugin:local/other/default
+    assistant  message.received that no other takes  anywhere  plugin:greenroom/local-agent/default
+    echo       only when named                       anywhere  plugin:greenroom/echo/default
     --- stderr
-    `greenroom.toml` is valid
+    `greenroom.toml` is valid, with 3 warnings
     warning: runner `gone`: there is no folder `HERE/gone`
       --> greenroom.toml:3
     warning: runner `unbuilt`: there is no program `HERE/target/release/unbuilt`
       --> greenroom.toml:7
     warning: agent `a`: no configured runner offers `plugin:local/other/default`
       --> greenroom.toml:11
+    note: of several agents that take an event, the one with the narrowest scope has it
     "#);
     let output = greenroom(dir.path(), &["check", "--json"]).output().unwrap();
     let told: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
