@@ -10,10 +10,11 @@ use crate::event;
 use crate::knowledge;
 use crate::limits::Limits;
 use crate::model::{Models, Request};
+use crate::steering::Steering;
 use crate::texts::Texts;
 use crate::tools::Toolbox;
 use crate::turn::Turn;
-use greenroom_sdk::{Message, Object, RunCtx, RunFailure, RunResult, Value, json};
+use greenroom_sdk::{Message, Object, RunCtx, RunFailure, RunResult, SteeringItem, Value, json};
 use std::collections::HashSet;
 use std::time::Duration;
 
@@ -35,11 +36,12 @@ struct Agent<'a> {
     toolbox: Toolbox<'a>,
     context: Context,
     limits: Limits,
-    /// The ids of the calls of each round so far.
+    steering: Steering<'a>,
+    /// The ids of the calls of each turn so far; none in one that has answered before the last.
     rounds: Vec<Vec<String>>,
     /// The arguments of calls that never reach the host: nobody else keeps them.
     own_arguments: Object,
-    /// The events that joined the run, and behind which round.
+    /// The events that joined the run, and behind how many turns.
     steered: Object,
     call_ids: HashSet<String>,
     citations: Vec<Value>,
@@ -73,6 +75,7 @@ impl<'a> Agent<'a> {
             toolbox: Toolbox::open(ctx, config).await?,
             context,
             limits,
+            steering: Steering::new(ctx, config, texts),
             rounds: Vec::new(),
             own_arguments: Object::new(),
             steered: Object::new(),
@@ -100,20 +103,24 @@ impl<'a> Agent<'a> {
         match state {
             State::Ask => self.ask().await.map(Some),
             State::Act(turn) => self.act(turn).await.map(Some),
-            State::Answer(turn) => self.answer(turn).await.map(|()| None),
+            State::Answer(turn) => self.answer(turn).await,
         }
     }
 
     async fn ask(&mut self) -> Result<State, RunFailure> {
         self.limits.check()?;
-        self.take_steering().await?;
-        let may_call = self.rounds.len() < self.config.max_tool_rounds as usize;
+        let joined = self.steering.take().await?;
+        self.join(joined);
+        // Those for the question that is open: one that was answered has had its own.
+        let rounds = self.rounds.iter().rev().take_while(|calls| !calls.is_empty()).count();
+        let may_call = rounds < self.config.max_tool_rounds as usize;
         let tools = if may_call { self.toolbox.offered().to_vec() } else { Vec::new() };
         let mut turn = loop {
             // Anew for every model: the next one may take less.
             let messages = self.context.request(self.ctx, &mut self.models).await?;
             let request = Request { messages, tools: &tools };
-            match self.models.ask(&request, &mut self.limits).await {
+            let asked = self.models.ask(&request, &mut self.limits);
+            match self.steering.watch(asked).await? {
                 Ok(turn) => break turn,
                 Err(broken) => self.models.fall_back(broken)?,
             }
@@ -149,13 +156,33 @@ impl<'a> Agent<'a> {
             turn.calls.iter().filter(|call| granted.iter().all(|had| had.tool_name != call.name));
         self.own_arguments.extend(own.map(|call| (call.id.clone(), call.args.clone())));
         self.context.push(turn.message());
-        for result in self.toolbox.carry_out(&turn.calls, &mut self.limits).await? {
+        let carried_out = self.toolbox.carry_out(&turn.calls, &mut self.limits);
+        for result in self.steering.watch(carried_out).await?? {
             self.context.push(result);
         }
         Ok(State::Ask)
     }
 
-    async fn answer(&mut self, turn: Turn) -> Result<(), RunFailure> {
+    /// Tells the answer. Messages that came during it are the next question, unless there is nothing left to
+    /// answer them with: then they get a run of their own.
+    async fn answer(&mut self, turn: Turn) -> Result<Option<State>, RunFailure> {
+        let joined = match self.limits.check() {
+            Ok(()) => self.steering.take().await?,
+            Err(_) => Vec::new(),
+        };
+        if joined.is_empty() {
+            self.tell(&turn).await?;
+            return Ok(None);
+        }
+        self.rounds.push(Vec::new());
+        self.context.push(turn.message());
+        self.join(joined);
+        self.tell(&turn).await?;
+        self.was_empty = false;
+        Ok(Some(State::Ask))
+    }
+
+    async fn tell(&self, turn: &Turn) -> Result<(), RunFailure> {
         let mut metadata = Object::new();
         if !self.rounds.is_empty() {
             metadata.insert("rounds".to_owned(), json!(self.rounds));
@@ -174,27 +201,17 @@ impl<'a> Agent<'a> {
         let message = Message {
             segments: turn.shown_segments(),
             metadata: (!metadata.is_empty()).then_some(metadata),
-            ..Message::assistant(turn.text)
+            ..Message::assistant(turn.text.clone())
         };
         self.ctx.emit(RunResult::message_of(message)).await
     }
 
     /// Messages that came meanwhile are part of the question from here on.
-    async fn take_steering(&mut self) -> Result<(), RunFailure> {
-        if !self.ctx.context.available_apis.steering_pull {
-            return Ok(());
-        }
-        for item in self.ctx.steering().pull().await? {
-            if commands::is_cancel(item.input.text.as_deref().unwrap_or_default()) {
-                return Err(RunFailure {
-                    message: self.texts.cancelled(),
-                    ..RunFailure::cancelled()
-                });
-            }
+    fn join(&mut self, items: Vec<SteeringItem>) {
+        for item in items {
             self.context.push(event::steered(&item, self.config));
             self.steered.insert(item.event_id, self.rounds.len().into());
         }
-        Ok(())
     }
 }
 

@@ -77,8 +77,9 @@ pub(crate) async fn run(ctx: &RunCtx, config: &Config) -> Result<bool, RunFailur
 }
 
 /// Whether a message that arrives during a run asks for its end.
-pub(crate) fn is_cancel(text: &str) -> bool {
-    Line::of(text).is_some_and(|line| line.name.eq_ignore_ascii_case("cancel"))
+pub(crate) fn is_cancel(text: &str, config: &Config) -> bool {
+    let line = Line::of(text).filter(|_| config.commands);
+    line.is_some_and(|line| line.name.eq_ignore_ascii_case("cancel"))
 }
 
 /// Whether an item is an answer to a command of the agent's own: between it and the user, not the model's matter.
@@ -189,10 +190,13 @@ mod tests {
 
     #[test]
     fn a_run_is_called_off_by_the_command_alone() {
-        assert!(is_cancel(" /cancel "));
-        assert!(is_cancel("/Cancel please"));
-        assert!(!is_cancel("cancel"));
-        assert!(!is_cancel("//cancel"));
-        assert!(!is_cancel("please /cancel"));
+        let on = Config::default();
+        let off = Config { commands: false, ..Config::default() };
+        for text in [" /cancel ", "/Cancel please"] {
+            assert!(is_cancel(text, &on) && !is_cancel(text, &off), "{text}");
+        }
+        for text in ["cancel", "//cancel", "please /cancel"] {
+            assert!(!is_cancel(text, &on), "{text}");
+        }
     }
 }

@@ -7,13 +7,14 @@ mod exchange;
 
 pub(crate) use exchange::Exchange;
 
+use crate::commands;
 use crate::config::Config;
 use crate::event;
 use crate::tokens;
 use greenroom_sdk::protocol::NewEvent;
 use greenroom_sdk::{
     AgentAPIError, ErrorCode, HistoryPageParams, HistorySearchParams, Object, RunCtx, RunFailure,
-    SearchHit, ToolResource, TranscriptItem, Value, json,
+    SearchHit, ToolResource, TranscriptItem, TranscriptRole, Value, json,
 };
 use std::collections::HashMap;
 
@@ -69,13 +70,20 @@ pub(crate) async fn read(
         }
     }
     newest_first.reverse();
-    let items: Vec<TranscriptItem> = newest_first;
+    let mut items: Vec<TranscriptItem> = newest_first;
+    // Said to the agent, not to the model.
+    items.retain(|item| !is_cancel(item, config));
     let known = events(ctx, &items).await;
     let message = |item: &TranscriptItem| {
         let known = item.event_id.as_ref().and_then(|id| known.get(id));
         event::of_item(item, known, config)
     };
     Ok(exchange::exchanges(items, &message))
+}
+
+fn is_cancel(item: &TranscriptItem, config: &Config) -> bool {
+    let text = item.text.as_deref().unwrap_or_default();
+    item.role == TranscriptRole::User && commands::is_cancel(text, config)
 }
 
 /// What the transcript does not say of events that are no words, by their ids.

@@ -17,6 +17,7 @@ mod media;
 mod model;
 mod prompted;
 mod retrieval;
+mod steering;
 mod texts;
 mod tokens;
 mod tools;

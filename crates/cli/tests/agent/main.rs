@@ -9,6 +9,7 @@ mod commands;
 mod compaction;
 mod context;
 mod events;
+mod exchanges;
 mod form;
 mod killed;
 mod knowledge;

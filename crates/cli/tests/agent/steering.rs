@@ -91,34 +91,42 @@ async fn first_words(scene: &Scene, run_id: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_message_that_comes_during_the_last_answer_gets_a_run_of_its_own() {
+async fn a_message_that_comes_during_the_last_answer_is_answered_by_the_same_run() {
     let scene = gate("queue = \"steer\"", "").await;
     let run_id = scene.stage.send(&event("agent", "c1", "slowly")).await;
     first_words(&scene, &run_id).await;
     let (_, second) = scene.stage.api.post_event(&event("agent", "c1", "and bread")).await.unwrap();
-    assert_eq!(second.status, "steered");
-    let expected = ["Once upon a time.", "You said: and bread"];
-    wait_for("both answers", PATIENCE, async || {
-        (scene.stage.answers("c1").await == expected).then_some(())
-    })
-    .await;
-    assert_eq!(scene.stage.api.runs().await.len(), 2);
+    assert_eq!((second.status.as_str(), second.run_id.as_deref()), ("steered", Some(&*run_id)));
+    let run = scene.stage.api.ended_run(&run_id).await;
+    assert_eq!(outcome(&run), (RunStatus::Completed, ""), "{run:?}");
+    assert_eq!(scene.stage.answers("c1").await, ["Once upon a time.", "You said: and bread"]);
+    assert_eq!(scene.stage.api.runs().await.len(), 1);
+    kinds(&scene, &run).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_cancel_that_comes_as_a_message_ends_the_run() {
-    let scene = gate("queue = \"steer\"", "").await;
-    let run_id = scene.stage.send(&event("agent", "c1", "wait")).await;
-    at_gate(&scene, "g").await;
-    scene.stage.api.post_event(&event("agent", "c1", "/cancel")).await.unwrap();
-    open_gate(&scene, "g");
-    let run = scene.stage.api.ended_run(&run_id).await;
-    let (_, code) = outcome(&run);
-    assert_eq!(code, "cancelled", "{run:?}");
-    assert_eq!(scene.requests().len(), 1, "the model is not asked again");
-    kinds(&scene, &run).await;
-    assert_eq!(scene.answer("c1", "hello again").await, "You said: hello again");
-    is_paired(scene.asked().last().unwrap());
+async fn a_cancel_that_comes_as_a_message_ends_the_run_at_once_and_no_model_reads_it() {
+    // During an answer, a call that changes something, and one that only reads; no gate is opened.
+    for (text, at) in [("tell me of silence", None), ("hold", Some("g")), ("wait", Some("g"))] {
+        let scene = gate("queue = \"steer\"", "").await;
+        let run_id = scene.stage.send(&event("agent", "c1", text)).await;
+        match at {
+            Some(gate) => at_gate(&scene, gate).await,
+            None => first_words(&scene, &run_id).await,
+        }
+        let began = Instant::now();
+        scene.stage.api.post_event(&event("agent", "c1", "/cancel")).await.unwrap();
+        let run = scene.stage.api.ended_run(&run_id).await;
+        assert_eq!(outcome(&run).1, "cancelled", "{text}: {run:?}");
+        assert!(began.elapsed() < Duration::from_secs(8), "{text}: {:?}", began.elapsed());
+        assert_eq!(scene.requests().len(), 1, "the model is not asked again");
+        kinds(&scene, &run).await;
+        assert_eq!(scene.answer("c1", "hello again").await, "You said: hello again");
+        let last = scene.asked().pop().unwrap();
+        is_paired(&last);
+        assert!(!json!(last).to_string().contains("/cancel"), "{last:#?}");
+        assert_eq!(scene.stage.api.runs().await.len(), 2, "{text}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -166,7 +174,7 @@ async fn a_run_is_cancelled_in_the_middle_of_a_tool_call_and_the_history_stays_w
     }
 }
 
-async fn question(scene: &Scene) -> Value {
+pub(crate) async fn question(scene: &Scene) -> Value {
     wait_for("a question", PATIENCE, async || {
         let page = scene.stage.api.get("/v1/approvals?status=pending").await;
         page["items"].as_array().unwrap().first().cloned()
@@ -174,7 +182,7 @@ async fn question(scene: &Scene) -> Value {
     .await
 }
 
-async fn decide(scene: &Scene, question: &Value, decision: &str) {
+pub(crate) async fn decide(scene: &Scene, question: &Value, decision: &str) {
     let id = question["approval_id"].as_str().unwrap();
     let body = json!({"decision": decision, "nonce": question["nonce"]}).to_string();
     let answered = scene.stage.api.json(Request::post(format!("/v1/approvals/{id}"), body)).await;

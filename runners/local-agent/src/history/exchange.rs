@@ -2,7 +2,8 @@
 //!
 //! Invariant: any provider takes the messages. A call stands in one message with those of its round, each is
 //! followed by its one result, and nothing stands in between. What belongs to no event that is here is left
-//! out. A run that was told about its rounds is given back exactly as its model saw it.
+//! out. A run that was told about its rounds is given back exactly as its model saw it. What a run left without
+//! an answer is closed, so that no later answer takes it for a question.
 
 use crate::{commands, tools};
 use greenroom_sdk::protocol::MessageContent;
@@ -10,6 +11,9 @@ use greenroom_sdk::{
     ModelMessage, ModelToolCall, Object, Role, TranscriptItem, TranscriptRole, Value,
 };
 use std::collections::{HashMap, HashSet};
+
+/// Stands where a run has ended without an answer.
+const UNANSWERED: &str = "(This was not answered.)";
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Exchange {
@@ -46,10 +50,17 @@ pub(super) fn exchanges(
         }
     }
     drafts.retain(|(_, items)| !items.iter().any(commands::is_aside));
+    // In the order of their making: pages put what joined a run behind calls that the run made later.
+    drafts.iter_mut().for_each(|(_, items)| items.sort_by_key(|item| item.seq));
     let mut used = HashSet::new();
-    let exchange = |(first_seq, items): (i64, Vec<TranscriptItem>)| Exchange {
-        first_seq,
-        messages: Rebuilt::new(&items).messages(event, &mut used),
+    let exchange = |(first_seq, items): (i64, Vec<TranscriptItem>)| {
+        let mut messages = Rebuilt::new(&items).messages(event, &mut used);
+        // What no run was started for was said to others.
+        let had_run = items.first().is_some_and(|item| item.run_id.is_some());
+        if had_run && messages.last().is_some_and(|last| last.role != Role::Assistant) {
+            messages.push(ModelMessage::text(Role::Assistant, UNANSWERED));
+        }
+        Exchange { first_seq, messages }
     };
     drafts.into_iter().map(exchange).collect()
 }
@@ -57,11 +68,11 @@ pub(super) fn exchanges(
 /// One run's items on their way back to messages.
 struct Rebuilt<'i> {
     items: &'i [TranscriptItem],
-    /// The calls that stood together, as far as the run has told.
+    /// The calls of each turn, as far as the run has told; none: the turn answered, and others followed.
     rounds: Vec<Vec<String>>,
     /// Arguments of calls that the host did not carry out, as far as the run has told.
     arguments: Object,
-    /// The events that joined the run, and behind how many rounds they were told, as far as the run has told.
+    /// The events that joined the run, and behind how many turns they were told, as far as the run has told.
     steered: Object,
 }
 
@@ -88,7 +99,7 @@ impl<'i> Rebuilt<'i> {
     ) -> Vec<ModelMessage> {
         let mut messages = Vec::new();
         let mut done: HashSet<&str> = HashSet::new();
-        let mut rounds_done = 0;
+        let mut turns_done = 0;
         // What was said directly before calls stands in one message with them.
         let mut said: Option<ModelMessage> = None;
         // Messages that joined the run while a round was under way.
@@ -98,7 +109,7 @@ impl<'i> Rebuilt<'i> {
                 TranscriptRole::User | TranscriptRole::Event => {
                     let behind =
                         item.event_id.as_ref().and_then(|id| self.steered.get(id)?.as_u64());
-                    match behind.filter(|behind| *behind > rounds_done) {
+                    match behind.filter(|behind| *behind > turns_done) {
                         Some(behind) => waiting.push((behind, event(item))),
                         None => {
                             messages.extend(said.take());
@@ -109,6 +120,11 @@ impl<'i> Rebuilt<'i> {
                 TranscriptRole::Assistant => {
                     messages.extend(said.take());
                     said = answer(item);
+                    if self.rounds.get(turns_done as usize).is_some_and(Vec::is_empty) {
+                        messages.extend(said.take());
+                        turns_done += 1;
+                        messages.extend(due(&mut waiting, turns_done));
+                    }
                 }
                 TranscriptRole::Tool => {
                     let round = self.round(item);
@@ -116,9 +132,8 @@ impl<'i> Rebuilt<'i> {
                     let fresh: Vec<&TranscriptItem> = fresh.collect();
                     if !fresh.is_empty() {
                         messages.extend(self.called(&fresh, said.take(), used));
-                        rounds_done += 1;
-                        let due = waiting.extract_if(.., |(behind, _)| *behind <= rounds_done);
-                        messages.extend(due.map(|(_, message)| message));
+                        turns_done += 1;
+                        messages.extend(due(&mut waiting, turns_done));
                     }
                 }
                 TranscriptRole::System => {}
@@ -180,6 +195,14 @@ impl<'i> Rebuilt<'i> {
         let args = kept.or_else(|| self.arguments.get(call_id(item)));
         args.filter(|args| args.is_object()).cloned().unwrap_or_else(|| Object::new().into())
     }
+}
+
+/// The messages that were told behind so many turns.
+fn due(
+    waiting: &mut Vec<(u64, ModelMessage)>,
+    turns_done: u64,
+) -> impl Iterator<Item = ModelMessage> {
+    waiting.extract_if(.., move |(behind, _)| *behind <= turns_done).map(|(_, message)| message)
 }
 
 /// What the agent said. Calls among the segments are left out: those that have a result are items.

@@ -42,6 +42,7 @@ pub(super) const SOURCES: &[(&str, &str)] = &[
     source!("prompted/parse.rs"),
     source!("prompted/screen.rs"),
     source!("retrieval.rs"),
+    source!("steering.rs"),
     source!("texts.rs"),
     source!("tokens.rs"),
     source!("tools.rs"),

@@ -64,7 +64,7 @@ fn a_run_comes_back_as_its_model_saw_it() {
     ];
     let expected = [
         vec!["u:hi", "a:Let me see.[a b]", "t:a", "t:b", "a:[c]", "t:c", "a:Done."],
-        vec!["u:thanks"],
+        vec!["u:thanks", "a:(This was not answered.)"],
     ];
     assert_eq!(read(items), expected);
 }
@@ -79,8 +79,11 @@ fn without_rounds_every_call_stands_alone() {
         user(5, "r2", "go on"),
         says(6, "r2", "Yes."),
     ];
-    let expected =
-        [vec!["u:hi", "a:Let me see.[a]", "t:a", "a:[b]", "t:b"], vec!["u:go on", "a:Yes."]];
+    let unanswered = "a:(This was not answered.)";
+    let expected = [
+        vec!["u:hi", "a:Let me see.[a]", "t:a", "a:[b]", "t:b", unanswered],
+        vec!["u:go on", "a:Yes."],
+    ];
     assert_eq!(read(items), expected);
 }
 
@@ -147,10 +150,47 @@ fn a_message_that_joined_a_run_stands_where_its_model_was_told_it() {
 }
 
 #[test]
+fn a_message_that_came_during_an_answer_stands_behind_it() {
+    let joined = |seq, text: &str, event: &str| TranscriptItem {
+        event_id: Some(event.to_owned()),
+        ..user(seq, "r1", text)
+    };
+    let first = json!({"rounds": [["a"], []], "steered": {"e2": 2}});
+    let second = json!({"rounds": [["a"], [], ["b"]], "steered": {"e2": 2, "e3": 2}});
+    let items = vec![
+        user(1, "r1", "one"),
+        tool(2, "r1", "a"),
+        joined(3, "two", "e2"),
+        item(4, "assistant", "r1", "to one", first),
+        joined(5, "three", "e3"),
+        says(6, "r1", "Let me see."),
+        tool(7, "r1", "b"),
+        item(8, "assistant", "r1", "to both", second),
+    ];
+    let begin = ["u:one", "a:[a]", "t:a", "a:to one", "u:two"];
+    let end = ["u:three", "a:Let me see.[b]", "t:b", "a:to both"];
+    let whole = [[begin.as_slice(), &end].concat()];
+    assert_eq!(read(items.clone()), whole);
+    // Pages have calls of the run before what joined it.
+    let mut paged = items.clone();
+    let call = paged.remove(6);
+    paged.insert(2, call);
+    assert_eq!(read(paged), whole);
+    // It ended before the second answer.
+    assert_eq!(
+        read(items[..4].to_vec()),
+        [[begin.as_slice(), &["a:(This was not answered.)"]].concat()]
+    );
+}
+
+#[test]
 fn an_id_that_comes_again_in_a_later_run_is_told_apart() {
     let items =
         vec![user(1, "r1", "one"), tool(2, "r1", "a"), user(3, "r2", "two"), tool(4, "r2", "a")];
-    assert_eq!(read(items), [vec!["u:one", "a:[a]", "t:a"], vec!["u:two", "a:[a-2]", "t:a-2"]]);
+    let unanswered = "a:(This was not answered.)";
+    let expected =
+        [vec!["u:one", "a:[a]", "t:a", unanswered], vec!["u:two", "a:[a-2]", "t:a-2", unanswered]];
+    assert_eq!(read(items), expected);
 }
 
 #[test]

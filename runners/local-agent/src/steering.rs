@@ -1,0 +1,91 @@
+//! Messages that come while a run is under way.
+//!
+//! Invariant: what was taken from the host is kept until a turn of the model ends; `/cancel` ends the run at
+//! once, whatever the model or a tool is doing, and is told to no model.
+
+use crate::commands;
+use crate::config::Config;
+use crate::texts::Texts;
+use futures_util::future::{Either, select};
+use greenroom_sdk::{AgentAPIError, RunCtx, RunFailure, SteeringItem};
+use std::pin::pin;
+use std::time::Duration;
+
+/// How often the host is asked while something goes on, and how often once that has taken long.
+const EVERY: Duration = Duration::from_secs(1);
+const EVERY_LATER: Duration = Duration::from_secs(5);
+const LATER: u32 = 60;
+
+pub(crate) struct Steering<'a> {
+    ctx: &'a RunCtx,
+    config: &'a Config,
+    texts: Texts,
+    waiting: Vec<SteeringItem>,
+}
+
+impl<'a> Steering<'a> {
+    pub(crate) fn new(ctx: &'a RunCtx, config: &'a Config, texts: Texts) -> Self {
+        Self { ctx, config, texts, waiting: Vec::new() }
+    }
+
+    /// The messages that came since the last time, in their order.
+    pub(crate) async fn take(&mut self) -> Result<Vec<SteeringItem>, RunFailure> {
+        if self.is_offered() && self.look().await? {
+            return Err(self.cancelled());
+        }
+        Ok(std::mem::take(&mut self.waiting))
+    }
+
+    /// The future's output; the failure `cancelled` as soon as the user calls the run off.
+    pub(crate) async fn watch<T>(
+        &mut self,
+        future: impl Future<Output = T>,
+    ) -> Result<T, RunFailure> {
+        let mut future = pin!(future);
+        if !self.is_offered() {
+            return Ok(future.await);
+        }
+        let mut looks = 0_u32;
+        loop {
+            let pause = if looks < LATER { EVERY } else { EVERY_LATER };
+            if let Either::Left((output, _)) =
+                select(future.as_mut(), pin!(tokio::time::sleep(pause))).await
+            {
+                return Ok(output);
+            }
+            // A look that has begun is waited for: what the host has handed out is handed out once.
+            let (output, looked) = match select(future.as_mut(), pin!(self.look())).await {
+                Either::Left((output, look)) => (Some(output), look.await),
+                Either::Right((looked, _)) => (None, looked),
+            };
+            // A look that failed is made again.
+            if looked.unwrap_or_default() {
+                return Err(self.cancelled());
+            }
+            if let Some(output) = output {
+                return Ok(output);
+            }
+            looks = looks.saturating_add(1);
+        }
+    }
+
+    fn is_offered(&self) -> bool {
+        self.ctx.context.available_apis.steering_pull
+    }
+
+    /// Takes what has come; true when the run is called off.
+    async fn look(&mut self) -> Result<bool, AgentAPIError> {
+        let mut is_cancelled = false;
+        for item in self.ctx.steering().pull().await? {
+            match commands::is_cancel(item.input.text.as_deref().unwrap_or_default(), self.config) {
+                true => is_cancelled = true,
+                false => self.waiting.push(item),
+            }
+        }
+        Ok(is_cancelled)
+    }
+
+    fn cancelled(&self) -> RunFailure {
+        RunFailure { message: self.texts.cancelled(), ..RunFailure::cancelled() }
+    }
+}
