@@ -128,6 +128,10 @@ impl<'a> Agent<'a> {
         self.ctx.set_usage(self.limits.usage().clone());
         turn.distinguish(&mut self.call_ids);
         turn.correct(|name| self.toolbox.meant(name));
+        if turn.is_empty() && turn.finish_reason.as_deref() == Some("content_filter") {
+            let model = &self.models.current().model_id;
+            return Err(RunFailure::new("model.refused", self.texts.refused(model)));
+        }
         if !may_call {
             turn.calls.clear();
             return match turn.is_empty() {
@@ -172,7 +176,7 @@ impl<'a> Agent<'a> {
         };
         if joined.is_empty() {
             self.tell(&turn).await?;
-            return Ok(None);
+            return self.end(&turn).await.map(|()| None);
         }
         self.rounds.push(Vec::new());
         self.context.push(turn.message());
@@ -180,6 +184,17 @@ impl<'a> Agent<'a> {
         self.tell(&turn).await?;
         self.was_empty = false;
         Ok(Some(State::Ask))
+    }
+
+    /// A run whose answer is not whole ends with the reason; any other ends by itself.
+    async fn end(&self, turn: &Turn) -> Result<(), RunFailure> {
+        match turn.finish_reason.as_deref() {
+            Some(reason @ ("length" | "content_filter")) => {
+                let usage = self.limits.usage().clone();
+                self.ctx.emit(RunResult::completed(reason).with_usage(usage)).await
+            }
+            _ => Ok(()),
+        }
     }
 
     async fn tell(&self, turn: &Turn) -> Result<(), RunFailure> {

@@ -84,6 +84,15 @@ impl Texts {
         }
     }
 
+    pub(crate) fn refused(self, model: &str) -> String {
+        match self {
+            Self::English => format!(
+                "The provider of the model `{model}` filtered the answer. Say it differently."
+            ),
+            Self::Chinese => format!("模型 `{model}` 的提供方过滤了这次回答。请换个说法。"),
+        }
+    }
+
     pub(crate) fn rounds_used_up(self) -> String {
         self.pick(
             "I used all rounds of tool calls that I have and found no answer.",

@@ -1,6 +1,8 @@
-//! The plain way: a question, perhaps tools, an answer.
+//! The plain way: a question, perhaps tools, an answer, and what is told of one that is not whole.
 
 use crate::scene::Setting;
+use crate::shapes::PROVIDERS;
+use crate::stage::outcome;
 use greenroom_protocol::{RunStatus, TranscriptRole};
 use serde_json::{Value, json};
 
@@ -53,4 +55,43 @@ answer = [{ text = "2" }, { usage = { input_tokens = 20, output_tokens = 1 } }]
     let usage = &terminal["usage"];
     let told = |key: &str| usage.get(key).and_then(Value::as_u64);
     assert_eq!((told("input_tokens"), told("output_tokens")), (Some(30), Some(6)), "{usage}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_was_filtered_is_a_refusal_and_not_asked_for_again() {
+    let script = r#"
+[[rule]]
+answer = [{ finish = "content_filter" }]
+"#;
+    for provider in PROVIDERS {
+        let scene = Setting { script, provider, ..Setting::default() }.open().await;
+        for (conversation, text, sentence) in
+            [("c1", "hello", "filtered the answer"), ("c2", "你好", "过滤了这次回答")]
+        {
+            let run = scene.say(conversation, text).await;
+            assert_eq!(outcome(&run), (RunStatus::Failed, "model.refused"), "{provider}");
+            assert!(run.error.unwrap().message.contains(sentence), "{provider}");
+        }
+        assert_eq!(scene.requests().len(), 2, "{provider}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_was_cut_says_so_in_the_terminal_too() {
+    let script = r#"
+[[rule]]
+answer = [{ text = "Once upon" }, { usage = { input_tokens = 10, output_tokens = 2 } }, { finish = "length" }]
+"#;
+    for provider in PROVIDERS {
+        let scene = Setting { script, provider, ..Setting::default() }.open().await;
+        let run = scene.say("c1", "tell me").await;
+        assert_eq!(outcome(&run), (RunStatus::Completed, ""), "{provider}");
+        let items = scene.history("c1").await;
+        assert_eq!(items.last().unwrap().metadata["finish_reason"], "length", "{provider}");
+        let results = scene.stage.api.results(&run.run_id).await;
+        let terminal = serde_json::to_value(results.last().unwrap()).unwrap();
+        assert_eq!(terminal["type"], "run.completed", "{provider}");
+        assert_eq!(terminal["data"]["finish_reason"], "length", "{provider}");
+        assert_eq!(terminal["usage"]["input_tokens"], 10, "{provider}: {terminal}");
+    }
 }
