@@ -16,13 +16,16 @@ use crate::config::Config;
 use crate::texts::Texts;
 use catalogue::{Callable, Catalogue, Found};
 use greenroom_sdk::{
-    Message, Object, RunCtx, RunFailure, RunResult, ToolAuthority, ToolCallParams, ToolCallResult,
-    TranscriptItem, TranscriptRole, Value, json,
+    ErrorCode, HistoryPageParams, Message, Object, RunCtx, RunFailure, RunResult, ToolAuthority,
+    ToolCallParams, ToolCallResult, TranscriptItem, TranscriptRole, Value, json,
 };
-use line::Line;
+use line::{Line, SLASHES};
+use own::Asked;
 
 /// The kind of a command that the agent itself carries out.
 const OWN: &str = "own";
+/// Items of the conversation that are looked at to learn its language.
+const ITEMS_FOR_LANGUAGE: u32 = 20;
 
 /// What a command is answered with.
 struct Reply {
@@ -51,11 +54,11 @@ impl Reply {
 pub(crate) async fn run(ctx: &RunCtx, config: &Config) -> Result<bool, RunFailure> {
     let is_said = ctx.event.event_type == "message.received";
     let Some(line) = Line::of(ctx.text()).filter(|_| is_said) else { return Ok(false) };
-    let texts = language(ctx);
+    let texts = language(ctx).await;
     let catalogue = Catalogue::of(&ctx.resources.tools);
     let (kind, name, reply) = match own::Own::named(line.name) {
         Some(own) => {
-            let reply = own.carry_out(ctx, config, catalogue, &line).await?;
+            let reply = own.carry_out(ctx, config, Asked { line, catalogue, texts }).await?;
             (Kind::Own, own.name().to_owned(), reply)
         }
         None => match catalogue.find(line.name) {
@@ -90,19 +93,31 @@ pub(crate) fn is_aside(item: &TranscriptItem) -> bool {
 
 /// A text as the model reads it: `//` stands for a `/` that begins no command.
 pub(crate) fn unescaped<'t>(text: &'t str, config: &Config) -> &'t str {
-    match text.strip_prefix("//") {
-        Some(rest) if config.commands => &text[text.len() - rest.len() - 1..],
-        _ => text,
+    let escaped = text.strip_prefix(SLASHES).filter(|rest| rest.starts_with(SLASHES));
+    escaped.filter(|_| config.commands).unwrap_or(text)
+}
+
+/// The language of what was typed; where that tells nothing, the host's, else that of the conversation.
+async fn language(ctx: &RunCtx) -> Texts {
+    let typed = Texts::for_text(ctx.text());
+    match ctx.runtime.locale.as_deref() {
+        _ if typed == Texts::Chinese => typed,
+        Some(locale) if locale.starts_with("zh") => Texts::Chinese,
+        Some(_) => typed,
+        None => said_before(ctx).await.map_or(typed, |said| Texts::for_text(&said)),
     }
 }
 
-/// The language of what was typed; where that tells nothing, the host's.
-fn language(ctx: &RunCtx) -> Texts {
-    let is_chinese = ctx.runtime.locale.as_deref().is_some_and(|locale| locale.starts_with("zh"));
-    match Texts::for_text(ctx.text()) {
-        Texts::English if is_chinese => Texts::Chinese,
-        texts => texts,
+/// What the user said last that is more than a command in English letters.
+async fn said_before(ctx: &RunCtx) -> Option<String> {
+    if !ctx.context.has_history_before || !ctx.context.available_apis.history_page {
+        return None;
     }
+    let asked = HistoryPageParams { limit: ITEMS_FOR_LANGUAGE, ..HistoryPageParams::default() };
+    let page = ctx.history().page(asked).await.ok()?;
+    let said = page.items.into_iter().rev().filter(|item| item.role == TranscriptRole::User);
+    let tells = |text: &String| Line::of(text).is_none() || Texts::for_text(text) == Texts::Chinese;
+    said.filter_map(|item| item.text).find(tells)
 }
 
 /// The command's name and outcome stand beside the answer, for whoever reads the transcript.
@@ -146,18 +161,24 @@ async fn call(
     if ctx.is_cancelled() {
         return Err(RunFailure::cancelled());
     }
-    let error = match answered {
+    let (is_refused, error) = match answered {
         Ok(ToolCallResult { result, error: None, .. }) => {
             let text = readable::result(&result, texts);
             ctx.emit(RunResult::tool_completed(&id, tool, result)).await?;
             return Ok(Reply::done(text));
         }
-        Ok(ToolCallResult { error: Some(error), .. }) => error,
-        Err(error) => json!({"code": error.code, "message": error.message}),
+        Ok(ToolCallResult { error: Some(error), .. }) => (false, error),
+        Err(error) => {
+            let told = json!({"code": error.code, "message": error.message});
+            (error.code != ErrorCode::InvalidArgument, told)
+        }
     };
     let why = reason(&error);
     ctx.emit(RunResult::tool_failed(&id, tool, error)).await?;
-    Ok(Reply::failed(help::failed(callable, &why, texts)))
+    Ok(Reply::failed(match is_refused {
+        true => help::refused(callable, &why, texts),
+        false => help::failed(callable, &why, texts),
+    }))
 }
 
 /// `message (CODE)`.
@@ -181,6 +202,7 @@ mod tests {
         for (text, with, without) in [
             ("//help me", "/help me", "//help me"),
             ("///x", "//x", "///x"),
+            ("／／帮助", "／帮助", "／／帮助"),
             ("/help", "/help", "/help"),
             ("a // b", "a // b", "a // b"),
         ] {
@@ -192,7 +214,7 @@ mod tests {
     fn a_run_is_called_off_by_the_command_alone() {
         let on = Config::default();
         let off = Config { commands: false, ..Config::default() };
-        for text in [" /cancel ", "/Cancel please"] {
+        for text in [" /cancel ", "/Cancel please", "／cancel"] {
             assert!(is_cancel(text, &on) && !is_cancel(text, &off), "{text}");
         }
         for text in ["cancel", "//cancel", "please /cancel"] {

@@ -1,7 +1,8 @@
 //! Slash commands (cases 21 and 22): the same tools, checks and records as for the model, and no model.
 
 use crate::scene::{Scene, Setting};
-use crate::stage::{PATIENCE, outcome, runners};
+use crate::stage::{PATIENCE, event, outcome, runners};
+use crate::steering::{decide, question};
 use greenroom_protocol::{RunStatus, RunView, TranscriptRole};
 use greenroom_testkit::wait::wait_for;
 use serde_json::{Value, json};
@@ -137,6 +138,8 @@ async fn a_command_that_fails_answers_with_the_error_and_how_to_call_it() {
         ("/forge.refuse", "`/forge.refuse` failed: "),
         ("/read", "`/read` could be: /calendar.read, /contacts.read"),
         ("/note count=很多 text=x", "`/scribe.note` 失败:"),
+        ("/note text=\"two  blanks", "`/scribe.note` failed: a quote is not closed: `text=\"two"),
+        ("/note “两个 空格", "`/scribe.note` 失败:引号没有闭合:`“两个 空格`"),
     ]
     .into_iter()
     .enumerate()
@@ -305,6 +308,48 @@ async fn a_conversation_chooses_its_model() {
     assert_eq!(none, "There is no such model. There are: main, second");
     scene.answer("c1", "/model default").await;
     assert_eq!(scene.answer("c1", "hi").await, "You said: hi");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_quote_that_is_not_closed_calls_nothing() {
+    let scene = desk().await;
+    let run = scene.say("c1", "/note text=\"two  blanks count=2").await;
+    let results = scene.stage.api.results(&run.run_id).await;
+    assert!(!results.iter().any(|result| result.kind.starts_with("tool.")), "{results:?}");
+    assert!(last_answer(&scene, "c1").await.contains("How to call it:"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_that_was_denied_says_so_and_not_how_to_call_it() {
+    let more = scribe();
+    let files = [("scribe/wire.log", "")];
+    let grant = "tools = [\"scribe.*\"], risk = { write = \"ask\" }";
+    let scene = Setting { grant, more: &more, files: &files, ..Setting::default() }.open().await;
+    scene.stage.ready("scribe").await;
+    let run_id = scene.stage.send(&event("agent", "c1", "/note hello")).await;
+    let asked = question(&scene).await;
+    decide(&scene, &asked, "deny").await;
+    let run = scene.stage.api.ended_run(&run_id).await;
+    assert_eq!(outcome(&run), (RunStatus::Completed, ""));
+    let answer = last_answer(&scene, "c1").await;
+    assert!(answer.starts_with("`/scribe.note` failed: "), "{answer}");
+    assert!(!answer.contains("How to call it"), "{answer}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_full_width_slash_begins_a_command_and_the_conversation_sets_the_language() {
+    let scene = Setting::default().open().await;
+    let help = scene.answer("c1", "／help").await;
+    assert!(help.contains("/reset — begin the conversation anew"), "{help}");
+    scene.answer("c1", "你好").await;
+    for command in ["/help", "／help"] {
+        let help = scene.answer("c1", command).await;
+        assert!(help.contains("/reset — 重新开始会话"), "{help}");
+    }
+    assert!(scene.answer("c1", "/model").await.starts_with("本会话可用的模型"));
+    scene.answer("c1", "hello").await;
+    assert!(scene.answer("c1", "/model").await.starts_with("Models of this conversation"));
+    assert_eq!(scene.requests().len(), 2, "commands ask no model");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -19,6 +19,8 @@ pub(crate) enum Problem {
     Twice(String),
     /// A key leads into something that is no object.
     NotAnObject(String),
+    /// A quote that nothing closes.
+    Unclosed(String),
 }
 
 pub(crate) fn read(line: &str, schema: &Schema) -> Result<Object, Problem> {
@@ -31,6 +33,11 @@ pub(crate) fn read(line: &str, schema: &Schema) -> Result<Object, Problem> {
     for word in words(line) {
         // What looks like a key inside of free text is text, unless the tool knows it.
         let key = word.key.filter(|key| !goes_on || schema.has(key));
+        // Inside of free text a `'` may be an apostrophe.
+        let may_be_text = goes_on && key.is_none() && word.given.text.starts_with('\'');
+        if word.is_unclosed && !may_be_text {
+            return Err(Problem::Unclosed(line[word.start..].to_owned()));
+        }
         match key {
             Some(key) => put(&mut arguments, schema, key, &word.given)?,
             None if goes_on => free.last_mut().into_iter().for_each(|run| run.push(word.clone())),
@@ -129,6 +136,7 @@ mod tests {
         for text in [
             r#"He said "hi  there"  twice"#,
             "it's fine, e=mc2 and  a=b",
+            "rock 'n roll",
             "C:\\new\\table x",
             "提醒我  开会",
             "\"one\" \"two\"",
@@ -156,6 +164,10 @@ mod tests {
         assert!(matches!(typed("{\"text\": 1} x"), Err(Problem::NotJson(_))));
         assert_eq!(typed("count=1 count=2"), Err(Problem::Twice("count".to_owned())));
         assert_eq!(typed("a count=1 b"), Err(Problem::Scattered));
+        for line in ["text=\"two blanks", "\"two blanks", "'two blanks", "text='two", "text=“二 三"]
+        {
+            assert_eq!(typed(line), Err(Problem::Unclosed(line.to_owned())), "{line}");
+        }
         assert_eq!(typed("count=1 count.x=2"), Err(Problem::NotAnObject("count.x".to_owned())));
         let none = Schema::of_contract(&json!({"type": "object", "properties": {}}));
         assert_eq!(read("hello  you", &none), Err(Problem::NoPlace("hello  you".to_owned())));

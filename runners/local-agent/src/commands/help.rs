@@ -151,15 +151,22 @@ pub(crate) fn problem(problem: &Problem, texts: Texts) -> String {
             format!("`{key}` leads into something that is no object")
         }
         (Problem::NotAnObject(key), Texts::Chinese) => format!("`{key}` 指向的不是对象"),
+        (Problem::Unclosed(text), Texts::English) => format!("a quote is not closed: `{text}`"),
+        (Problem::Unclosed(text), Texts::Chinese) => format!("引号没有闭合:`{text}`"),
+    }
+}
+
+/// A command that was not allowed, or that the host could not carry out: calling it otherwise changes nothing.
+pub(crate) fn refused(callable: &Callable, why: &str, texts: Texts) -> String {
+    let name = &callable.name;
+    match texts {
+        Texts::English => format!("`/{name}` failed: {why}"),
+        Texts::Chinese => format!("`/{name}` 失败:{why}"),
     }
 }
 
 /// A command that failed: why, and how it is called.
 pub(crate) fn failed(callable: &Callable, why: &str, texts: Texts) -> String {
-    let name = &callable.name;
-    let how = one(callable, texts);
-    match texts {
-        Texts::English => format!("`/{name}` failed: {why}\n\nHow to call it:\n{how}"),
-        Texts::Chinese => format!("`/{name}` 失败:{why}\n\n用法:\n{how}"),
-    }
+    let refused = refused(callable, why, texts);
+    format!("{refused}\n\n{}\n{}", texts.pick("How to call it:", "用法:"), one(callable, texts))
 }

@@ -1,10 +1,13 @@
-//! A command as it was typed: its name, and its words.
+//! A command as it was typed: its name, and its words. A slash may be the full-width one of Chinese keyboards.
 //!
 //! Invariant: nothing that was typed is lost or changed: blanks inside of quotes and of free text stay, and what
 //! is no argument is free text with its place in the line.
 
 use greenroom_sdk::Value;
 use serde_json::Deserializer;
+
+/// What a command begins with.
+pub(crate) const SLASHES: [char; 2] = ['/', '／'];
 
 /// `/name rest`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,10 +19,10 @@ pub(crate) struct Line<'t> {
 impl<'t> Line<'t> {
     /// `//` is an escape: such a text is no command.
     pub(crate) fn of(text: &'t str) -> Option<Self> {
-        let line = text.trim().strip_prefix('/')?;
+        let line = text.trim().strip_prefix(SLASHES)?;
         let end = line.find(char::is_whitespace).unwrap_or(line.len());
         let (name, rest) = line.split_at(end);
-        (!name.is_empty() && !name.starts_with('/')).then(|| Self { name, rest: rest.trim() })
+        (!name.is_empty() && !name.starts_with(SLASHES)).then(|| Self { name, rest: rest.trim() })
     }
 }
 
@@ -38,6 +41,8 @@ pub(crate) struct Word<'t> {
     /// Of `key=value`.
     pub(crate) key: Option<&'t str>,
     pub(crate) given: Given,
+    /// It begins with a quote that nothing closes.
+    pub(crate) is_unclosed: bool,
     /// Where it stands in the line.
     pub(crate) start: usize,
     pub(crate) end: usize,
@@ -50,9 +55,11 @@ pub(crate) fn words(line: &str) -> Vec<Word<'_>> {
     while let Some(start) = next_word(line, at) {
         let key = key(&line[start..]);
         let value_at = start + key.map_or(0, |key| key.len() + 1);
-        let (given, length) = given(&line[value_at..]);
+        let value = &line[value_at..];
+        let is_unclosed = value.starts_with(['"', '“', '\'']) && quoted(value).is_none();
+        let (given, length) = given(value);
         at = value_at + length;
-        words.push(Word { key, given, start, end: at });
+        words.push(Word { key, given, is_unclosed, start, end: at });
     }
     words
 }
@@ -145,7 +152,8 @@ mod tests {
         assert_eq!(Line::of("  /fs.read  a.txt "), line("fs.read", "a.txt"));
         assert_eq!(Line::of("/help"), line("help", ""));
         assert_eq!(Line::of("/note\n{\"a\":1}"), line("note", "{\"a\":1}"));
-        for text in ["hi /help", "//help", "/", "/ help", ""] {
+        assert_eq!(Line::of("／help calendar"), line("help", "calendar"));
+        for text in ["hi /help", "//help", "／／help", "/", "/ help", ""] {
             assert_eq!(Line::of(text), None, "{text}");
         }
     }

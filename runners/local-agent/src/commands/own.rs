@@ -3,13 +3,20 @@
 //! Invariant: what they change is state of this conversation, and nothing else.
 
 use super::catalogue::{Catalogue, Found};
-use super::line::Line;
+use super::line::{Line, SLASHES};
 use super::{Reply, help, readable};
 use crate::compaction;
 use crate::config::Config;
 use crate::model::{CHOSEN_MODEL, Models, talks};
 use crate::texts::Texts;
 use greenroom_sdk::{AgentAPIError, RunCtx, RunFailure, StateScope};
+
+/// A command of the agent's own, as it was typed.
+pub(super) struct Asked<'t> {
+    pub(super) line: Line<'t>,
+    pub(super) catalogue: Catalogue,
+    pub(super) texts: Texts,
+}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Own {
@@ -40,10 +47,9 @@ impl Own {
         self,
         ctx: &RunCtx,
         config: &Config,
-        catalogue: Catalogue,
-        line: &Line<'_>,
+        asked: Asked<'_>,
     ) -> Result<Reply, RunFailure> {
-        let texts = super::language(ctx);
+        let Asked { line, catalogue, texts } = asked;
         Ok(match self {
             Own::Help => help(&catalogue.with_contracts(ctx).await, line.rest, texts),
             Own::Tools => {
@@ -69,7 +75,7 @@ fn told(done: Result<Reply, AgentAPIError>, texts: Texts) -> Reply {
 }
 
 fn help(catalogue: &Catalogue, about: &str, texts: Texts) -> Reply {
-    let name = about.trim_start_matches('/');
+    let name = about.trim_start_matches(SLASHES);
     if name.is_empty() || Own::named(name).is_some() {
         return Reply::done(readable::cut(help::all(catalogue, texts), texts));
     }
