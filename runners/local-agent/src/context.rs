@@ -266,8 +266,12 @@ fn prompt(ctx: &RunCtx, config: &Config) -> String {
         .flatten()
         .map(|card| format!("- {}: {}", word(card, "name"), word(card, "description")))
         .collect();
+    // Without the tool's name: wires write names in ways of their own.
     let skills = (!cards.is_empty()).then(|| {
-        format!("Skills, to be read with `skill.read` before they are used:\n{}", cards.join("\n"))
+        format!(
+            "Skills, each to be read with the tool for it before it is used:\n{}",
+            cards.join("\n")
+        )
     });
     let asked = Some(config.prompt.trim()).filter(|prompt| !prompt.is_empty()).map(str::to_owned);
     let parts = [asked, skills, Some(event::NOTE.to_owned()), Some(today(ctx, config))];

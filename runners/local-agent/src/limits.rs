@@ -5,6 +5,7 @@
 
 use crate::config::Config;
 use crate::texts::Texts;
+use crate::tools::PROJECT_CLI;
 use greenroom_sdk::{ModelToolCall, Object, RunFailure, Value};
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
@@ -108,7 +109,7 @@ impl Limits {
         let times = self.failures.entry(same).or_default();
         *times += 1;
         if *times > SAME_FAILURES {
-            let said = self.texts.repeated_failure(&call.name);
+            let said = self.texts.repeated_failure(&called(call));
             return Err(RunFailure::new("loop.repeated_failure", said));
         }
         let failures = self.recent.iter().filter(|failed| **failed).count();
@@ -121,6 +122,15 @@ impl Limits {
                  making it again ends the run"
             )
         }))
+    }
+}
+
+/// What was called: of the project CLI, its method.
+fn called(call: &ModelToolCall) -> String {
+    let word = |key: &str| call.args.get(key).and_then(Value::as_str);
+    match (word("module"), word("method")) {
+        (Some(module), Some(method)) if call.name == PROJECT_CLI => format!("{module}.{method}"),
+        _ => call.name.clone(),
     }
 }
 

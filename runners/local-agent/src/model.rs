@@ -57,20 +57,14 @@ impl<'a> Models<'a> {
             (None, "") => granted.first().copied(),
             (None, wanted) => find(wanted),
         };
+        let texts = Texts::for_text(ctx.text());
         let Some(first) = first else {
-            let message = match config.model.as_str() {
-                "" => "this agent has no model: add `models = [\"NAME\"]` to its grant".to_owned(),
-                wanted => format!(
-                    "the model `{wanted}` of this agent's config is not granted to it: \
-                     add `models = [\"{wanted}\"]` to its grant"
-                ),
-            };
-            return Err(RunFailure::new("agent.no_model", message));
+            return Err(RunFailure::new("agent.no_model", texts.no_model(&config.model)));
         };
         let mut chain = vec![first];
         let names = config.fallback_models.iter();
         chain.extend(names.filter_map(|name| find(name)).filter(|model| **model != *first));
-        Ok(Self { ctx, config, texts: Texts::for_text(ctx.text()), chain, current: 0 })
+        Ok(Self { ctx, config, texts, chain, current: 0 })
     }
 
     pub(crate) fn current(&self) -> &'a ModelResource {

@@ -4,14 +4,15 @@
 //! offered decides nothing about what may be called.
 
 use crate::config::Config;
+use crate::tools::PROJECT_CLI;
 use greenroom_sdk::{
     AgentAPIError, ErrorCode, Object, RunCtx, ToolResource, ToolSearchParams, Value, json,
 };
 use std::sync::{Mutex, PoisonError};
 
 pub(crate) const SEARCH_TOOLS: &str = "search_tools";
-/// Tools that others refer to: the cards of skills name the first, methods stand in the second.
-const KEPT: [&str; 2] = ["project_cli", "skill.read"];
+/// Tools that others lean on: methods stand in the first, the cards of skills are read with the second.
+const KEPT: [&str; 2] = [PROJECT_CLI, "skill.read"];
 const TOP_K: u64 = 5;
 const TOP_K_MAX: u64 = 20;
 

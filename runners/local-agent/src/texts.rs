@@ -26,6 +26,26 @@ impl Texts {
         }
     }
 
+    /// `wanted` is the model that the config names; empty when it names none.
+    pub(crate) fn no_model(self, wanted: &str) -> String {
+        match (self, wanted) {
+            (Self::English, "") => {
+                "this agent has no model: add `models = [\"NAME\"]` to its grant".to_owned()
+            }
+            (Self::Chinese, "") => {
+                "这个助手没有模型:请在它的 grant 中加上 `models = [\"NAME\"]`".to_owned()
+            }
+            (Self::English, _) => format!(
+                "the model `{wanted}` of this agent's config is not granted to it: \
+                 add `models = [\"{wanted}\"]` to its grant"
+            ),
+            (Self::Chinese, _) => format!(
+                "这个助手的配置使用模型 `{wanted}`,但没有授予它:\
+                 请在它的 grant 中加上 `models = [\"{wanted}\"]`"
+            ),
+        }
+    }
+
     pub(crate) fn time_is_up(self) -> String {
         self.pick(
             "The time for this answer is used up. Ask again, perhaps for less at once.",

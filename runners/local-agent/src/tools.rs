@@ -13,6 +13,8 @@ use greenroom_sdk::{
     RunResult, ToolCallParams, ToolCallResult, ToolResource, Value, json,
 };
 
+/// The tool that the methods of the project CLI are called through.
+pub(crate) const PROJECT_CLI: &str = "project_cli";
 /// Calls that run side by side.
 const AT_ONCE: usize = 8;
 /// Names that are told to a model that asked for a tool which does not exist.

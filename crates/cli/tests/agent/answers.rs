@@ -95,3 +95,20 @@ answer = [{ text = "Once upon" }, { usage = { input_tokens = 10, output_tokens =
         assert_eq!(terminal["usage"]["input_tokens"], 10, "{provider}: {terminal}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_model_the_user_is_told_so_in_their_language() {
+    let none = Setting { models: &[], ..Setting::default() };
+    let gone = Setting { config: "{ model = \"gone\" }", ..Setting::default() };
+    for (setting, english, chinese) in [
+        (none, "this agent has no model", "这个助手没有模型"),
+        (gone, "is not granted", "没有授予"),
+    ] {
+        let scene = setting.open().await;
+        for (text, sentence) in [("hello", english), ("你好", chinese)] {
+            let run = scene.say("c1", text).await;
+            assert_eq!(outcome(&run), (RunStatus::Failed, "agent.no_model"));
+            assert!(run.error.as_ref().unwrap().message.contains(sentence), "{run:?}");
+        }
+    }
+}

@@ -50,6 +50,19 @@ answer = [{ call = "forge_fail", args = {} }]
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_method_that_only_fails_is_named_as_it_is_called() {
+    let script = r#"
+[[rule]]
+answer = [{ call = "project_cli", args = { module = "calendar", method = "read", input = { mode = "never" } } }]
+"#;
+    let grant = "modules = [\"calendar.read\"]";
+    let scene = Setting { script, grant, ..Setting::default() }.open().await;
+    let run = scene.say("c1", "go").await;
+    assert_eq!(outcome(&run), (RunStatus::Failed, "loop.repeated_failure"));
+    assert!(sentence(&run).contains("`calendar.read`"), "{run:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn calls_that_nearly_all_fail_end_the_run() {
     let script = r#"
 [[rule]]

@@ -3,9 +3,8 @@
 //! Invariant: what is found here is granted; whether a call may be made is still the host's to say.
 
 use super::schema::Schema;
+use crate::tools::PROJECT_CLI;
 use greenroom_sdk::{Object, RunCtx, ToolResource, Value};
-
-const PROJECT_CLI: &str = "project_cli";
 
 /// One thing to call.
 #[derive(Debug, Clone)]
