@@ -14,7 +14,7 @@ mod upload;
 pub(crate) use access::is_within;
 pub(crate) use collect::collect_regularly;
 pub(crate) use ingest::{Ingested, uploads_of};
-pub(crate) use spill::{Spilled, may_spill, reference};
+pub(crate) use spill::{Spilled, is_large, may_spill, reference};
 pub use upload::Upload;
 pub(crate) use upload::expiry;
 

@@ -6,10 +6,12 @@
 
 mod deltas;
 mod effect;
+mod fold;
 mod json;
 mod pending;
 
 pub(crate) use effect::StateRights;
+pub(crate) use fold::Folded;
 pub(crate) use pending::Pending;
 
 use crate::actions::ActionRights;
@@ -52,6 +54,8 @@ pub(crate) struct Ledger {
     diagnostics_count: usize,
     /// Text of deltas that no `message.completed` has taken in yet.
     unfinished: String,
+    /// The message that it has become, if that is a large one.
+    folded: Option<Folded>,
     saw_message: bool,
     ended_by_host: bool,
     terminal: Option<Terminal>,
@@ -94,6 +98,7 @@ impl Ledger {
             diagnostics: Vec::new(),
             diagnostics_count: 0,
             unfinished: String::new(),
+            folded: None,
             saw_message: false,
             ended_by_host: false,
             terminal: None,
@@ -213,18 +218,16 @@ impl Ledger {
 
     /// Ends a run whose host went away. What its readers saw of an unfinished message may go beyond the text
     /// that is stored: a `message.completed` of the host's own tells them which text stands, also when it is
-    /// none at all.
+    /// none at all. It is without secrets already, and small enough.
     pub(crate) fn end_interrupted(
         &mut self,
-        stored_text: String,
+        mut stored: Message,
         (status, error): (RunStatus, RunError),
         now_ms: i64,
     ) {
-        let is_empty = stored_text.is_empty();
-        let stored_text = self.terms.redactor.text(&stored_text).into_owned();
-        let mut message = Message::assistant(stored_text);
-        message.metadata = serde_json::json!({"interrupted": true}).as_object().cloned();
-        let completed = MessageCompleted { message };
+        let is_empty = stored.content.text().is_empty();
+        stored.metadata.get_or_insert_default().insert("interrupted".to_owned(), true.into());
+        let completed = MessageCompleted { message: stored };
         let data = to_raw_value(&completed).unwrap_or_else(|_| empty_object());
         let record = self.host_record(kind::MESSAGE_COMPLETED, data, now_ms);
         self.pending.push(&record);
@@ -351,20 +354,6 @@ impl Ledger {
         self.changes.failed(&error, record, &self.identity);
         let usage = record.usage.as_ref().map(|usage| usage.get().into());
         self.terminal = Some(Terminal { status, error: Some(error), usage });
-    }
-
-    /// At the end of a run, text that no `message.completed` took in becomes one message.
-    fn finish_messages(&mut self, message: Option<Message>, sequence: i64) {
-        let unfinished = std::mem::take(&mut self.unfinished);
-        let message = match message {
-            Some(message) if !self.saw_message => message,
-            // What other results stood between may be a secret once it is put together.
-            _ if !unfinished.is_empty() => {
-                Message::assistant(self.terms.redactor.text(&unfinished).into_owned())
-            }
-            _ => return,
-        };
-        self.changes.message(&message, sequence, &self.identity);
     }
 }
 

@@ -11,6 +11,7 @@ mod asking;
 pub(crate) mod audit;
 mod call;
 mod events;
+mod fit;
 mod history;
 pub(crate) mod meter;
 mod models;

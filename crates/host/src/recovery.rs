@@ -8,6 +8,7 @@ use crate::ids::now_ms;
 use crate::ledger::{Ledger, Terms};
 use crate::run::failure;
 use greenroom_protocol::error::run_code;
+use greenroom_protocol::payload::Message;
 use greenroom_protocol::result::kind;
 use greenroom_protocol::{RunError, RunStatus};
 use greenroom_store::StoreError;
@@ -149,13 +150,16 @@ async fn end(
     };
     let text = unfinished_text(shared, run).await?;
     let identity = Arc::new(shared.identity(run, &envelope));
+    let message = Message::assistant(shared.redactor.text(&text).into_owned());
+    let (message, kept) = shared.fold(&identity, message).await;
     let now_ms = now_ms();
     // Numbers that were reserved may have been seen: the end stands above them.
     let numbers = (run.reserved_seq.max(run.last_seq), run.reserved_seq);
     let terms = Terms { redactor: shared.redactor.clone(), ..Terms::default() };
     let mut ledger = Ledger::new(identity, terms, numbers);
-    ledger.end_interrupted(text, (status, error), now_ms);
-    let command = ledger.commit().into_command(run, shared.store.epoch(), None, now_ms);
+    ledger.end_interrupted(message, (status, error), now_ms);
+    let mut command = ledger.commit().into_command(run, shared.store.epoch(), None, now_ms);
+    command.artifacts.extend(kept.iter().map(|kept| kept.row.clone()));
     match shared.store.apply(command).await? {
         Applied::Done { next, requeued } => {
             shared.metrics.closed(status);

@@ -48,17 +48,36 @@ impl Shared {
         bytes_max: usize,
     ) -> Result<Option<Spilled>, ArtifactError> {
         let Some(large) = large(result, bytes_max) else { return Ok(None) };
-        let owner = Owner {
-            conversation_id: identity.conversation_id.clone(),
-            run_id: Some(identity.run_id.clone()),
-            agent: Some(identity.agent.clone()),
-        };
+        let owner = owner_of(identity);
         match large {
             Large::Artifact(created) => self.keep_inline(created, owner).await,
             Large::Tool(call) => self.keep_output(call, owner).await,
-            Large::Message(completed) => self.keep_message(completed.message, owner).await,
+            Large::Message(completed) => {
+                let (message, kept) = self.keep_message(completed.message, owner).await?;
+                Ok(Spilled { data: raw(&MessageCompleted { message }), kept })
+            }
         }
         .map(Some)
+    }
+
+    /// A message that is made of the deltas of a run at its end, as a `message.completed` would have been: its
+    /// bytes are kept where it is too large. Where they cannot be, its beginning stands for it; the deltas
+    /// themselves are among the results.
+    pub(crate) async fn fold(
+        &self,
+        identity: &Identity,
+        message: Message,
+    ) -> (Message, Option<Kept>) {
+        if !is_large(&message, self.settings.load().limits.result_bytes) {
+            return (message, None);
+        }
+        match self.keep_message(message.clone(), owner_of(identity)).await {
+            Ok((message, kept)) => (message, Some(kept)),
+            Err(error) => {
+                tracing::warn!(%error, run.id = %identity.run_id, "the text of a run is cut");
+                (cut(message), None)
+            }
+        }
     }
 
     async fn keep_inline(
@@ -116,7 +135,11 @@ impl Shared {
         Ok(Spilled { data: raw(&call), kept })
     }
 
-    async fn keep_message(&self, message: Message, owner: Owner) -> Result<Spilled, ArtifactError> {
+    async fn keep_message(
+        &self,
+        message: Message,
+        owner: Owner,
+    ) -> Result<(Message, Kept), ArtifactError> {
         let mut whole = serde_json::to_value(&message).unwrap_or_default();
         self.redactor.value(&mut whole);
         let message: Message = serde_json::from_value(whole.clone())
@@ -146,7 +169,7 @@ impl Shared {
             segments: None,
             metadata: Some(metadata),
         };
-        Ok(Spilled { data: raw(&MessageCompleted { message }), kept })
+        Ok((message, kept))
     }
 
     /// Bytes that a tool gave beside its result.
@@ -203,6 +226,27 @@ impl Shared {
             }
         };
         self.artifacts.keep(staged, draft, &self.redactor).await
+    }
+}
+
+/// Whether a message of text alone is more than a result may hold.
+pub(crate) fn is_large(message: &Message, bytes_max: usize) -> bool {
+    message.content.text().len() > bytes_max
+}
+
+/// The beginning of a message of text alone.
+fn cut(message: Message) -> Message {
+    let text = format!("{} …", preview(&message.content.text()));
+    let mut metadata = message.metadata.unwrap_or_default();
+    metadata.insert("truncated".to_owned(), true.into());
+    Message { content: MessageContent::Text(text), metadata: Some(metadata), ..message }
+}
+
+fn owner_of(identity: &Identity) -> Owner {
+    Owner {
+        conversation_id: identity.conversation_id.clone(),
+        run_id: Some(identity.run_id.clone()),
+        agent: Some(identity.agent.clone()),
     }
 }
 

@@ -255,3 +255,24 @@ proptest! {
         prop_assert!(terminals <= 1);
     }
 }
+
+#[test]
+fn a_large_text_without_its_message_waits_to_be_kept_and_stands_before_the_failure() {
+    let surfaced = Identity { surface: Some("s".into()), ..(*identity()).clone() };
+    let mut ledger = ledger();
+    ledger.identity = Arc::new(surfaced);
+    ledger.take_in(vec![delta(&"a".repeat(600)), delta(&"a".repeat(600))], 0);
+    ledger.end(RunStatus::Failed, crate::run::failure("x", "y".to_owned(), false), 0);
+    let mut folded = ledger.take_folded().unwrap();
+    assert_eq!(folded.message.content.text(), "a".repeat(1200));
+    folded.message = Message::assistant("aa …".to_owned());
+    ledger.put_folded(&folded);
+    let changes = ledger.commit().changes;
+    let texts: Vec<_> = changes.items.iter().map(|item| item.text.as_deref()).collect();
+    assert_eq!(texts, [Some("aa …")]);
+    let kinds = changes.deliveries.iter().map(|delivery| {
+        let payload: Value = serde_json::from_str(&delivery.payload).unwrap();
+        payload["type"].clone()
+    });
+    assert_eq!(kinds.collect::<Vec<_>>(), ["message.completed", "run.failed"]);
+}

@@ -4,6 +4,7 @@
 //! hidden, as the log also holds what the run itself did.
 
 use super::call::{Answer, Call, answer, failed, not_found};
+use super::fit;
 use crate::query::event_view;
 use crate::settings::Reach;
 use greenroom_protocol::AgentAPIError;
@@ -28,7 +29,9 @@ pub(super) async fn get(call: &mut Call<'_>) -> Answer {
         .read_near(move |tx| reads::events::by_id(tx, &workspace, &params.event_id));
     let rows = read.await.map_err(|error| failed(&error))?;
     let row = rows.into_iter().find(|row| is_in_reach(call, row));
-    row.map_or_else(|| Err(not_found("event")), |row| answer(&event_view(row)))
+    let mut event = event_view(row.ok_or_else(|| not_found("event"))?);
+    fit::shorten(&mut event, fit::bytes_max(call));
+    answer(&event)
 }
 
 pub(super) async fn page(call: &mut Call<'_>) -> Answer {
@@ -91,12 +94,18 @@ pub(super) async fn page(call: &mut Call<'_>) -> Answer {
         Ok(Some(found))
     });
     let found = read.await.map_err(|error| failed(&error))?;
-    let Found { rows, before, has_more } = found.ok_or_else(|| not_found("conversation"))?;
+    let Found { rows, mut before, mut has_more } =
+        found.ok_or_else(|| not_found("conversation"))?;
+    let places: Vec<i64> = rows.iter().map(|row| row.seq).collect();
+    let mut items: Vec<_> = rows.into_iter().map(event_view).collect();
+    fit::first_of(&mut items, fit::bytes_max(call));
+    if items.len() < places.len() {
+        (before, has_more) = (places[items.len() - 1], true);
+    }
     let next_cursor = has_more.then(|| {
         let domain: Vec<&str> = domain.iter().map(String::as_str).collect();
         call.shared.cursors.seal(&domain, &before.to_string())
     });
-    let items: Vec<_> = rows.into_iter().map(event_view).collect();
     answer(&json!({"items": items, "next_cursor": next_cursor, "has_more": has_more}))
 }
 

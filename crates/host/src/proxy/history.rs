@@ -5,6 +5,7 @@
 
 use super::call::{Answer, Call, answer, failed, not_found};
 use super::events::{conversation_in_reach, exists, reach_name};
+use super::fit;
 use crate::query::{hit_view, item_view};
 use crate::settings::Reach;
 use greenroom_protocol::api::history::{Direction, HistoryPageParams, HistorySearchParams};
@@ -42,15 +43,18 @@ pub(super) async fn page(call: &mut Call<'_>) -> Answer {
         Ok::<_, StoreError>(exists.then_some(page))
     });
     let rows = read.await.map_err(|error| failed(&error))?;
-    let (mut rows, has_more) = rows.ok_or_else(|| not_found("conversation"))?;
-    let seal = |row: &ItemRow| call.shared.cursors.seal(&domain, &Position::of(row).to_string());
-    let next_cursor = rows.last().filter(|_| has_more).map(seal);
-    let prev_cursor = rows.first().map(seal);
-    if direction == reads::Direction::Backward {
-        rows.reverse();
-    }
-    let items: Vec<Value> =
+    let (rows, has_more) = rows.ok_or_else(|| not_found("conversation"))?;
+    let places: Vec<Position> = rows.iter().map(Position::of).collect();
+    let mut items: Vec<Value> =
         rows.into_iter().map(|row| item(row, params.include_artifacts)).collect();
+    fit::first_of(&mut items, fit::bytes_max(call));
+    let has_more = has_more || items.len() < places.len();
+    let seal = |place: &Position| call.shared.cursors.seal(&domain, &place.to_string());
+    let next_cursor = places[..items.len()].last().filter(|_| has_more).map(seal);
+    let prev_cursor = places.first().map(seal);
+    if direction == reads::Direction::Backward {
+        items.reverse();
+    }
     answer(&json!({"items": items, "next_cursor": next_cursor, "prev_cursor": prev_cursor,
         "has_more": has_more}))
 }
@@ -85,7 +89,8 @@ pub(super) async fn search(call: &mut Call<'_>) -> Answer {
     });
     let hits = read.await.map_err(|error| failed(&error))?;
     let hits = hits.ok_or_else(|| not_found("conversation"))?;
-    let items: Vec<Value> = hits.into_iter().map(hit_view).collect();
+    let mut items: Vec<Value> = hits.into_iter().map(hit_view).collect();
+    fit::all_of(&mut items, fit::bytes_max(call));
     answer(&json!({"items": items}))
 }
 

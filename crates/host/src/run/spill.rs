@@ -5,7 +5,7 @@
 
 use super::stop::Stop;
 use super::{RunTask, STORE_AGAIN};
-use crate::artifacts::{ArtifactError, Spilled, may_spill};
+use crate::artifacts::{ArtifactError, Kept, Spilled, may_spill};
 use crate::context::Identity;
 use crate::ids::now_ms;
 use crate::ledger::Ledger;
@@ -61,6 +61,16 @@ impl RunTask {
                 stop = self.stopped() => return Err(stop),
             }
         }
+    }
+
+    /// Makes room for the text that a run left behind; its bytes stay until they have their row.
+    pub(super) async fn fold(&self, ledger: &mut Ledger) -> Option<Kept> {
+        let mut folded = ledger.take_folded()?;
+        let identity = Identity::new(&self.run, &self.envelope);
+        let (message, kept) = self.shared.fold(&identity, folded.message).await;
+        folded.message = message;
+        ledger.put_folded(&folded);
+        kept
     }
 
     /// The rows that go with the results that were taken in; the others' bytes are let go.
