@@ -330,6 +330,7 @@ pub(crate) fn access(config: &Config, admin_token: &str) -> Access {
 pub(crate) fn server(config: &Config) -> ServerOptions {
     ServerOptions {
         event_bytes_max: size(config.limits.event_bytes),
+        agui_bytes_max: size(config.limits.agui_bytes),
         frame_bytes_max: size(config.limits.line_bytes),
         request_timeout: Duration::from_secs(config.limits.request_timeout_s),
         connections_max: size(config.limits.connections_open),

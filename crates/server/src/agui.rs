@@ -14,7 +14,7 @@ mod translate;
 
 use crate::access::Caller;
 use crate::answer::{Answer, Problem};
-use crate::events::{check_type, read_body};
+use crate::events::{check_type, read_body_within};
 use crate::id::Id;
 use crate::query::Params;
 use crate::router::App;
@@ -74,7 +74,8 @@ impl Asking {
         let workspace = params.only(&["workspace_id"])?.workspace().to_owned();
         check_type(request.headers())?;
         let last = last_event_id(request.headers())?;
-        let body = read_body(&app, request.into_body()).await?;
+        let bytes_max = app.options.agui_bytes_max;
+        let body = read_body_within(&app, request.into_body(), bytes_max).await?;
         let input = RunInput::parse(&body)?;
         Ok(Self { app, caller, workspace, agent, input, last })
     }
@@ -122,6 +123,7 @@ impl Asking {
     /// Hands the newest message in.
     async fn begin(&self) -> Result<Result<Place, Refused>, Problem> {
         let event = self.input.event(&self.workspace, &self.agent, self.caller.name())?;
+        self.input.check_size(&event, self.app.options.event_bytes_max)?;
         if self.caller.answers() {
             let place = (self.input.thread_id.as_str(), self.agent.as_str());
             let waits = interrupt::pending_in(&self.app, &self.workspace, place).await?;

@@ -54,9 +54,16 @@ pub(crate) fn check_type(headers: &HeaderMap) -> Result<(), Problem> {
     Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, ErrorCode::InvalidArgument, message))
 }
 
-/// Reads a body within its size and its time.
+/// Reads the body of an event within its size and its time.
 pub(crate) async fn read_body(app: &App, body: Body) -> Result<Bytes, Problem> {
-    let bytes_max = app.options.event_bytes_max;
+    read_body_within(app, body, app.options.event_bytes_max).await
+}
+
+pub(crate) async fn read_body_within(
+    app: &App,
+    body: Body,
+    bytes_max: usize,
+) -> Result<Bytes, Problem> {
     let read = async {
         let mut parts = body.into_data_stream();
         let (mut collected, mut dropped) = (Vec::new(), 0);

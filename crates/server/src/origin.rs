@@ -105,6 +105,7 @@ mod tests {
     fn options() -> ServerOptions {
         ServerOptions {
             event_bytes_max: 1,
+            agui_bytes_max: 1,
             frame_bytes_max: 1,
             request_timeout: Duration::ZERO,
             connections_max: 1,

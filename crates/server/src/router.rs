@@ -25,6 +25,8 @@ use tokio_util::task::TaskTracker;
 #[derive(Debug, Clone)]
 pub struct ServerOptions {
     pub event_bytes_max: usize,
+    /// Largest body of an AG-UI client, which sends its whole thread each time.
+    pub agui_bytes_max: usize,
     /// Largest frame of a runner that connects from elsewhere.
     pub frame_bytes_max: usize,
     pub request_timeout: Duration,

@@ -63,6 +63,8 @@ const DAY_S: u64 = 86_400;
 limits! {
     /// Largest event body.
     event_bytes = MIB, KIB, 64 * MIB;
+    /// Largest body of an AG-UI client, which sends its whole thread each time.
+    agui_bytes = 8 * MIB, KIB, 64 * MIB;
     /// Longest line or frame on a runner's wire.
     line_bytes = 8 * MIB, 64 * KIB, 256 * MIB;
     /// Largest single result of a run.

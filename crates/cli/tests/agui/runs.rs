@@ -228,3 +228,32 @@ async fn results_of_the_clients_own_tools_start_a_run() {
     assert_eq!(told["data"], json!({"results": results}));
     assert_eq!(stage.api.runs().await[0].status, RunStatus::Completed);
 }
+
+#[tokio::test]
+async fn a_long_thread_and_a_large_picture_come_in_and_a_long_text_does_not() {
+    let stage = Stage::open_with(
+        "cancel_grace_s = 1\nevent_bytes = 65_536\nagui_bytes = 1_048_576",
+        "[agents.teller]\nrunner = \"plugin:test/puppet/main\"\nevents = []\n\
+         config = { steps = '[[\"tell\", \"input\"], [\"end\"]]' }\n",
+    )
+    .await;
+    let mut sent = input("t1", "r1", "");
+    // A picture of 60 KB: its signature, then nothing.
+    let picture = format!("iVBORw0KGgo{}", "A".repeat(80_001));
+    sent["messages"][0]["content"] = json!([{"type": "text", "text": "look"},
+        {"type": "image", "source": {"type": "data", "value": picture, "mimeType": "image/png"}}]);
+    let earlier = json!({"id": "e", "role": "assistant", "content": "x".repeat(200_000)});
+    sent["messages"].as_array_mut().unwrap().insert(0, earlier);
+    talk(&stage, "teller", &sent).await;
+    let told: Value = serde_json::from_str(&stage.answers("t1").await[0]).unwrap();
+    let kept = &told["contents"][1];
+    assert!(kept["artifact_id"].is_string() && kept.get("data_base64").is_none(), "{kept}");
+    let long = "x".repeat(70_000);
+    assert_eq!(refused(&stage, request("teller", &input("t1", "r2", &long))).await.0, 413);
+    let mut large = input("t1", "r3", "hi");
+    large["forwardedProps"] = json!({"long": long});
+    assert_eq!(refused(&stage, request("teller", &large)).await.0, 413);
+    let endless = input("t1", "r4", &"x".repeat(1_100_000));
+    assert_eq!(refused(&stage, request("teller", &endless)).await.0, 413);
+    assert_eq!(stage.api.runs().await.len(), 1);
+}

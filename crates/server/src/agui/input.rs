@@ -142,6 +142,16 @@ impl RunInput {
             .map_err(|error| Problem::invalid(error.to_string()))
     }
 
+    /// What is kept in place is as large as an event may be; media of the message are kept as artifacts.
+    pub(crate) fn check_size(&self, event: &NewEvent, bytes_max: usize) -> Result<(), Problem> {
+        let text = event.input.text.as_deref().unwrap_or_default().len();
+        let rest = json!([event.data, self.adapter().extra]).to_string().len();
+        match text + rest > bytes_max {
+            true => Err(Problem::too_large(bytes_max)),
+            false => Ok(()),
+        }
+    }
+
     /// Results of tools that the client carried out, those at the end of the messages.
     fn tool_results(&self) -> Vec<Value> {
         let last = self.messages.iter().rev().take_while(|message| message["role"] == "tool");

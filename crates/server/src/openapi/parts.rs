@@ -111,7 +111,7 @@ const PROBLEMS: [(&str, &str); 14] = [
     (
         "413",
         "`payload_too_large`: the body is larger than `limits.event_bytes`, that of an artifact than \
-         `limits.artifact_bytes`.",
+         `limits.artifact_bytes`, that of an AG-UI client than `limits.agui_bytes`.",
     ),
     ("415", "`invalid_argument`: the body is not JSON."),
     ("416", "`invalid_argument`: the range begins behind the last byte."),
