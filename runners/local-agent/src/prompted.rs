@@ -3,6 +3,7 @@
 //! Invariant: the same tools give the same text, their schemas unchanged. What such a model reads of earlier
 //! calls is what it is asked to write itself.
 
+mod lead;
 mod parse;
 mod screen;
 

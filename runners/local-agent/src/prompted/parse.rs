@@ -4,6 +4,7 @@
 //! that says what is wrong, and is never executed. What stands behind the first call is none of the answer:
 //! such models go on with results of their own making.
 
+use super::lead::Seen;
 use greenroom_sdk::{ModelToolCall, Object, Value};
 use std::hash::{BuildHasher, Hasher, RandomState};
 
@@ -12,9 +13,9 @@ const NAMES: [&str; 4] = ["tool", "name", "function", "tool_name"];
 const ARGS: [&str; 4] = ["args", "arguments", "parameters", "input"];
 /// What may stand beside a name and arguments without making them something else.
 const ASIDES: [&str; 2] = ["id", "type"];
-const FENCE: &str = "```";
-const TAG: &str = "<tool_call>";
 const QUOTES: [char; 2] = ['"', '\''];
+/// Bytes behind a brace in which the first key of a call must have ended.
+const KEY_BYTES_MAX: usize = 64;
 
 /// An answer, taken apart.
 #[derive(Debug, Default, PartialEq)]
@@ -54,12 +55,17 @@ pub(super) enum More {
     Never,
 }
 
-/// Takes the calls out of a whole answer.
-pub(super) fn parse(text: &str, is_known: &dyn Fn(&str) -> bool) -> Parsed {
-    let (mut from, mut text_end, mut drafts) = (0, text.len(), Vec::new());
+/// Takes the calls out of a whole answer. Up to `from` there is none; what was seen stays text.
+pub(super) fn parse(
+    text: &str,
+    from: usize,
+    seen: &Seen,
+    is_known: &dyn Fn(&str) -> bool,
+) -> Parsed {
+    let (mut from, mut text_end, mut drafts) = (from, text.len(), Vec::new());
     while let Next::Calls { start, end, calls } = next(text, from, is_known, More::Never) {
         if drafts.is_empty() {
-            text_end = lead(&text[..start]);
+            text_end = seen.lead(&text[..start]);
         }
         drafts.extend(calls);
         from = end;
@@ -76,33 +82,6 @@ pub(super) fn parse(text: &str, is_known: &dyn Fn(&str) -> bool) -> Parsed {
         ModelToolCall { id, name: draft.name, args, args_text, args_error }
     });
     Parsed { text_before: text[..text_end].to_owned(), calls: calls.collect() }
-}
-
-/// Where that begins which belongs to a call right behind `text`: blanks, a bracket, a fence, a tag.
-pub(super) fn lead(text: &str) -> usize {
-    let mut left = text.trim_end();
-    loop {
-        let before = left;
-        left = left.strip_suffix('[').unwrap_or(left).trim_end();
-        if let Some(fence) = opened_fence(left) {
-            left = left[..fence].trim_end();
-        }
-        left = left.trim_end_matches('`').trim_end();
-        if let Some(tag) = left.rfind('<').filter(|at| TAG.starts_with(&left[*at..])) {
-            left = left[..tag].trim_end();
-        }
-        if left == before {
-            return left.len();
-        }
-    }
-}
-
-/// A fence at the end that opens, with at most the name of a language behind it.
-fn opened_fence(text: &str) -> Option<usize> {
-    let at = text.rfind(FENCE)?;
-    let is_word = text[at + FENCE.len()..].chars().all(|c| c.is_alphanumeric() || c == '_');
-    let opens = text[..at].matches(FENCE).count().is_multiple_of(2);
-    (is_word && opens).then_some(at)
 }
 
 /// The first call from `from` on.
@@ -196,11 +175,15 @@ fn broken(
     is_known: &dyn Fn(&str) -> bool,
     error: String,
 ) -> Option<(Draft, Option<usize>)> {
-    let (key, rest) = text[start + 1..].trim_start().split_once(':')?;
-    let key = key.trim().trim_matches(QUOTES);
-    let rest = rest.trim_start();
+    let inside = text[start + 1..].trim_start();
+    let colon = inside[..inside.floor_char_boundary(KEY_BYTES_MAX)].find(':')?;
+    let key = inside[..colon].trim().trim_matches(QUOTES);
+    if !NAMES.contains(&key) {
+        return None;
+    }
+    let rest = inside[colon + 1..].trim_start();
     let name = rest.strip_prefix(QUOTES)?.split(QUOTES).next()?;
-    if !NAMES.contains(&key) || !is_known(name) {
+    if !is_known(name) {
         return None;
     }
     let end = closing(&text[start..]).map(|end| start + end);
@@ -224,25 +207,36 @@ fn may_become(inside: &str) -> bool {
     })
 }
 
-/// Behind the brace that closes the first one; those in texts do not count.
+/// Behind the brace that closes the first one.
 fn closing(text: &str) -> Option<usize> {
-    let (mut depth, mut in_text, mut escaped) = (0_usize, false, false);
-    for (at, c) in text.char_indices() {
-        match c {
-            _ if escaped => escaped = false,
-            '\\' if in_text => escaped = true,
-            '"' => in_text = !in_text,
-            '{' if !in_text => depth += 1,
-            '}' if !in_text => {
-                depth = depth.saturating_sub(1);
-                if depth == 0 {
-                    return Some(at + 1);
-                }
+    let mut braces = Braces::default();
+    text.bytes().position(|byte| braces.close_with(byte)).map(|at| at + 1)
+}
+
+/// The braces that are open; those in texts do not count.
+#[derive(Debug, Default)]
+pub(super) struct Braces {
+    depth: usize,
+    in_text: bool,
+    escaped: bool,
+}
+
+impl Braces {
+    /// Whether this byte closes the first of them.
+    pub(super) fn close_with(&mut self, byte: u8) -> bool {
+        match byte {
+            _ if self.escaped => self.escaped = false,
+            b'\\' if self.in_text => self.escaped = true,
+            b'"' => self.in_text = !self.in_text,
+            b'{' if !self.in_text => self.depth += 1,
+            b'}' if !self.in_text => {
+                self.depth = self.depth.saturating_sub(1);
+                return self.depth == 0;
             }
             _ => {}
         }
+        false
     }
-    None
 }
 
 #[cfg(test)]
@@ -254,9 +248,13 @@ mod tests {
         ["fs.read", "clock"].contains(&name)
     }
 
+    fn whole(text: &str) -> Parsed {
+        parse(text, 0, &Seen::default(), &known)
+    }
+
     /// The text before the calls, and each call as name and arguments, or its error.
     fn read(text: &str) -> (String, Vec<(String, Value)>) {
-        let parsed = parse(text, &known);
+        let parsed = whole(text);
         let calls = parsed.calls.into_iter().map(|call| {
             let args = call.args_error.map_or(call.args, |error| json!({"!": error}));
             (call.name, args)
@@ -302,7 +300,7 @@ mod tests {
         assert_eq!(before, "Both {at once}:");
         let first = ("fs.read".to_owned(), json!({"path": "}{ \" }", "o": {"d": {}}}));
         assert_eq!(calls, [first, ("clock".to_owned(), json!({}))]);
-        let ids = parse(text, &known).calls.into_iter().chain(parse(text, &known).calls);
+        let ids = whole(text).calls.into_iter().chain(whole(text).calls);
         let ids: std::collections::HashSet<String> = ids.map(|call| call.id).collect();
         assert_eq!(ids.len(), 4);
     }
@@ -317,7 +315,7 @@ mod tests {
             r#"{"name": "fs.read", "arguments": "{\"path\": "}"#,
             r#"{"tool": "fs.read", "args": ["a"]}"#,
         ] {
-            let parsed = parse(&format!("So: {text}"), &known);
+            let parsed = whole(&format!("So: {text}"));
             assert_eq!(parsed.text_before, "So:", "{text}");
             let [call] = &parsed.calls[..] else { panic!("{text}: {parsed:?}") };
             assert_eq!((call.name.as_str(), &call.args), ("fs.read", &Value::Null), "{text}");

@@ -2,68 +2,120 @@
 //!
 //! Invariant: what was shown, put together, is the text of the parsed answer.
 
-use super::parse::{More, Next, Parsed, lead, next, parse};
+use super::lead::Seen;
+use super::parse::{Braces, More, Next, Parsed, next, parse};
 use std::collections::HashSet;
 
 /// A piece that is held back is read again with every word as long as it is this short; from then on only
-/// when it may have ended.
+/// when it may have ended, and when it has grown to twice its length.
 const SHORT_BYTES: usize = 256;
+/// An object is held back up to here; then it is text, unless it has begun as a call.
+const HELD_BYTES_MAX: usize = 256 * 1024;
 
 pub(crate) struct Screen {
     tools: HashSet<String>,
     text: String,
     /// So much of it was shown.
-    shown: usize,
+    shown: Seen,
     /// So much of it is known to hold no call.
     free: usize,
+    /// The object that begins there, if one is held back.
+    held: Option<Held>,
     /// A call was found: nothing more is shown.
     is_over: bool,
+}
+
+/// An object that has begun and not ended.
+struct Held {
+    braces: Braces,
+    read: usize,
+    has_closed: bool,
+    /// It is looked at again when the text is that long.
+    again_at: usize,
 }
 
 impl Screen {
     /// For a model that may call these.
     pub(crate) fn new(tools: HashSet<String>) -> Self {
-        Self { tools, text: String::new(), shown: 0, free: 0, is_over: false }
+        let (text, shown) = (String::new(), Seen::default());
+        Self { tools, text, shown, free: 0, held: None, is_over: false }
     }
 
     /// Takes the next piece of the answer and gives what can be shown now.
     pub(crate) fn push(&mut self, delta: &str) -> String {
         self.text.push_str(delta);
-        let waits = self.text.len() - self.shown > SHORT_BYTES && self.free < self.text.len();
-        if self.is_over || (waits && self.is_held() && !delta.contains('}')) {
+        if self.is_over || !self.is_due() {
             return String::new();
         }
-        let is_known = |name: &str| self.tools.contains(name);
-        let until = match next(&self.text, self.free, &is_known, More::MayCome) {
-            Next::Nothing => {
-                self.free = self.text.len();
-                self.text.len()
-            }
-            Next::Perhaps { start } => {
-                self.free = start;
-                start
-            }
-            Next::Calls { start, .. } => {
-                self.is_over = true;
-                start
-            }
-        };
-        let until = lead(&self.text[..until]).max(self.shown);
-        let shown = self.text[self.shown..until].to_owned();
-        self.shown = until;
+        let until = self.look();
+        let until = self.shown.lead(&self.text[..until]);
+        let shown = self.text[self.shown.until..until].to_owned();
+        self.shown.go_on(&self.text, until);
         shown
     }
 
     /// What is still to be shown, and the whole answer.
     pub(crate) fn finish(self) -> (String, Parsed) {
-        let parsed = parse(&self.text, &|name| self.tools.contains(name));
-        let rest = parsed.text_before.get(self.shown..).unwrap_or_default().to_owned();
+        let is_known = |name: &str| self.tools.contains(name);
+        let parsed = parse(&self.text, self.free, &self.shown, &is_known);
+        let rest = parsed.text_before.get(self.shown.until..).unwrap_or_default().to_owned();
         (rest, parsed)
     }
 
-    /// An object has begun and not ended.
-    fn is_held(&self) -> bool {
-        self.text[self.free..].starts_with('{')
+    /// Whether what is held back may be something else by now.
+    fn is_due(&mut self) -> bool {
+        let Some(held) = &mut self.held else { return true };
+        let bytes = self.text.as_bytes();
+        while !held.has_closed && held.read < bytes.len() {
+            held.has_closed = held.braces.close_with(bytes[held.read]);
+            held.read += 1;
+            if held.has_closed {
+                return true;
+            }
+        }
+        let length = bytes.len() - self.free;
+        length <= SHORT_BYTES || bytes.len() >= held.again_at
+    }
+
+    /// Up to where the text holds no call.
+    fn look(&mut self) -> usize {
+        let is_known = |name: &str| self.tools.contains(name);
+        loop {
+            match next(&self.text, self.free, &is_known, More::MayCome) {
+                Next::Nothing => {
+                    (self.free, self.held) = (self.text.len(), None);
+                    return self.free;
+                }
+                Next::Calls { start, .. } => {
+                    (self.free, self.is_over) = (start, true);
+                    return start;
+                }
+                Next::Perhaps { start } if self.text.len() - start <= HELD_BYTES_MAX => {
+                    self.hold(start);
+                    return start;
+                }
+                Next::Perhaps { start } => match next(&self.text, start, &is_known, More::Never) {
+                    Next::Calls { start: at, .. } if at == start => {
+                        (self.free, self.is_over) = (start, true);
+                        return start;
+                    }
+                    _ => self.free = start + 1,
+                },
+            }
+        }
+    }
+
+    fn hold(&mut self, start: usize) {
+        let again_at =
+            (self.text.len() + (self.text.len() - start)).min(start + HELD_BYTES_MAX + 1);
+        match self.held.as_mut().filter(|_| self.free == start) {
+            Some(held) => held.again_at = again_at,
+            None => {
+                let (braces, has_closed) = (Braces::default(), false);
+                self.held = Some(Held { braces, read: start, has_closed, again_at });
+            }
+        }
+        self.free = start;
     }
 }
 
@@ -130,5 +182,45 @@ mod tests {
         let (pieces, _) = shown(&object, 7);
         let pieces: Vec<&String> = pieces.iter().filter(|piece| !piece.is_empty()).collect();
         assert_eq!(pieces, [&object]);
+    }
+
+    #[test]
+    fn an_answer_of_any_length_is_read_once() {
+        let fill = |piece: &str| piece.repeat(1_000_000 / piece.len());
+        let some = |piece: &str| piece.repeat(200_000 / piece.len());
+        for (text, size) in [
+            (fill("["), 1000),
+            (some("[ "), 1000),
+            (fill("<tool_call"), 1000),
+            (some("```"), 5),
+            (some("```["), 5),
+            (fill("word "), 5),
+            (some("{"), 1000),
+            (some("{tool: 'a "), 1000),
+            (format!("{{\"a\":\"{}", some("}")), 1),
+            (format!("{{tool: '{}", some("}")), 5),
+            (format!("{{\"a\":\"{}", some("x{")), 5),
+        ] {
+            let mut screen = screen();
+            let chunks = text.as_bytes().chunks(size).map(|chunk| str::from_utf8(chunk).unwrap());
+            let mut shown: String = chunks.map(|chunk| screen.push(chunk)).collect();
+            shown.push_str(&screen.finish().0);
+            assert!(shown == text, "{}…", &text[..20]);
+        }
+    }
+
+    #[test]
+    fn an_object_that_does_not_end_is_text_after_a_while_unless_it_has_begun_as_a_call() {
+        let long = "x".repeat(HELD_BYTES_MAX);
+        let mut other = screen();
+        assert_eq!(other.push("{\"note\": \""), "");
+        assert_eq!(other.push(&long), format!("{{\"note\": \"{long}"));
+        let mut call = screen();
+        assert_eq!(call.push("{\"tool\": \"clock\", \"args\": {\"zone\": \""), "");
+        assert_eq!(call.push(&long), "");
+        assert_eq!(call.push("\"}} and words"), "");
+        let (rest, parsed) = call.finish();
+        assert_eq!((rest.as_str(), parsed.calls.len()), ("", 1));
+        assert_eq!(parsed.calls[0].args["zone"], long);
     }
 }
