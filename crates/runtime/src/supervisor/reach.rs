@@ -23,6 +23,7 @@ pub(super) struct Lift {
 }
 
 /// What a program needs, and how.
+#[derive(Clone)]
 pub(super) struct Needed {
     pub(super) paths: Vec<(PathBuf, Access)>,
     /// What will be open to it as a whole.

@@ -93,14 +93,10 @@ pub(super) fn plan(job: &Job) -> Result<Plan, String> {
     let found = interpreter::find(command, &dir, &search)?;
     let mut warnings = Vec::new();
     let needed = needed(job, &dir, &found.read);
-    let Chosen { user, lift } = user::choose(job, &needed, &mut warnings);
+    let (Chosen { user, lift }, home) = choose(job, needed, &mut warnings)?;
     let private = user::private_folder(job, user)
         .map_err(|error| format!("cannot create `{}`: {error}", job.private.display()))?;
-    let home = match &job.home {
-        Some(folder) => home::keep(folder, user)
-            .map_err(|error| format!("cannot create `{}`: {error}", folder.display()))?,
-        None => private.join(HOME),
-    };
+    let home = home.unwrap_or_else(|| private.join(HOME));
     let dir = if has_dir { dir } else { home.clone() };
     let mut plan = Plan {
         program: found.program,
@@ -159,6 +155,33 @@ fn needed(job: &Job, dir: &Path, programs: &BTreeSet<PathBuf>) -> Needed {
     let folders = args.filter_map(|word| script_folder(dir, word));
     let given = job.paths.iter().cloned();
     Needed { paths, kept: programs.map(Path::to_owned).chain(folders).chain(given).collect() }
+}
+
+/// Who runs the program, and its home where it has one that stays. One that its user cannot be brought to is left
+/// alone: then it gets a private one, and no other user for the sake of it.
+fn choose(
+    job: &Job,
+    needed: Needed,
+    warnings: &mut Vec<String>,
+) -> Result<(Chosen, Option<PathBuf>), String> {
+    let Some(home) = &job.home else {
+        return Ok((user::choose(job, &needed, warnings), None));
+    };
+    let wanted = user::wanted(job);
+    home::keep(home, wanted)
+        .map_err(|error| format!("cannot create `{}`: {error}", home.display()))?;
+    let home = resolve(home);
+    let mut with_home = needed.clone();
+    let all = Access::READ_OK | Access::WRITE_OK | Access::EXEC_OK;
+    with_home.paths.push((home.clone(), all));
+    with_home.kept.insert(home.clone());
+    let mut said = Vec::new();
+    let chosen = user::choose(job, &with_home, &mut said);
+    if chosen.user.is_some() || wanted == rustix::process::getuid().as_raw() {
+        warnings.append(&mut said);
+        return Ok((chosen, Some(home)));
+    }
+    Ok((user::choose(job, &needed, warnings), None))
 }
 
 /// Brings within reach what the program is made of, where its user could not get to it.

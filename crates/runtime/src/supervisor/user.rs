@@ -22,10 +22,18 @@ pub(super) struct Chosen {
     pub(super) lift: Lift,
 }
 
+/// Who a program should be, where that can be had.
+pub(super) fn wanted(job: &Job) -> u32 {
+    match getuid() {
+        root if root.is_root() && job.confine.is_some() && job.sandbox => NOBODY,
+        user => user.as_raw(),
+    }
+}
+
 /// Decides on the user of a child.
 pub(super) fn choose(job: &Job, needed: &Needed, warnings: &mut Vec<String>) -> Chosen {
     let stays_the_same = Chosen { user: None, lift: Lift::default() };
-    if job.confine.is_none() || !job.sandbox || !getuid().is_root() {
+    if wanted(job) == getuid().as_raw() {
         return stays_the_same;
     }
     let unreachable = as_nobody(|| {

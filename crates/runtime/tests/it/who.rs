@@ -84,7 +84,7 @@ async fn a_program_in_a_closed_folder_is_brought_within_reach_without_what_lies_
 
 /// Whether this machine lets root mount, which containers often do not.
 #[expect(clippy::disallowed_methods, reason = "the test asks the system")]
-fn may_mount() -> bool {
+pub(crate) fn may_mount() -> bool {
     let tried = std::process::Command::new("unshare")
         .args(["-m", "mount", "-t", "tmpfs", "none", "/mnt"])
         .status();
