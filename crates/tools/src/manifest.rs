@@ -19,6 +19,8 @@ use std::time::Duration;
 
 /// Largest manifest.
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
+/// What is told of the reason why a text cannot be understood.
+const REASON_CHARS_MAX: usize = 100;
 const TIMEOUT_S: u64 = 30;
 const TIMEOUT_S_MAX: u64 = 600;
 const METHODS_MAX: usize = 100;
@@ -126,6 +128,9 @@ impl Manifest {
             let reason = format!("it is not a file of at most {FILE_BYTES_MAX} bytes");
             return Err(unreadable(std::io::Error::other(reason)));
         }
+        if leads_out(path).map_err(unreadable)? {
+            return Err(unreadable(std::io::Error::other("it is a link out of its folder")));
+        }
         let text = std::fs::read_to_string(path).map_err(unreadable)?;
         Self::parse(&text, path)
     }
@@ -134,7 +139,7 @@ impl Manifest {
     pub fn parse(text: &str, path: &Path) -> Result<Self, ManifestError> {
         let file: File = toml::from_str(text).map_err(|error| ManifestError::Syntax {
             path: path.to_owned(),
-            message: error.to_string().trim_end().to_owned(),
+            message: told(&error, text),
         })?;
         let dir = path.parent().unwrap_or(Path::new("")).to_owned();
         let checked = checked(file, &dir);
@@ -142,6 +147,24 @@ impl Manifest {
             checked.map_err(|problem| ManifestError::Invalid { path: path.to_owned(), problem })?;
         Ok(Self { module, description, path: path.to_owned(), methods })
     }
+}
+
+/// Whether the file that is read lies outside the folder in which it is named.
+fn leads_out(path: &Path) -> std::io::Result<bool> {
+    let folder = match path.parent() {
+        Some(folder) if folder != Path::new("") => folder,
+        _ => Path::new("."),
+    };
+    Ok(!path.canonicalize()?.starts_with(folder.canonicalize()?))
+}
+
+/// Where the text is wrong and why. The line itself is not told: whoever may write the file may have put
+/// another one in its place, and errors go into the log.
+fn told(error: &toml::de::Error, text: &str) -> String {
+    let at = error.span().map_or(0, |span| span.start);
+    let line = text.get(..at).unwrap_or(text).matches('\n').count() + 1;
+    let reason: String = error.message().chars().take(REASON_CHARS_MAX).collect();
+    format!("line {line}: {reason}")
 }
 
 type Checked = (String, String, BTreeMap<String, ModuleMethod>);

@@ -18,6 +18,8 @@ use step::StepFile;
 use toml::Spanned;
 
 const SCRIPT_BYTES_MAX: u64 = 4 << 20;
+/// What is told of the reason why a script cannot be understood.
+const REASON_CHARS_MAX: usize = 200;
 
 /// Why a script cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -63,7 +65,9 @@ pub(super) fn parse(text: &str) -> Result<Vec<Rule>, ScriptError> {
         message,
     };
     let file: ScriptFile = toml::from_str(text).map_err(|error| {
-        invalid(error.span().map_or(0, |span| span.start), error.message().to_owned())
+        // A value that it quotes may be any text of any length.
+        let message = error.message().chars().take(REASON_CHARS_MAX).collect();
+        invalid(error.span().map_or(0, |span| span.start), message)
     })?;
     let pace = Pace { piece: file.piece, wait: Duration::from_millis(file.pace_ms.unwrap_or(0)) };
     let mut rules = Vec::new();

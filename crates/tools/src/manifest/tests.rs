@@ -130,3 +130,38 @@ fn a_call_is_resolved_when_it_is_allowed_and_fits() {
     assert_eq!(misfit.details["input_schema"]["required"], json!(["place"]));
     assert_eq!(misfit.details["module"], "weather");
 }
+
+#[test]
+fn an_error_names_the_line_and_never_quotes_it() {
+    let secret = "aws_secret_access_key wJalrXUtnFEMI\n";
+    let told = parse(&format!("# a comment\n{secret}")).unwrap_err().to_string();
+    assert!(
+        told.starts_with("`/etc/modules/weather.toml` cannot be understood: line 2: "),
+        "{told}"
+    );
+    assert!(!told.contains("wJalrXUtnFEMI") && !told.contains('\n'), "{told}");
+    let long = format!(
+        "module = \"weather\"\ndescription = \"d\"\ntimeout_s = \"{}\"\n",
+        "k".repeat(5000)
+    );
+    assert!(parse(&long).unwrap_err().to_string().len() < 200);
+}
+
+#[test]
+fn a_manifest_that_is_a_link_out_of_its_folder_is_not_read() {
+    let root = tempfile::tempdir().unwrap();
+    let folder = root.path().join("weather");
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::write(root.path().join("elsewhere"), WEATHER).unwrap();
+    std::fs::write(folder.join("here"), WEATHER).unwrap();
+    let link = |target: &Path| {
+        let link = folder.join("module.toml");
+        let _ = std::fs::remove_file(&link);
+        std::os::unix::fs::symlink(target, &link).unwrap();
+        Manifest::load(&link)
+    };
+    assert_eq!(link(Path::new("here")).unwrap().module, "weather");
+    let refused = link(&root.path().join("elsewhere")).unwrap_err();
+    let source = std::error::Error::source(&refused).unwrap();
+    assert_eq!(source.to_string(), "it is a link out of its folder");
+}
