@@ -22,7 +22,7 @@ const FOLDERS: [&str; 10] = [
 /// Where a resolver keeps what `/etc/resolv.conf` leads to.
 const RESOLVER: &str = "/run/systemd/resolve";
 
-const ETC: [&str; 49] = [
+const ETC: [&str; 47] = [
     // How programs find their libraries, and each other.
     "alternatives",
     "ld.so.cache",
@@ -67,21 +67,18 @@ const ETC: [&str; 49] = [
     "bash.bashrc",
     "bashrc",
     "fonts",
-    "gitconfig",
     "inputrc",
     "magic",
     "magic.mime",
     "mailcap",
     "mime.types",
-    "profile",
-    "profile.d",
+    "php.d",
     "terminfo",
     "xml",
 ];
 
-/// Folders of interpreters, which carry a version in their name, such as `python3.12` or `java-21-openjdk`.
-const INTERPRETERS: [&str; 8] =
-    ["python", "java", "perl", "ruby", "php", "lua", "ImageMagick", "node"];
+/// Folders of interpreters, which may carry a version in their name, such as `python3.12` or `java-21-openjdk`.
+const INTERPRETERS: [&str; 7] = ["python", "java", "perl", "ruby", "php", "lua", "ImageMagick"];
 
 /// Every path that is readable for every program, as far as it exists.
 pub(crate) fn paths() -> Vec<PathBuf> {
@@ -90,10 +87,22 @@ pub(crate) fn paths() -> Vec<PathBuf> {
     let entries = std::fs::read_dir(etc).into_iter().flatten().flatten();
     let of_interpreters = entries.map(|entry| entry.path()).filter(|path| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        INTERPRETERS.iter().any(|interpreter| name.starts_with(interpreter))
+        is_of_interpreter(&name)
     });
     let settings = named.chain(of_interpreters).filter(|path| is_open(path));
     FOLDERS.iter().chain([&RESOLVER]).map(PathBuf::from).chain(settings).collect()
+}
+
+/// Whether it is called as an interpreter is, alone or with a version: `phpmyadmin` is another program.
+fn is_of_interpreter(name: &str) -> bool {
+    let is_version = |rest: &str| {
+        let version = rest.strip_prefix('-').unwrap_or(rest);
+        let version = version.split_once("-openjdk").map_or(version, |(version, _)| version);
+        version.starts_with(|c: char| c.is_ascii_digit())
+            && version.chars().all(|c| c.is_ascii_digit() || c == '.')
+    };
+    let mut rests = INTERPRETERS.iter().filter_map(|interpreter| name.strip_prefix(interpreter));
+    rests.any(|rest| rest.is_empty() || is_version(rest))
 }
 
 /// Whether everybody on this machine may read it.
@@ -112,6 +121,38 @@ mod tests {
         for closed in ["/", "/etc", "/etc/shadow", "/etc/gshadow", "/etc/ssl", "/etc/ssl/private"] {
             let closed = Path::new(closed);
             assert!(!paths.iter().any(|path| closed.starts_with(path)), "{}", closed.display());
+        }
+    }
+
+    #[test]
+    fn settings_of_interpreters_are_open_and_those_of_programs_called_alike_are_not() {
+        for open in [
+            "python3",
+            "python3.12",
+            "java-21-openjdk",
+            "java-17-openjdk-amd64",
+            "perl",
+            "php",
+            "lua5.4",
+            "ImageMagick-6",
+        ] {
+            assert!(is_of_interpreter(open), "{open}");
+        }
+        for closed in [
+            "phpmyadmin",
+            "php-fpm.conf",
+            "node_exporter",
+            "nodejs",
+            "javamail",
+            "lualdap.conf",
+            "python3-app",
+            "python-keyring",
+            "gitconfig",
+        ] {
+            assert!(!is_of_interpreter(closed), "{closed}");
+        }
+        for closed in ["/etc/gitconfig", "/etc/profile", "/etc/profile.d"] {
+            assert!(!paths().contains(&closed.into()), "{closed}");
         }
     }
 }
