@@ -222,7 +222,7 @@ impl Spending {
 
     pub(super) async fn done(&mut self, response: &ProviderResponse) -> Result<(), AgentAPIError> {
         let reason = response.metadata.get("finish_reason").and_then(Value::as_str);
-        self.commit(reason.unwrap_or("stop"), self.usage.clone()).await
+        self.commit(reason.unwrap_or("stop"), self.told()).await
     }
 
     /// Of calls without a stream.
@@ -233,10 +233,15 @@ impl Spending {
     pub(crate) async fn failed(&mut self, error: &AgentAPIError) {
         // What the provider took in before it refused is only known where it said so.
         let guess = || guessed(self.input_bytes, self.output_bytes, 0);
-        let usage = self.usage.clone().or_else(|| (self.output_bytes > 0).then(guess));
+        let usage = self.told().or_else(|| (self.output_bytes > 0).then(guess));
         if let Err(error) = self.commit(error.code.as_str(), usage).await {
             tracing::warn!(%error, "a failed call of a model could not be recorded");
         }
+    }
+
+    /// What the provider said that the call took, if that can be.
+    fn told(&self) -> Option<Object> {
+        self.usage.clone().filter(|usage| is_credible(usage, self.output_bytes))
     }
 
     async fn commit(&mut self, outcome: &str, usage: Option<Object>) -> Result<(), AgentAPIError> {
@@ -288,7 +293,7 @@ impl Drop for Spending {
             },
             Stage::UnderWay => {
                 let guess = guessed(self.input_bytes, self.output_bytes, 0);
-                let usage = self.usage.clone().unwrap_or(guess);
+                let usage = self.told().unwrap_or(guess);
                 self.settle("cancelled", Some(usage))
             }
         };
@@ -330,6 +335,11 @@ fn guessed(input_bytes: usize, output_bytes: usize, most_out: u64) -> Object {
     ])
 }
 
+/// An answer that is there has taken tokens: who counts none has not counted.
+fn is_credible(usage: &Object, output_bytes: usize) -> bool {
+    output_bytes == 0 || usage.get("output_tokens").and_then(Value::as_u64) != Some(0)
+}
+
 /// Counts as a provider may have them; a row of nonsense must not spoil the sums of a day.
 fn bounded(mut usage: Object) -> Object {
     for count in usage.values_mut() {
@@ -346,4 +356,22 @@ fn tokens(usage: &Object) -> Option<i64> {
     let (input, output) = (count("input_tokens"), count("output_tokens"));
     let parts = input.or(output).map(|_| input.unwrap_or(0).saturating_add(output.unwrap_or(0)));
     count("total_tokens").or(parts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn no_tokens_for_an_answer_that_is_there_are_no_count() {
+        let said = |usage: Value, output_bytes| {
+            is_credible(&usage.as_object().cloned().unwrap_or_default(), output_bytes)
+        };
+        assert!(!said(json!({"input_tokens": 0, "output_tokens": 0}), 5));
+        assert!(!said(json!({"input_tokens": 9, "output_tokens": 0}), 5));
+        assert!(said(json!({"input_tokens": 9, "output_tokens": 0}), 0));
+        assert!(said(json!({"input_tokens": 9, "output_tokens": 2}), 5));
+        assert!(said(json!({"input_tokens": 9}), 5));
+    }
 }
