@@ -92,8 +92,18 @@ impl MediaElement {
         if self.artifact_id.is_none() && self.url.is_none() && !by_value {
             return Some("media needs `artifact_id`, `url` or `data_base64`");
         }
+        if self.url.as_deref().is_some_and(|url| !is_address(url)) {
+            return Some("the `url` of media begins with `https://`, `http://` or `data:`");
+        }
         (by_value && self.mime_type.is_none()).then_some("`data_base64` needs a `mime_type`")
     }
+}
+
+/// Whether it leads to something that everybody may ask for, not into the machine of whoever reads it.
+fn is_address(url: &str) -> bool {
+    let begins =
+        |scheme: &str| url.get(..scheme.len()).is_some_and(|s| s.eq_ignore_ascii_case(scheme));
+    ["https://", "http://", "data:"].into_iter().any(begins)
 }
 
 /// The content of a message: plain text, or its parts in order.
@@ -172,4 +182,27 @@ pub struct StaticContextRef {
     /// What we do not know, kept.
     #[serde(flatten)]
     pub extra: Object,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn media_are_on_the_web_or_in_the_address_itself() {
+        let problem = |url: &str| {
+            let media = MediaElement { url: Some(url.to_owned()), ..MediaElement::default() };
+            ContentElement::Image(media).problem()
+        };
+        for url in ["https://example.com/a.png", "HTTP://example.com", "data:image/png;base64,aGk="]
+        {
+            assert_eq!(problem(url), None, "{url}");
+        }
+        let expected = Some("the `url` of media begins with `https://`, `http://` or `data:`");
+        for url in
+            ["file:///etc/passwd", "FILE:/etc/passwd", "ftp://example.com", "/etc/passwd", "", "é"]
+        {
+            assert_eq!(problem(url), expected, "{url}");
+        }
+    }
 }
