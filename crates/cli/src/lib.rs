@@ -7,6 +7,7 @@ pub mod cli;
 pub mod client;
 pub mod commands;
 pub mod config;
+mod cut;
 mod data_folder;
 pub mod env;
 pub mod failure;

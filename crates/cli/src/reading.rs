@@ -8,11 +8,11 @@ mod words;
 
 pub use words::language_of;
 
-use crate::calls;
 use crate::client::Wait;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::output::{self, plain};
 use crate::times;
+use crate::{calls, cut};
 use greenroom_protocol::payload::{ToolCallCompleted, ToolCallStarted};
 use greenroom_protocol::result::kind;
 use greenroom_protocol::{AgentRunResult, MessageContent, Payload, RunStatus, RunView};
@@ -31,6 +31,8 @@ pub struct Reading {
     calls: BTreeMap<String, Begun>,
     /// What the run waits for and was told already.
     waits: BTreeSet<String>,
+    /// Whether it was told that the answer is not whole.
+    cut: bool,
 }
 
 /// A call that has begun.
@@ -49,6 +51,7 @@ impl Reading {
             shown: Shown::default(),
             calls: BTreeMap::new(),
             waits: BTreeSet::new(),
+            cut: false,
         }
     }
 
@@ -75,6 +78,11 @@ impl Reading {
             Payload::ToolCallStarted(call) => output::note(&self.begun(call, at)),
             Payload::ToolCallCompleted(call) => output::note(&self.ended(call, at)),
             _ => {}
+        }
+        let of_answer = matches!(payload, Payload::MessageCompleted(_) | Payload::RunCompleted(_));
+        if let Some(reason) = cut::reason(result).filter(|_| of_answer && !self.cut) {
+            self.cut = true;
+            output::note(&words::cut(self.language, &reason));
         }
         for id in artifacts_of(&payload) {
             output::note(&format!(

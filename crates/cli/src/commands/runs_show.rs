@@ -5,6 +5,7 @@ mod story;
 use crate::client::{Client, HostArgs, Page};
 use crate::failure::{Exit, Outcome};
 use crate::output;
+use greenroom_protocol::api::audit::AuditView;
 use greenroom_protocol::api::platform::ApprovalView;
 use greenroom_protocol::{AgentRunResult, Object, RunView};
 use serde::Deserialize;
@@ -33,11 +34,33 @@ pub async fn run(args: Args) -> Outcome {
     match args.json {
         true => output::print_json(&json!({ "run": run, "event": event, "results": results }))?,
         false => {
-            let approvals = approvals(&client, &run).await;
-            output::print(&story::tell(&run, &event, &results, &approvals))?;
+            let beside = Beside {
+                approvals: approvals(&client, &run).await,
+                model_calls: model_calls(&client, &run).await,
+            };
+            output::print(&story::tell(&run, &event, &results, &beside))?;
         }
     }
     Ok(Exit::Ok)
+}
+
+/// What is known of a run beside itself.
+#[derive(Debug, Default)]
+struct Beside {
+    approvals: Vec<ApprovalView>,
+    /// Newest first.
+    model_calls: Vec<AuditView>,
+}
+
+/// Which models were asked; whoever may not see it reads how often.
+async fn model_calls(client: &Client, run: &RunView) -> Vec<AuditView> {
+    if run.model_calls.as_ref().is_none_or(|calls| calls.calls == 0) {
+        return Vec::new();
+    }
+    let query = [("run_id", run.run_id.clone())];
+    let page: Result<Page<AuditView>, _> = client.get(&["v1", "audit"], &query).await;
+    let asks = |call: &AuditView| matches!(call.method.as_str(), "models.invoke" | "models.stream");
+    page.map(|page| page.items.into_iter().filter(asks).collect()).unwrap_or_default()
 }
 
 /// What was asked on the way; whoever may not see it reads the run's own words.

@@ -5,7 +5,7 @@
 use crate::calls;
 use crate::client::Wait;
 use crate::output::plain;
-use crate::{env, times};
+use crate::{cut, env, times};
 use greenroom_tools::ui::Language;
 
 /// The language of a reader who wrote this; otherwise that of the terminal.
@@ -31,6 +31,14 @@ pub(super) fn failed(language: Language, name: &str, took: &str, why: &str) -> S
     match language {
         Language::English => format!("✗ {name} failed, {took}: {why}"),
         Language::Chinese => format!("✗ {name} 失败\u{ff0c}{took}\u{ff1a}{why}"),
+    }
+}
+
+/// An answer that did not come to its end.
+pub(super) fn cut(language: Language, reason: &str) -> String {
+    match language {
+        Language::English => format!("warning: the answer was {}", cut::told(reason)),
+        Language::Chinese => format!("警告\u{ff1a}回答未完整\u{ff0c}原因\u{ff1a}`{reason}`"),
     }
 }
 

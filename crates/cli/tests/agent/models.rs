@@ -2,12 +2,13 @@
 
 use crate::checks::{kinds, shown};
 use crate::raw::Raw;
-use crate::scene::Setting;
+use crate::scene::{Scene, Setting};
 use crate::stage::{PATIENCE, event, outcome};
 use crate::yard::{FOLDER, at_gate, open_gate, yard};
 use greenroom_protocol::RunStatus;
 use greenroom_testkit::wait::wait_for;
 use serde_json::{Value, json};
+use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
 /// A model that stands in, without any network.
@@ -129,6 +130,46 @@ answer = "It is {{last_tool_result}}."
     let scene = setting.open().await;
     assert_eq!(scene.answer("c1", "add").await, r#"It is {"sum":5}."#);
     assert_eq!(scene.requests().len(), 2, "asked and tried again, then left alone");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reader_learns_which_model_answered_and_that_its_answer_was_cut() {
+    let script = "[[rule]]\nanswer = [{ error = 500, retry_after_s = 0 }]\n";
+    let spare = "[[rule]]\nanswer = [{ text = \"so far\" }, { finish = \"length\" }]\n";
+    let setting = Setting {
+        script,
+        model: "retries = 0",
+        more: SPARE_MODEL,
+        files: &[("spare.toml", spare)],
+        models: &["main", "spare"],
+        config: "{ model = \"main\", fallback_models = [\"spare\"] }",
+        ..Setting::default()
+    };
+    let scene = setting.open().await;
+    let sent = greenroom(&scene, &["send", "hello", "--agent", "agent", "--follow"]);
+    assert_eq!(String::from_utf8_lossy(&sent.stdout), "so far\n");
+    let told = String::from_utf8_lossy(&sent.stderr).into_owned();
+    let cut = "the answer was cut where the model's room for an answer ended (`length`)";
+    assert_eq!(told.matches(cut).count(), 1, "{told}");
+    let run = scene.stage.api.get("/v1/runs").await["items"][0]["run_id"].clone();
+    let story = wait_for("the records of the calls", PATIENCE, async || {
+        let shown = greenroom(&scene, &["runs", "show", run.as_str()?]);
+        let story = String::from_utf8(shown.stdout).unwrap();
+        story.contains("  model ").then_some(story)
+    });
+    let story = story.await;
+    assert!(story.contains("spare, which stood in for main"), "{story}");
+    assert!(story.contains(cut), "{story}");
+}
+
+#[expect(clippy::disallowed_methods, reason = "the program under test is started here")]
+fn greenroom(scene: &Scene, args: &[&str]) -> Output {
+    let mut command = Command::new(crate::PROGRAM);
+    command.args(args).arg("--data").arg(scene.stage.host.data()).env("LC_ALL", "C");
+    for name in ["GREENROOM_URL", "GREENROOM_TOKEN", "GREENROOM_DATA", "GREENROOM_CONFIG"] {
+        command.env_remove(name);
+    }
+    command.output().unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -2,8 +2,10 @@
 //!
 //! Invariant: tells only what the host recorded; a step without a time of its own has none.
 
+use super::Beside;
 use crate::output::{plain, table};
-use crate::{calls, times};
+use crate::{calls, cut, times};
+use greenroom_protocol::api::audit::AuditView;
 use greenroom_protocol::api::platform::ApprovalView;
 use greenroom_protocol::result::kind;
 use greenroom_protocol::{AgentRunResult, ModelCalls, Object, RunView};
@@ -14,18 +16,18 @@ pub(super) fn tell(
     run: &RunView,
     event: &Object,
     results: &[AgentRunResult],
-    approvals: &[ApprovalView],
+    beside: &Beside,
 ) -> String {
     let took = run.finished_at.as_deref().and_then(|end| times::between(&run.created_at, end));
     let took = took.map(|ms| format!(" after {}", times::duration(ms))).unwrap_or_default();
     let mut text = format!("run {} {}{took}\n\n", run.run_id, run.status.as_str());
-    text.push_str(&table(&facts(run)));
+    text.push_str(&table(&facts(run, beside)));
     text.push('\n');
-    text.push_str(&table(&steps(run, event, results, approvals)));
+    text.push_str(&table(&steps(run, event, results, &beside.approvals)));
     text
 }
 
-fn facts(run: &RunView) -> Vec<Vec<String>> {
+fn facts(run: &RunView, beside: &Beside) -> Vec<Vec<String>> {
     let mut facts = vec![("agent", format!("{} ({})", run.agent, run.runner_id))];
     facts.extend(run.conversation_id.clone().map(|id| ("conversation", id)));
     if run.attempt > 1 {
@@ -34,8 +36,24 @@ fn facts(run: &RunView) -> Vec<Vec<String>> {
     facts.extend(run.isolation.clone().map(|isolation| ("isolation", isolation)));
     facts.extend(run.usage.as_ref().map(|usage| ("usage", Value::from(usage.clone()).to_string())));
     let calls = run.model_calls.as_ref().filter(|calls| calls.calls > 0);
+    facts.extend(answered(&beside.model_calls).map(|model| ("model", model)));
     facts.extend(calls.map(|calls| ("models", models(calls))));
     facts.into_iter().map(|(name, value)| vec![format!("  {name}"), value]).collect()
+}
+
+/// The model that answered last, and for which it stood in.
+fn answered(newest_first: &[AuditView]) -> Option<String> {
+    let model = |call: &AuditView| call.resource.as_deref().map(plain);
+    let by = newest_first.iter().find(|call| call.code == "ok").and_then(model);
+    let failed = newest_first.iter().rev().filter(|call| call.code != "ok").filter_map(model);
+    let mut silent: Vec<String> = failed.filter(|name| Some(name) != by.as_ref()).collect();
+    silent.dedup();
+    match (by, silent.join(", ")) {
+        (Some(by), silent) if silent.is_empty() => Some(by),
+        (Some(by), silent) => Some(format!("{by}, which stood in for {silent}")),
+        (None, silent) if silent.is_empty() => None,
+        (None, silent) => Some(format!("none: {silent} did not answer")),
+    }
 }
 
 /// Calls, tokens and cost, and what of it is not known.
@@ -78,9 +96,10 @@ fn steps(
         steps.push(step(result.created_at.as_deref(), what, detail));
     }
     if let Some(at) = &run.finished_at {
-        let detail =
+        let error =
             run.error.as_ref().map(|e| format!("{}: {}", plain(&e.code), plain(&e.message)));
-        steps.push(step(Some(at), run.status.as_str(), detail.unwrap_or_default()));
+        let cut = || Some(format!("the answer was {}", cut::told(&cut_short(results)?)));
+        steps.push(step(Some(at), run.status.as_str(), error.or_else(cut).unwrap_or_default()));
     }
     for note in list(run, "diagnostics") {
         let detail = format!("{}: {}", word(note, "kind"), word(note, "message"));
@@ -104,6 +123,15 @@ fn steps(
         steps.push(step(delivery.get("updated_at").and_then(Value::as_str), "delivery", detail));
     }
     steps
+}
+
+/// Why the last answer is not whole, if it is not.
+fn cut_short(results: &[AgentRunResult]) -> Option<String> {
+    let is_end = |result: &&AgentRunResult| {
+        matches!(result.kind.as_str(), kind::MESSAGE_COMPLETED | kind::RUN_COMPLETED)
+    };
+    let from = results.iter().rposition(|result| result.kind == kind::MESSAGE_COMPLETED);
+    results[from.unwrap_or(0)..].iter().filter(is_end).find_map(cut::reason)
 }
 
 /// The results worth a line: the first delta, whole messages, tools, and whatever is not a delta.
@@ -203,7 +231,8 @@ mod tests {
             "agent": "triage", "runner_id": "plugin:acme/triage/default", "run_id": "r1",
             "created_at": "2026-01-02T03:04:05.950Z", "expires_at": "2026-01-02T03:34:05.950Z" });
         let results = from_value::<Vec<AgentRunResult>>(results).unwrap();
-        tell(run, event.as_object().unwrap(), &results, &[from_value(approval).unwrap()])
+        let approvals = vec![from_value(approval).unwrap()];
+        tell(run, event.as_object().unwrap(), &results, &Beside { approvals, ..Beside::default() })
     }
 
     #[test]
