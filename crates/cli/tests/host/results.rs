@@ -224,6 +224,20 @@ async fn a_result_over_its_size_overflows_its_run_and_no_other() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_large_text_without_its_message_is_kept_as_bytes_and_shown_by_its_beginning() {
+    let stage = Stage::open_with("result_bytes = 4096", "").await;
+    let part = "x".repeat(3000);
+    let failed = json!(["result", "run.failed", {"code": "runner.failed", "message": "no more"}]);
+    let run = stage.play(json!([["say", part], ["say", part], ["say", part], failed])).await;
+    assert_eq!(run.status, Failed);
+    let items = stage.api.history(run.conversation_id.as_deref().unwrap()).await;
+    let item = items.last().unwrap();
+    assert_eq!(item.text.as_deref(), Some(format!("{} …", "x".repeat(2048)).as_str()));
+    assert_eq!(item.metadata["truncated"], true);
+    assert_eq!(item.artifacts.len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_message_that_the_terminal_repeats_is_in_the_transcript_once() {
     let stage = Stage::open("").await;
     let message = json!({"role": "assistant", "content": "the answer"});
