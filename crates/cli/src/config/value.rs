@@ -10,6 +10,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use toml::de::DeValue;
 
+/// Headers that say where a request goes and where it ends.
+const OF_THE_WIRE: [&str; 4] = ["host", "content-length", "transfer-encoding", "connection"];
 const SECRET_HINT: &str = "write `{ env = \"NAME\" }` or `{ file = \"PATH\" }`";
 
 impl<'a> Value<'a> {
@@ -49,6 +51,11 @@ impl<'a> Value<'a> {
     pub(super) fn headers(&self) -> Option<BTreeMap<String, Secret>> {
         let mut headers = BTreeMap::new();
         for (name, _, value) in self.table()?.entries() {
+            if OF_THE_WIRE.iter().any(|own| name.eq_ignore_ascii_case(own)) {
+                let message = format!("`{}` cannot be set", value.path);
+                let _: Option<()> = value.fail(message, "the host writes this header itself");
+                continue;
+            }
             let plain = (!value.is_table()).then(|| value.filled_text());
             let text = match plain {
                 Some(Some(text)) if tells_who(name, text) => value.secret(),

@@ -129,6 +129,26 @@ headers = { X-Title = "mine", X-Api-Key = "sk-hunter2", X-Way = "Basic aHVudGVyM
 }
 
 #[test]
+fn headers_that_the_host_writes_itself_cannot_be_set() {
+    let text = r#"[tools.issues]
+url = "https://example.com/mcp"
+headers = { Host = "example.org", content-length = "3" }
+[models.m]
+provider = "openai"
+model = "x"
+headers = { Transfer-Encoding = "chunked", Connection = "close" }"#;
+    let told = mistakes(text);
+    for name in [
+        "tools.issues.headers.Host",
+        "tools.issues.headers.content-length",
+        "models.m.headers.Transfer-Encoding",
+        "models.m.headers.Connection",
+    ] {
+        assert!(told.contains(&format!("error: `{name}` cannot be set")), "{told}");
+    }
+}
+
+#[test]
 fn a_misspelt_secret_is_not_shown() {
     let text = r#"[surfaces.s]
 kind = "webhook"
