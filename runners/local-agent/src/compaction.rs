@@ -11,6 +11,7 @@ use crate::tokens;
 use greenroom_sdk::protocol::MessageContent;
 use greenroom_sdk::{ModelMessage, Role, RunCtx, StateScope, Value};
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 
 const KEY: &str = "runner.compaction.checkpoint";
 const SCHEMA_VERSION: u64 = 1;
@@ -33,6 +34,8 @@ pub(crate) struct Checkpoint {
     tokens_before: u64,
     created_at: String,
     conversation_id: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    thread_id: Option<String>,
 }
 
 /// What is to be compacted.
@@ -54,6 +57,7 @@ impl Checkpoint {
             tokens_before,
             created_at: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string(),
             conversation_id: conversation(ctx).to_owned(),
+            thread_id: ctx.context.thread_id.clone(),
         }
     }
 
@@ -70,14 +74,16 @@ pub(crate) async fn load(ctx: &RunCtx) -> Option<Checkpoint> {
     if !ctx.context.has_history_before {
         return None;
     }
-    let key = key(ctx);
+    let thread_id = ctx.context.thread_id.as_deref();
+    let key = key(thread_id);
     let value = match ctx.state.conversation.get(&key) {
         Some(value) => value.clone(),
         None if !ctx.context.available_apis.state => return None,
         // The snapshot holds only so much.
         None => ctx.state().get(StateScope::Conversation, key).await.ok()?.value,
     };
-    read(value, conversation(ctx), ctx.context.transcript_seq)
+    let had = read(value, conversation(ctx), ctx.context.transcript_seq)?;
+    (had.thread_id.as_deref() == thread_id).then_some(had)
 }
 
 /// Forgets everything up to this run's own event.
@@ -105,7 +111,8 @@ pub(crate) async fn compact(ctx: &RunCtx, models: &Models<'_>, work: Work<'_>) -
 
 async fn store(ctx: &RunCtx, checkpoint: &Checkpoint) -> Result<(), greenroom_sdk::AgentAPIError> {
     let value = serde_json::to_value(checkpoint).unwrap_or_default();
-    ctx.state().set(StateScope::Conversation, key(ctx), value).await.map(drop)
+    let key = key(ctx.context.thread_id.as_deref());
+    ctx.state().set(StateScope::Conversation, key, value).await.map(drop)
 }
 
 fn conversation(ctx: &RunCtx) -> &str {
@@ -113,13 +120,11 @@ fn conversation(ctx: &RunCtx) -> &str {
 }
 
 /// A thread of a conversation is a conversation of its own here, as it is in what a run may read.
-fn key(ctx: &RunCtx) -> String {
-    match ctx.context.thread_id.as_deref() {
+fn key(thread_id: Option<&str>) -> String {
+    match thread_id {
         None => KEY.to_owned(),
-        Some(thread) => {
-            let key = format!("{KEY}.{thread}");
-            key[..key.floor_char_boundary(KEY_BYTES_MAX)].to_owned()
-        }
+        Some(thread) if KEY.len() + 1 + thread.len() <= KEY_BYTES_MAX => format!("{KEY}.{thread}"),
+        Some(thread) => format!("{KEY}.sha256:{:x}", Sha256::digest(thread)),
     }
 }
 
@@ -298,6 +303,17 @@ mod tests {
         ] {
             assert_eq!(read(other.clone(), "c1", Some(5)), None, "{other}");
         }
+    }
+
+    #[test]
+    fn every_thread_has_a_key_of_its_own_that_state_takes() {
+        assert_eq!(key(None), KEY);
+        assert_eq!(key(Some("t1")), format!("{KEY}.t1"));
+        let (one, other) = ("x".repeat(300) + "1", "x".repeat(300) + "2");
+        assert_ne!(key(Some(&one)), key(Some(&other)));
+        assert_eq!(key(Some(&one)), key(Some(&one)));
+        let ids = (0..400).map(|length| "世".repeat(length));
+        assert!(ids.into_iter().all(|id| key(Some(&id)).len() <= KEY_BYTES_MAX));
     }
 
     #[test]
