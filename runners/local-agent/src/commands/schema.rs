@@ -8,6 +8,8 @@ use greenroom_sdk::{Object, Value, json};
 
 /// References that are followed, one behind the other.
 const REFS_MAX: usize = 8;
+/// The types that schemas know.
+const TYPES: [&str; 7] = ["string", "integer", "number", "boolean", "array", "object", "null"];
 
 /// The input of a tool.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,7 +29,7 @@ impl Schema {
 
     /// Also from a contract in words, such as `{"mode": "string enum(day|range)"}` (seed 004 §8).
     pub(crate) fn of_contract(contract: &Value) -> Self {
-        let fields = contract.as_object().filter(|fields| fields.values().all(Value::is_string));
+        let fields = contract.as_object().filter(|fields| is_in_words(fields));
         match fields {
             Some(fields) => Self(in_words(fields)),
             None => Self(contract.clone()),
@@ -226,13 +228,27 @@ fn anything(given: &Given) -> Value {
     json.unwrap_or_else(|| given.text.clone().into())
 }
 
+/// Whether an object names fields and says of each in words what it takes: a type first. An input is an object,
+/// so a `type` that is this alone is the keyword, and no field.
+fn is_in_words(fields: &Object) -> bool {
+    let is_field = |(name, words): (&String, &Value)| {
+        let words = words.as_str()?;
+        Some(TYPES.contains(&first_word(words)) && (name != "type" || words != "object"))
+    };
+    fields.iter().all(|field| is_field(field).unwrap_or(false))
+}
+
+fn first_word(words: &str) -> &str {
+    words.split(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or_default()
+}
+
 /// A contract in words as a schema.
 fn in_words(fields: &Object) -> Value {
     let mut properties = Object::new();
     let mut required = Vec::new();
     for (name, words) in fields {
         let words = words.as_str().unwrap_or_default();
-        let kind = words.split(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or_default();
+        let kind = first_word(words);
         let mut field = json!({"type": kind, "description": words});
         if words.contains(" or null") {
             field["type"] = json!([kind, "null"]);

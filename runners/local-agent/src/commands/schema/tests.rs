@@ -98,3 +98,23 @@ fn a_contract_in_words_is_a_schema() {
     assert_eq!(read("notes", "null"), Value::Null);
     assert_eq!(read("date", "2026-01-02"), json!("2026-01-02"));
 }
+
+#[test]
+fn a_schema_of_texts_alone_is_no_contract_in_words() {
+    for schema in [
+        json!({"type": "object"}),
+        json!({"type": "object", "description": "string of pearls"}),
+        json!({"description": "Takes nothing", "type": "object", "title": "None"}),
+        json!({"$ref": "#/$defs/Input"}),
+        json!({"title": "Anything"}),
+    ] {
+        assert_eq!(Schema::of_contract(&schema), Schema(schema));
+    }
+    let fields = |contract: Value| {
+        let schema = Schema::of_contract(&contract);
+        schema.fields().iter().map(|field| field.name.to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(fields(json!({"type": "string enum(a|b)"})), ["type"]);
+    assert_eq!(fields(json!({"title": "string", "type": "object or null"})), ["title", "type"]);
+    assert_eq!(fields(json!({})), [""; 0]);
+}
