@@ -46,11 +46,9 @@ pub(super) async fn page(call: &mut Call<'_>) -> Answer {
         conversation.clone().unwrap_or_default(),
         params.event_types.join("\n"),
     ];
+    let domain = domain.each_ref().map(String::as_str);
     let before = match &params.before_cursor {
-        Some(cursor) => {
-            let domain: Vec<&str> = domain.iter().map(String::as_str).collect();
-            call.position(&domain, cursor)?.parse().unwrap_or(i64::MAX)
-        }
+        Some(cursor) => call.position(&domain, cursor)?.parse().unwrap_or(i64::MAX),
         None => i64::MAX,
     };
     let limit = call.page_size(params.limit);
@@ -102,10 +100,7 @@ pub(super) async fn page(call: &mut Call<'_>) -> Answer {
     if items.len() < places.len() {
         (before, has_more) = (places[items.len() - 1], true);
     }
-    let next_cursor = has_more.then(|| {
-        let domain: Vec<&str> = domain.iter().map(String::as_str).collect();
-        call.shared.cursors.seal(&domain, &before.to_string())
-    });
+    let next_cursor = has_more.then(|| call.shared.cursors.seal(&domain, &before.to_string()));
     answer(&json!({"items": items, "next_cursor": next_cursor, "has_more": has_more}))
 }
 
