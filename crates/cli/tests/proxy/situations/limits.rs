@@ -114,3 +114,26 @@ async fn a_run_past_its_deadline_does_nothing_more_and_is_told_why() {
     assert_eq!(seen(&stage, &alpha, &event("hasty", "c")).await, seeds.facts);
     stage.assert_sound();
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_page_is_refused_for_the_size_of_what_is_in_it() {
+    let agents = agent("full", ALPHA, STEER, ALL);
+    let stage = Stage::open(&["alpha"], "response_bytes = 4096", &agents).await;
+    let alpha = stage.connect("alpha").await;
+    let mut large = event("full", "c");
+    large["input"]["text"] = "whale ".repeat(2000).into();
+    let first = stage.start(&alpha, &large).await;
+    stage.end(&alpha, &first).await;
+    let run = stage.start(&alpha, &event("full", "c")).await;
+    let pages = [
+        ("history.page", json!({"direction": "forward"})),
+        ("history.search", json!({"query": "whale"})),
+        ("events.get", json!({"event_id": first.context["event"]["event_id"]})),
+    ];
+    for (method, params) in pages {
+        let page = alpha.call_for(&run.id, method, params).await.unwrap();
+        let shown = page.get("items").map_or(&page, |items| &items[0]);
+        assert_eq!(shown["metadata"]["truncated"], true, "{method}: {page}");
+    }
+    stage.end(&alpha, &run).await;
+}
