@@ -111,6 +111,10 @@ async fn built_in(
     method: &str,
     input: &Value,
 ) -> Result<CliResult, Failure> {
+    if args.actor.is_empty() || args.actor.chars().any(char::is_control) {
+        let message = format!("`--actor` is not the id of an actor: {:?}", args.actor);
+        return Err(Failure::new(message).hint("an id is not empty and stands on one line"));
+    }
     let host = Place::find(&args.host, &env::get)?.locate()?;
     let on_behalf = OnBehalf { actor: args.actor.clone(), workspace: args.workspace.clone() };
     let token = host.token.expose().to_owned();

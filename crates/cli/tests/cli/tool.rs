@@ -118,6 +118,18 @@ fn by_hand_it_works_for_the_actor_that_is_named() {
 }
 
 #[test]
+fn an_actor_that_is_none_is_named_as_the_mistake() {
+    let args = ["tool", "memory", "read", "--actor", "a\nb"];
+    assert_snapshot!(told(Path::new("."), &args), @r#"
+    exit 1
+    --- stdout
+    --- stderr
+    error: `--actor` is not the id of an actor: "a\nb"
+    hint: an id is not empty and stands on one line
+    "#);
+}
+
+#[test]
 fn a_person_is_told_what_the_method_takes() {
     let dir = tempfile::tempdir().unwrap();
     let host = start(dir.path(), Vec::new());
