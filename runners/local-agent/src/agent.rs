@@ -55,18 +55,25 @@ pub(crate) async fn run(ctx: &RunCtx) -> Result<(), RunFailure> {
     if config.commands && commands::run(ctx, &config).await? {
         return Ok(());
     }
-    Agent::begin(ctx, &config).await?.run().await
+    let limits = Limits::new(&config, Texts::for_text(ctx.text()));
+    let (left, time_is_up) = (limits.time_left(), limits.time_is_up());
+    let begun = within(left, Agent::begin(ctx, &config, limits)).await;
+    begun.unwrap_or(Err(time_is_up))?.run().await
 }
 
 impl<'a> Agent<'a> {
-    async fn begin(ctx: &'a RunCtx, config: &'a Config) -> Result<Self, RunFailure> {
+    async fn begin(
+        ctx: &'a RunCtx,
+        config: &'a Config,
+        mut limits: Limits,
+    ) -> Result<Self, RunFailure> {
         let texts = Texts::for_text(ctx.text());
-        let limits = Limits::new(config, texts);
-        let mut models = Models::choose(ctx, config)?;
+        let models = Models::choose(ctx, config)?;
         let found = knowledge::gather(ctx, config).await?;
         let (passages, citations) =
             found.map_or_else(Default::default, |found| (vec![found.message], found.citations));
-        let context = Context::assemble(ctx, config, &mut models, passages).await?;
+        let mut context = Context::assemble(ctx, config, &models, passages).await?;
+        context.compact(ctx, config, &models, &mut limits).await;
         Ok(Self {
             ctx,
             config,

@@ -6,6 +6,7 @@
 
 use crate::event::SUMMARY_TAG;
 use crate::history::Exchange;
+use crate::limits::Limits;
 use crate::model::Models;
 use crate::tokens;
 use greenroom_sdk::protocol::MessageContent;
@@ -46,6 +47,8 @@ pub(crate) struct Work<'w> {
     pub(crate) tokens_before: u64,
     /// What a request may have, this one too.
     pub(crate) budget: u64,
+    /// What the run may have in all.
+    pub(crate) limits: &'w mut Limits,
 }
 
 impl Checkpoint {
@@ -99,7 +102,7 @@ pub(crate) async fn compact(ctx: &RunCtx, models: &Models<'_>, work: Work<'_>) -
     // What else a question holds: the instructions, and the record so far.
     let rest = tokens::of_text(&instructions(summary_max)) + summary_max * 2 + QUESTION_TOKENS;
     let parts = parts(work.exchanges, work.budget.saturating_sub(rest).max(work.budget / 8));
-    let summary = match summarised(models, before, &parts, summary_max).await {
+    let summary = match summarised(models, work.limits, (before, &parts), summary_max).await {
         Some(summary) => tokens::shorten(&summary, summary_max * 2),
         None => excerpts(before, work.exchanges, summary_max * 2),
     };
@@ -141,8 +144,8 @@ fn read(value: Value, conversation_id: &str, event_seq: Option<i64>) -> Option<C
 /// The model's summary: part by part where it is too much for one question.
 async fn summarised(
     models: &Models<'_>,
-    before: &str,
-    parts: &[String],
+    limits: &mut Limits,
+    (before, parts): (&str, &[String]),
     tokens_max: u64,
 ) -> Option<String> {
     let mut summary = before.to_owned();
@@ -151,7 +154,7 @@ async fn summarised(
             ModelMessage::text(Role::System, instructions(tokens_max)),
             ModelMessage::text(Role::User, question(&summary, part)),
         ];
-        let answer = models.text(messages).await.ok()?;
+        let answer = models.text(messages, limits).await.ok()?;
         summary = Some(answer.trim()).filter(|answer| !answer.is_empty())?.to_owned();
         summary = tokens::shorten(&summary, tokens_max * 2);
     }

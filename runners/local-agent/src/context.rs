@@ -6,6 +6,7 @@
 use crate::compaction::{self, Checkpoint, Work};
 use crate::config::Config;
 use crate::history::{self, Exchange, Span};
+use crate::limits::Limits;
 use crate::media::{self, Shelf};
 use crate::model::Models;
 use crate::{event, tokens};
@@ -40,12 +41,11 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    /// Prompt, summary, history from there on, `extra`, the run's event. A history that has grown too long is
-    /// summarised first.
+    /// Prompt, summary, history from there on, `extra`, the run's event.
     pub(crate) async fn assemble(
         ctx: &RunCtx,
         config: &Config,
-        models: &mut Models<'_>,
+        models: &Models<'_>,
         extra: Vec<ModelMessage>,
     ) -> Result<Self, RunFailure> {
         let tools_tokens = tools_tokens(ctx, config);
@@ -58,7 +58,7 @@ impl Context {
         let event = event::message(ctx, config);
         let past = exchanges.iter().rev().flat_map(|exchange| exchange.messages.iter().rev());
         let shelf = Shelf::of(ctx, std::iter::once(&event).chain(past)).await;
-        let mut this = Self {
+        Ok(Self {
             system: ModelMessage::text(Role::System, prompt(ctx, config)),
             checkpoint,
             exchanges,
@@ -68,9 +68,7 @@ impl Context {
             shelf,
             tools_tokens,
             counted: None,
-        };
-        this.compact(ctx, config, models).await;
-        Ok(this)
+        })
     }
 
     /// What this run adds: the model's turns, results, messages that came meanwhile.
@@ -96,7 +94,13 @@ impl Context {
     }
 
     /// Summarises all but the newest exchanges once they take too much.
-    async fn compact(&mut self, ctx: &RunCtx, config: &Config, models: &Models<'_>) {
+    pub(crate) async fn compact(
+        &mut self,
+        ctx: &RunCtx,
+        config: &Config,
+        models: &Models<'_>,
+        limits: &mut Limits,
+    ) {
         let budget = budget(models, self.tools_tokens);
         let limit = budget.saturating_mul(config.compact_at_percent) / 100;
         let messages = self.messages(models);
@@ -126,6 +130,7 @@ impl Context {
             covers_until: next.or(own).unwrap_or(last.first_seq),
             tokens_before: size,
             budget,
+            limits,
         };
         self.checkpoint = Some(compaction::compact(ctx, models, work).await);
         self.counted = None;

@@ -87,11 +87,19 @@ impl<'a> Models<'a> {
         }
     }
 
-    /// One answer of text, told to nobody.
-    pub(crate) async fn text(&self, messages: Vec<ModelMessage>) -> Result<String, RunFailure> {
+    /// One answer of text, told to nobody; the run pays for it as for any other.
+    pub(crate) async fn text(
+        &self,
+        messages: Vec<ModelMessage>,
+        limits: &mut Limits,
+    ) -> Result<String, RunFailure> {
+        limits.check()?;
         let params = self.params(messages, &[]);
         let answer = timeout(self.patience(), self.ctx.models().invoke(params)).await;
-        Ok(answer.map_err(|_| self.silent())??.text())
+        let response = answer.map_err(|_| self.silent())??;
+        limits.count(usage(&response).unwrap_or(&Object::new()));
+        self.ctx.set_usage(limits.usage().clone());
+        Ok(response.text())
     }
 
     /// Moves on to the next model after an answer that broke; fails where another one would not help.

@@ -2,7 +2,9 @@
 
 use crate::scene::{Scene, Setting};
 use crate::shapes::{check, check_prefixes, messages};
+use crate::stage::outcome;
 use greenroom_models::count::text_tokens;
+use greenroom_protocol::RunStatus;
 use rusqlite::{Connection, params};
 use serde_json::{Value, json};
 
@@ -218,5 +220,34 @@ async fn turns_are_summarised_or_kept_whole_with_their_calls() {
             message["role"] != "system" && !text.starts_with("<conversation_summary>")
         });
         assert_eq!(first.unwrap()["role"], "user", "{request}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_summary_is_part_of_what_the_run_uses_and_of_its_limits() {
+    let script = format!(
+        "[[rule]]\nwhen = {{ system = \"You keep the record\", text = \"endless\" }}\n\
+         answer = [{{ silence = true }}]\n\
+         [[rule]]\nwhen.system = \"You keep the record\"\n\
+         answer = [{{ text = \"Small talk.\" }}, {{ usage = {{ input_tokens = 50000, output_tokens = 1 }} }}]\n{SCRIPT}"
+    );
+    for (config, first, ending) in [
+        ("{}", "hello", (RunStatus::Completed, "")),
+        ("{ max_tokens_per_run = 40000 }", "hello", (RunStatus::Failed, "limit.tokens")),
+        ("{ max_seconds = 3 }", "endless", (RunStatus::Failed, "limit.time")),
+    ] {
+        let scene = Setting { config, ..setting(&script) }.open().await;
+        let mut run = scene.say("c1", first).await;
+        for number in 0..24 {
+            if scene.requests().iter().any(is_summary) {
+                break;
+            }
+            run = scene.say("c1", &chatter(number)).await;
+        }
+        assert_eq!(outcome(&run), ending, "{config}");
+        if config == "{}" {
+            let used = run.usage.as_ref().and_then(|usage| usage["input_tokens"].as_u64());
+            assert!(used.is_some_and(|used| used >= 50000), "{run:?}");
+        }
     }
 }
