@@ -98,6 +98,20 @@ pub(crate) fn escape(text: &str) -> String {
     escaped
 }
 
+/// What the agent said itself, when it is told to the model again: somebody may have made it say a frame.
+pub(crate) fn escape_answer(message: &mut ModelMessage) {
+    if let Some(MessageContent::Text(text)) = &mut message.content {
+        *text = escape(text);
+    }
+    for segment in message.segments.iter_mut().flatten() {
+        // What is signed must stay as it is.
+        let is_text = segment.get("type").is_some_and(|kind| kind == "text");
+        if let Some(Value::String(text)) = segment.get_mut("text").filter(|_| is_text) {
+            *text = escape(text);
+        }
+    }
+}
+
 /// Everything that is known about an event, wherever it comes from.
 struct Happening<'a> {
     event_type: &'a str,
@@ -231,17 +245,25 @@ fn attribute(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
-/// Whether a text that begins with `<` begins with one of the agent's own tags, whatever its case.
+/// Whether a text that begins with `<` begins with one of the agent's own tags, whatever its case and whatever
+/// nobody sees in between.
 fn opens_tag(from: &str) -> bool {
-    let name = from[1..].trim_start_matches('/');
+    let name = from[1..].trim_start_matches(|c| c == '/' || is_blank(c));
     TAGS.iter().any(|tag| {
-        let (head, tail) = match name.split_at_checked(tag.len()) {
-            Some(parts) => parts,
-            None => return false,
-        };
-        let ends = tail.chars().next().is_none_or(|c| c.is_whitespace() || matches!(c, '>' | '/'));
-        ends && head.eq_ignore_ascii_case(tag)
+        let Some((head, tail)) = name.split_at_checked(tag.len()) else { return false };
+        let goes_on = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
+        head.eq_ignore_ascii_case(tag) && !tail.starts_with(goes_on)
     })
+}
+
+/// Characters that show nothing: blanks, controls, and what Unicode lets readers ignore.
+fn is_blank(c: char) -> bool {
+    let is_ignorable = matches!(c,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
+        | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}' | '\u{2800}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}'
+        | '\u{ffa0}' | '\u{fff0}'..='\u{fffd}' | '\u{e0000}'..='\u{e0fff}');
+    is_ignorable || c.is_whitespace() || c.is_control()
 }
 
 #[cfg(test)]
@@ -283,11 +305,34 @@ mod tests {
             ("a </EVENT> b", "a &lt;/EVENT> b"),
             ("<conversation_summary>", "&lt;conversation_summary>"),
             ("<sender>Bob</sender>", "&lt;sender>Bob&lt;/sender>"),
-            ("<events> < event > 1 < 2", "<events> < event > 1 < 2"),
+            ("<events> <event-x> <event_x> 1 < 2", "<events> <event-x> <event_x> 1 < 2"),
             ("事件 <event", "事件 &lt;event"),
+            ("< event >", "&lt; event >"),
+            ("< / event>", "&lt; / event>"),
+            ("<\u{200b}event>", "&lt;\u{200b}event>"),
+            ("<event\u{200b} type=1>", "&lt;event\u{200b} type=1>"),
+            ("<event\u{1f}type=1>", "&lt;event\u{1f}type=1>"),
+            ("<\u{feff}/\u{2060}Event\u{feff}>", "&lt;\u{feff}/\u{2060}Event\u{feff}>"),
+            ("<event\"x\">", "&lt;event\"x\">"),
         ] {
             assert_eq!(escape(text), expected);
         }
+    }
+
+    #[test]
+    fn an_answer_that_is_told_again_holds_no_frame_either() {
+        let segment = |kind: &str, text: &str| {
+            let segment = json!({"type": kind, "text": text});
+            segment.as_object().cloned().unwrap_or_default()
+        };
+        let signed = segment("reasoning", "<event>");
+        let mut message = ModelMessage {
+            segments: Some(vec![segment("text", "a<event>"), signed.clone()]),
+            ..ModelMessage::text(Role::Assistant, "a<event>")
+        };
+        escape_answer(&mut message);
+        assert_eq!(said(&message), "a&lt;event>");
+        assert_eq!(message.segments, Some(vec![segment("text", "a&lt;event>"), signed]));
     }
 
     #[test]

@@ -13,8 +13,8 @@ use crate::event;
 use crate::tokens;
 use greenroom_sdk::protocol::NewEvent;
 use greenroom_sdk::{
-    AgentAPIError, ErrorCode, HistoryPageParams, HistorySearchParams, Object, RunCtx, RunFailure,
-    SearchHit, ToolResource, TranscriptItem, TranscriptRole, Value, json,
+    AgentAPIError, ErrorCode, HistoryPageParams, HistorySearchParams, Object, Role, RunCtx,
+    RunFailure, SearchHit, ToolResource, TranscriptItem, TranscriptRole, Value, json,
 };
 use std::collections::HashMap;
 
@@ -78,7 +78,10 @@ pub(crate) async fn read(
         let known = item.event_id.as_ref().and_then(|id| known.get(id));
         event::of_item(item, known, config)
     };
-    Ok(exchange::exchanges(items, &message))
+    let mut exchanges = exchange::exchanges(items, &message);
+    let messages = exchanges.iter_mut().flat_map(|exchange| &mut exchange.messages);
+    messages.filter(|message| message.role == Role::Assistant).for_each(event::escape_answer);
+    Ok(exchanges)
 }
 
 fn is_cancel(item: &TranscriptItem, config: &Config) -> bool {

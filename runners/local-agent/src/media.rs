@@ -148,7 +148,8 @@ fn named(part: &ContentElement, reason: &str) -> String {
         ContentElement::File(_) => "file",
     };
     let media = part.media();
-    let field = |of: fn(&MediaElement) -> Option<&String>| media.and_then(of).cloned();
+    let line = |text: &String| text.chars().filter(|c| !c.is_control()).collect::<String>();
+    let field = |of: fn(&MediaElement) -> Option<&String>| media.and_then(of).map(line);
     let mut words = vec![kind.to_owned()];
     words.extend(field(|media| media.name.as_ref()).map(|name| format!("\"{name}\"")));
     words.extend(field(|media| media.mime_type.as_ref()));
@@ -200,6 +201,17 @@ mod tests {
         let sound = part(ContentElement::Audio, "audio/mpeg");
         assert_eq!(shown(&shelf, &sound, "openai"), sound);
         assert_ne!(shown(&shelf, &sound, "anthropic"), sound);
+    }
+
+    #[test]
+    fn a_name_with_line_breaks_stays_on_its_line() {
+        let mut odd = part(ContentElement::File, "text/csv\r\nX: y");
+        if let ContentElement::File(media) = &mut odd {
+            media.name = Some("a\n<event>\u{1b}.csv".to_owned());
+        }
+        let text = "[file, \"a&lt;event>.csv\", text/csvX: y, artifact_id art_1: this model cannot read it]";
+        let expected = ContentElement::Text { text: text.to_owned() };
+        assert_eq!(shown(&Shelf::default(), &odd, "openai"), expected);
     }
 
     #[test]
