@@ -2,6 +2,7 @@
 //!
 //! Invariant: the ids of a run's calls differ, whatever providers make of them.
 
+use crate::event;
 use greenroom_sdk::protocol::MessageContent;
 use greenroom_sdk::{ModelMessage, ModelToolCall, Object, Role, Value};
 use std::collections::HashSet;
@@ -19,12 +20,14 @@ impl Turn {
     /// The turn as the next request repeats it.
     pub(crate) fn message(&self) -> ModelMessage {
         let content = (!self.text.is_empty()).then(|| MessageContent::Text(self.text.clone()));
-        ModelMessage {
+        let mut message = ModelMessage {
             content,
             tool_calls: self.calls.clone(),
             segments: (!self.segments.is_empty()).then(|| self.segments.clone()),
             ..ModelMessage::text(Role::Assistant, "")
-        }
+        };
+        event::escape_answer(&mut message);
+        message
     }
 
     /// Neither words nor calls nor anything to look at.
@@ -63,15 +66,20 @@ impl Turn {
 
     /// Gives calls whose id was used before in the run another one.
     pub(crate) fn distinguish(&mut self, used: &mut HashSet<String>) {
+        // A call and its segment stand at the same place among those of one id.
+        let shown = self.segments.iter_mut().filter_map(|segment| segment.get_mut("tool_call"));
+        let mut shown: Vec<&mut Value> = shown.collect();
         for call in &mut self.calls {
             let old = call.id.clone();
+            let segment = shown.iter().position(|shown| shown["id"] == old.as_str());
+            let segment = segment.map(|at| shown.remove(at));
             let mut count = 1;
             while call.id.is_empty() || !used.insert(call.id.clone()) {
                 count += 1;
                 call.id = format!("{}-{count}", if old.is_empty() { "call" } else { &old });
             }
-            if call.id != old {
-                rename(&mut self.segments, &old, &call.id);
+            if let Some(segment) = segment {
+                segment["id"] = call.id.as_str().into();
             }
         }
     }
@@ -79,14 +87,6 @@ impl Turn {
 
 fn kind(segment: &Object) -> &str {
     segment.get("type").and_then(Value::as_str).unwrap_or_default()
-}
-
-/// The last segment of that id: earlier ones belong to calls that were renamed before.
-fn rename(segments: &mut [Object], old: &str, new: &str) {
-    let calls = segments.iter_mut().filter_map(|segment| segment.get_mut("tool_call"));
-    if let Some(call) = calls.into_iter().find(|call| call["id"] == old) {
-        call["id"] = new.into();
-    }
 }
 
 #[cfg(test)]
@@ -112,17 +112,15 @@ mod tests {
         };
         let mut used = HashSet::from(["a".to_owned()]);
         let mut turn = Turn {
-            calls: vec![call("a"), call("b"), call("b"), call("")],
-            segments: vec![segment("a"), segment("b"), segment("b"), segment("")],
+            calls: vec![call("a"), call("a-2"), call("b"), call("b"), call("")],
+            segments: ["a", "a-2", "b", "b", ""].map(segment).to_vec(),
             ..Turn::default()
         };
         turn.distinguish(&mut used);
         let ids: Vec<&str> = turn.calls.iter().map(|call| call.id.as_str()).collect();
-        assert_eq!(ids, ["a-2", "b", "b-2", "call-2"]);
-        let mut told: Vec<String> =
-            turn.segments.iter().map(|one| one["tool_call"]["id"].to_string()).collect();
-        told.sort();
-        assert_eq!(told, ["\"a-2\"", "\"b\"", "\"b-2\"", "\"call-2\""]);
+        assert_eq!(ids, ["a-2", "a-2-2", "b", "b-2", "call-2"]);
+        let told: Vec<&Value> = turn.segments.iter().map(|one| &one["tool_call"]["id"]).collect();
+        assert_eq!(told, ids, "in their order");
     }
 
     #[test]
