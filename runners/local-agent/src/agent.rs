@@ -134,6 +134,7 @@ impl<'a> Agent<'a> {
         };
         self.ctx.set_usage(self.limits.usage().clone());
         turn.distinguish(&mut self.call_ids);
+        turn.limit_arguments();
         turn.correct(|name| self.toolbox.meant(name));
         if turn.is_empty() && turn.finish_reason.as_deref() == Some("content_filter") {
             let model = &self.models.current().model_id;

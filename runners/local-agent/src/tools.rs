@@ -17,6 +17,10 @@ use greenroom_sdk::{
 pub(crate) const PROJECT_CLI: &str = "project_cli";
 /// Calls that run side by side.
 const AT_ONCE: usize = 8;
+/// Calls of one answer that are carried out.
+const CALLS_MAX: usize = 64;
+/// Bytes of arguments that are no JSON which the model is told again.
+const TOLD_BYTES_MAX: usize = 4 * 1024;
 /// Names that are told to a model that asked for a tool which does not exist.
 const CLOSE_NAMES: usize = 5;
 
@@ -63,7 +67,8 @@ impl<'a> Toolbox<'a> {
         calls: &[ModelToolCall],
         limits: &mut Limits,
     ) -> Result<Vec<ModelMessage>, RunFailure> {
-        let mut told = Vec::with_capacity(calls.len());
+        let (calls, beyond) = calls.split_at(calls.len().min(CALLS_MAX));
+        let mut told = Vec::with_capacity(calls.len() + beyond.len());
         let mut halt = None;
         for batch in self.batches(calls) {
             let done = join_all(batch.iter().map(|call| self.carry_out_one(call))).await;
@@ -81,7 +86,21 @@ impl<'a> Toolbox<'a> {
                 return Err(failure);
             }
         }
+        for call in beyond {
+            told.push(self.refuse(call).await?);
+        }
         Ok(told)
+    }
+
+    /// The result of a call that is one too many.
+    async fn refuse(&self, call: &ModelToolCall) -> Result<ModelMessage, RunFailure> {
+        let error = json!({"code": "too_many_calls",
+            "message": format!("too many calls at once: only the first {CALLS_MAX} were carried out"),
+            "hint": "make the others in your next answer, if they are still needed"});
+        let started = RunResult::tool_started(&call.id, &call.name, call.args.clone());
+        self.ctx.emit(started).await?;
+        self.ctx.emit(RunResult::tool_failed(&call.id, &call.name, error.clone())).await?;
+        Ok(result(&call.id, &call.name, Done::failed(error).content))
     }
 
     /// Neighbours that only read stand in one batch.
@@ -217,8 +236,10 @@ fn told(error: AgentAPIError) -> Value {
 
 fn malformed(call: &ModelToolCall) -> Value {
     let reason = call.args_error.as_deref().unwrap_or("the arguments are not an object");
+    let wrote = call.args_text.as_deref();
+    let wrote = wrote.map(|wrote| &wrote[..wrote.floor_char_boundary(TOLD_BYTES_MAX)]);
     json!({"code": "invalid_arguments", "message": format!("the arguments are not valid: {reason}"),
-        "arguments": call.args_text, "hint": "call again with one JSON object"})
+        "arguments": wrote, "hint": "call again with one JSON object"})
 }
 
 /// The warning stands in the result, so that nothing stands between a call and its result.

@@ -1,11 +1,18 @@
 //! What one answer of the model comes to.
 //!
-//! Invariant: the ids of a run's calls differ, whatever providers make of them.
+//! Invariant: the ids of a run's calls differ, whatever providers make of them; the arguments are such that the
+//! host takes them, in what is reported of a call and in the next request.
 
 use crate::event;
-use greenroom_sdk::protocol::MessageContent;
-use greenroom_sdk::{ModelMessage, ModelToolCall, Object, Role, Value};
+use greenroom_sdk::protocol::{MessageContent, NESTING_MAX, nesting_depth};
+use greenroom_sdk::{ModelMessage, ModelToolCall, Object, Role, Value, json};
 use std::collections::HashSet;
+
+/// Levels of arguments: what stands around them in a request comes on top.
+const ARGS_LEVELS_MAX: usize = NESTING_MAX - 12;
+/// Bytes of the arguments of one call, and of all calls of a turn. The host takes results up to 1 MiB.
+const ARGS_BYTES_MAX: usize = 960 * 1024;
+const ALL_ARGS_BYTES_MAX: usize = 2 * ARGS_BYTES_MAX;
 
 #[derive(Debug, Default)]
 pub(crate) struct Turn {
@@ -61,6 +68,34 @@ impl Turn {
                 segment["name"] = name.as_str().into();
             }
             call.name = name;
+        }
+    }
+
+    /// Takes away arguments that nobody would take: such a call is never carried out, and says why.
+    pub(crate) fn limit_arguments(&mut self) {
+        let mut all_bytes = 0;
+        for call in &mut self.calls {
+            let written = call.args_text.clone().unwrap_or_else(|| call.args.to_string());
+            let reason = match written.len() {
+                bytes if bytes > ARGS_BYTES_MAX => format!("more than {ARGS_BYTES_MAX} bytes"),
+                bytes if all_bytes + bytes > ALL_ARGS_BYTES_MAX => {
+                    format!("more than {ALL_ARGS_BYTES_MAX} bytes in all calls of one answer")
+                }
+                _ if nesting_depth(call.args.to_string().as_bytes()) > ARGS_LEVELS_MAX => {
+                    format!("nested deeper than {ARGS_LEVELS_MAX} levels")
+                }
+                bytes => {
+                    all_bytes += bytes;
+                    continue;
+                }
+            };
+            call.args = json!({"left_out": format!("the arguments were {reason}")});
+            call.args_text = None;
+            call.args_error = Some(format!("they are {reason}"));
+            let shown = self.segments.iter_mut().filter_map(|segment| segment.get_mut("tool_call"));
+            for segment in shown.filter(|shown| shown["id"] == call.id.as_str()) {
+                *segment = json!(call);
+            }
         }
     }
 
@@ -121,6 +156,35 @@ mod tests {
         assert_eq!(ids, ["a-2", "a-2-2", "b", "b-2", "call-2"]);
         let told: Vec<&Value> = turn.segments.iter().map(|one| &one["tool_call"]["id"]).collect();
         assert_eq!(told, ids, "in their order");
+    }
+
+    #[test]
+    fn arguments_that_nobody_takes_are_left_out_everywhere_and_the_call_says_why() {
+        let nested = |levels: usize| (1..levels).fold(json!({}), |inner, _| json!({"a": inner}));
+        let long = |bytes: usize| json!({"text": "x".repeat(bytes)});
+        let with = |id: &str, args: Value| ModelToolCall { args, ..call(id) };
+        let calls = vec![
+            with("deepest", nested(ARGS_LEVELS_MAX)),
+            with("deep", nested(ARGS_LEVELS_MAX + 1)),
+            with("large", long(ARGS_BYTES_MAX - 100)),
+            with("too large", long(ARGS_BYTES_MAX)),
+            ModelToolCall { args_text: Some("x".repeat(ARGS_BYTES_MAX + 1)), ..call("no JSON") },
+            with("second", long(ARGS_BYTES_MAX - 10_000)),
+            with("third", long(100_000)),
+        ];
+        let segment = |call: &ModelToolCall| {
+            let segment = json!({"type": "tool_call", "tool_call": call});
+            segment.as_object().cloned().unwrap_or_default()
+        };
+        let segments = calls.iter().map(segment).collect();
+        let mut turn = Turn { calls, segments, ..Turn::default() };
+        turn.limit_arguments();
+        let left_out = turn.calls.iter().filter(|call| call.args_error.is_some());
+        let left_out: Vec<&str> = left_out.map(|call| call.id.as_str()).collect();
+        assert_eq!(left_out, ["deep", "too large", "no JSON", "third"]);
+        let deep = &turn.calls[1];
+        assert_eq!(deep.args["left_out"], "the arguments were nested deeper than 88 levels");
+        assert_eq!(turn.segments, turn.calls.iter().map(segment).collect::<Vec<_>>());
     }
 
     #[test]

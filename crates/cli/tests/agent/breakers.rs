@@ -148,3 +148,33 @@ answer = [{ text = "so far" }, { silence = true }]
     assert!(!sentence(&run).is_empty());
     kinds(&scene, &run).await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn odd_arguments_and_too_many_calls_end_a_call_and_not_the_run() {
+    let nested = format!("{}1{}", "{\"a\":".repeat(110), "}".repeat(110));
+    let large = format!("{{\"a\":\"{}\"}}", "x".repeat(1_500_000));
+    let calls = "{ call = \"forge_add\", args = { a = 1, b = 1 } },".repeat(70);
+    let script = format!(
+        "[[rule]]\nwhen.tool_result = true\nanswer = \"I go on.\"\n\
+         [[rule]]\nwhen.text = \"deep\"\nanswer = [{{ call = \"forge_add\", args_text = '{nested}' }}]\n\
+         [[rule]]\nwhen.text = \"large\"\nanswer = [{{ call = \"forge_add\", args_text = '{large}' }}]\n\
+         [[rule]]\nanswer = [{calls}]\n"
+    );
+    let scene = Setting { script: &script, ..Setting::default() }.open().await;
+    for (conversation, text) in [("c1", "deep"), ("c2", "large")] {
+        assert_eq!(scene.answer(conversation, text).await, "I go on.");
+        let asked = scene.asked().pop().unwrap();
+        is_paired(&asked);
+        let told = Value::from(asked).to_string();
+        assert!(told.contains("left_out") && told.contains("invalid_arguments"), "{text}");
+        assert!(told.len() < 100_000, "{text}");
+        // The conversation goes on as well.
+        assert_eq!(scene.answer(conversation, text).await, "I go on.");
+    }
+    assert_eq!(scene.answer("c3", "many").await, "I go on.");
+    let asked = scene.asked().pop().unwrap();
+    is_paired(&asked);
+    let results: Vec<&Value> = asked.iter().filter(|message| message["role"] == "tool").collect();
+    let refused = results.iter().filter(|one| one.to_string().contains("too many calls at once"));
+    assert_eq!((results.len(), refused.count()), (70, 6));
+}
