@@ -127,7 +127,6 @@ fn kind(segment: &Object) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use greenroom_sdk::json;
 
     fn call(id: &str) -> ModelToolCall {
         ModelToolCall {
