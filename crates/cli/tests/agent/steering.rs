@@ -4,7 +4,7 @@ use crate::checks::{is_paired, kinds};
 use crate::scene::{Scene, Setting};
 use crate::stage::{PATIENCE, event, outcome};
 use crate::yard::{FOLDER, at_gate, notes, open_gate, yard};
-use greenroom_protocol::{RunStatus, TranscriptRole};
+use greenroom_protocol::{RunStatus, TranscriptItem, TranscriptRole};
 use greenroom_testkit::http::Request;
 use greenroom_testkit::wait::wait_for;
 use serde_json::{Value, json};
@@ -79,6 +79,23 @@ async fn several_messages_are_taken_in_in_their_order() {
     let said = scene.asked()[1].iter().filter(|message| message["role"] == "user").count();
     assert_eq!(said, 3, "both were taken in, in their order");
     assert_eq!(scene.stage.answers("c1").await.pop().unwrap(), "You said: two");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_message_has_caused_stands_behind_it_in_the_conversation() {
+    let scene = gate("queue = \"steer\"", "").await;
+    let run_id = scene.stage.send(&event("agent", "c1", "wait")).await;
+    at_gate(&scene, "g").await;
+    scene.stage.api.post_event(&event("agent", "c1", "write")).await.unwrap();
+    open_gate(&scene, "g");
+    let run = scene.stage.api.ended_run(&run_id).await;
+    assert_eq!(outcome(&run), (RunStatus::Completed, ""));
+    let items = scene.history("c1").await;
+    let at = |found: &dyn Fn(&TranscriptItem) -> bool| items.iter().position(found).unwrap();
+    let message = at(&|item| item.text.as_deref() == Some("write"));
+    let call = at(&|item| item.metadata.get("tool_name") == Some(&"yard.write".into()));
+    let answer = at(&|item| item.text.as_deref() == Some("You said: write"));
+    assert!(message < call && call < answer, "{message} {call} {answer}");
 }
 
 /// Waits until a run has shown its first words.

@@ -149,7 +149,8 @@ impl EndToolCall {
             return Ok(kept);
         }
         let run = tx.query_opt(
-            "SELECT conversation_id, conversation_seq FROM runs
+            // Behind the messages that the run has taken in.
+            "SELECT conversation_id, COALESCE(steered_seq, conversation_seq) FROM runs
              WHERE workspace_id = ?1 AND run_id = ?2",
             params![workspace_id, run_id],
         )?;

@@ -21,11 +21,20 @@ pub(crate) enum Problem {
     NotAnObject(String),
     /// A quote that nothing closes.
     Unclosed(String),
+    /// More than anybody types; one JSON object may be longer.
+    TooLong,
 }
+
+/// Bytes of arguments that are not written as JSON. Whether a quote is closed is only known at the end of the
+/// line, so reading takes time by its square.
+const TYPED_BYTES_MAX: usize = 8 * 1024;
 
 pub(crate) fn read(line: &str, schema: &Schema) -> Result<Object, Problem> {
     if line.starts_with('{') {
         return serde_json::from_str(line).map_err(|error| Problem::NotJson(error.to_string()));
+    }
+    if line.len() > TYPED_BYTES_MAX {
+        return Err(Problem::TooLong);
     }
     let mut arguments = Object::new();
     let mut free: Vec<Vec<Word<'_>>> = Vec::new();
@@ -167,6 +176,10 @@ mod tests {
         for line in ["text=\"two blanks", "\"two blanks", "'two blanks", "text='two", "text=“二 三"]
         {
             assert_eq!(typed(line), Err(Problem::Unclosed(line.to_owned())), "{line}");
+        }
+        for line in ["“a ".repeat(300_000), "a ".repeat(500_000), "“ x".repeat(300_000) + "”x"]
+        {
+            assert_eq!(typed(&line), Err(Problem::TooLong));
         }
         assert_eq!(typed("count=1 count.x=2"), Err(Problem::NotAnObject("count.x".to_owned())));
         let none = Schema::of_contract(&json!({"type": "object", "properties": {}}));

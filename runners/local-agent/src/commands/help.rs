@@ -151,6 +151,10 @@ pub(crate) fn problem(problem: &Problem, texts: Texts) -> String {
             format!("`{key}` leads into something that is no object")
         }
         (Problem::NotAnObject(key), Texts::Chinese) => format!("`{key}` 指向的不是对象"),
+        (Problem::TooLong, Texts::English) => {
+            "the arguments are too long: write them as one JSON object".to_owned()
+        }
+        (Problem::TooLong, Texts::Chinese) => "参数太长:请写成一个 JSON 对象".to_owned(),
         (Problem::Unclosed(text), Texts::English) => format!("a quote is not closed: `{text}`"),
         (Problem::Unclosed(text), Texts::Chinese) => format!("引号没有闭合:`{text}`"),
     }

@@ -70,10 +70,11 @@ fn next_word(line: &str, from: usize) -> Option<usize> {
 
 /// The key of `key=…`: letters, digits, `_`, `-` and dots, beginning with a letter or `_`.
 fn key(text: &str) -> Option<&str> {
-    let (key, _) = text.split_once('=')?;
+    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
+    let end = text.find(|c: char| !is_part(c))?;
+    let (key, rest) = text.split_at(end);
     let begins = key.starts_with(|c: char| c.is_alphabetic() || c == '_');
-    let is_key = key.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.'));
-    (begins && is_key).then_some(key)
+    (begins && rest.starts_with('=')).then_some(key)
 }
 
 /// The value at the beginning of a text, and how many bytes it takes.

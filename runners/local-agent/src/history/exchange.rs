@@ -70,6 +70,9 @@ struct Rebuilt<'i> {
     items: &'i [TranscriptItem],
     /// The calls of each turn, as far as the run has told; none: the turn answered, and others followed.
     rounds: Vec<Vec<String>>,
+    /// The place of each call's round, and its item.
+    round_of: HashMap<String, usize>,
+    item_of: HashMap<&'i str, &'i TranscriptItem>,
     /// Arguments of calls that the host did not carry out, as far as the run has told.
     arguments: Object,
     /// The events that joined the run, and behind how many turns they were told, as far as the run has told.
@@ -84,9 +87,22 @@ impl<'i> Rebuilt<'i> {
         };
         let object = |key: &str| told(key).and_then(|value| value.as_object().cloned());
         let rounds = told("rounds").and_then(|rounds| serde_json::from_value(rounds).ok());
+        let rounds: Vec<Vec<String>> = rounds.unwrap_or_default();
+        let mut round_of = HashMap::new();
+        for (place, round) in rounds.iter().enumerate() {
+            for id in round {
+                round_of.entry(id.clone()).or_insert(place);
+            }
+        }
+        let mut item_of = HashMap::new();
+        for item in items.iter().filter(|item| item.role == TranscriptRole::Tool) {
+            item_of.entry(call_id(item)).or_insert(item);
+        }
         Self {
             items,
-            rounds: rounds.unwrap_or_default(),
+            rounds,
+            round_of,
+            item_of,
             arguments: object("arguments").unwrap_or_default(),
             steered: object("steered").unwrap_or_default(),
         }
@@ -126,6 +142,8 @@ impl<'i> Rebuilt<'i> {
                         messages.extend(due(&mut waiting, turns_done));
                     }
                 }
+                // Its round stands already.
+                TranscriptRole::Tool if done.contains(call_id(item)) => {}
                 TranscriptRole::Tool => {
                     let round = self.round(item);
                     let fresh = round.into_iter().filter(|item| done.insert(call_id(item)));
@@ -150,14 +168,9 @@ impl<'i> Rebuilt<'i> {
         if id.is_empty() || tool_name(item).is_empty() {
             return Vec::new();
         }
-        let Some(round) = self.rounds.iter().find(|round| round.iter().any(|one| one == id)) else {
-            return vec![item];
-        };
-        let find = |id: &String| {
-            let mut tools = self.items.iter().filter(|item| item.role == TranscriptRole::Tool);
-            tools.find(|item| call_id(item) == id)
-        };
-        round.iter().filter_map(find).collect()
+        let Some(place) = self.round_of.get(id) else { return vec![item] };
+        let round = self.rounds[*place].iter();
+        round.filter_map(|id| self.item_of.get(id.as_str()).copied()).collect()
     }
 
     /// The calls in one message, then their results.

@@ -39,6 +39,7 @@ pub(super) const SOURCES: &[(&str, &str)] = &[
     source!("media.rs"),
     source!("model.rs"),
     source!("prompted.rs"),
+    source!("prompted/lead.rs"),
     source!("prompted/parse.rs"),
     source!("prompted/screen.rs"),
     source!("retrieval.rs"),

@@ -207,3 +207,14 @@ fn reasoning_goes_back_and_calls_without_a_result_do_not() {
     let kinds: Vec<&Value> = segments.iter().map(|one| &one["type"]).collect();
     assert_eq!(kinds, ["reasoning", "text"]);
 }
+
+#[test]
+fn a_round_of_many_thousand_calls_is_read_in_one_go() {
+    let ids: Vec<String> = (0..20_000).map(|n| format!("c{n}")).collect();
+    let mut items = vec![user(1, "r1", "go")];
+    items.extend(ids.iter().enumerate().map(|(n, id)| tool(n as i64 + 2, "r1", id)));
+    items.push(ends(30_000, "r1", "done", json!([ids])));
+    let told = read(items);
+    // The event, the calls in one message, their results, the answer.
+    assert_eq!(told[0].len(), 20_003);
+}
