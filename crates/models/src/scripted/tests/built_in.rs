@@ -55,13 +55,17 @@ fn built_in_call(text: &str) -> Option<(String, Value)> {
     Some((format!("{}.{}", word("module"), word("method")), args["input"].clone()))
 }
 
+fn day(date: &str) -> Value {
+    json!({"mode": "day", "date": date, "timezone": "UTC"})
+}
+
+fn event(title: &str, date: &str, start: &str, end: &str) -> Value {
+    json!({"title": title, "start_at": format!("{date}T{start}:00Z"),
+        "end_at": format!("{date}T{end}:00Z")})
+}
+
 #[test]
-fn the_built_in_model_understands_how_people_ask_in_both_languages() {
-    let day = |date: &str| json!({"mode": "day", "date": date, "timezone": "UTC"});
-    let event = |title: &str, date: &str, start: &str, end: &str| {
-        json!({"title": title, "start_at": format!("{date}T{start}:00Z"),
-            "end_at": format!("{date}T{end}:00Z")})
-    };
+fn the_built_in_model_knows_the_calendar_in_both_languages() {
     let (today, tomorrow, later) = ("1970-01-02", "1970-01-03", "1970-01-04");
     let cases = [
         ("明天有什么安排", "calendar.read", day(tomorrow)),
@@ -117,6 +121,16 @@ fn the_built_in_model_understands_how_people_ask_in_both_languages() {
         ),
         ("what is on my calendar on 2026-12-01?", "calendar.read", day("2026-12-01")),
         ("2026-12-01有什么安排", "calendar.read", day("2026-12-01")),
+        ("cancel evt_42", "calendar.delete", json!({"event_id": "evt_42"})),
+    ];
+    for (text, method, input) in cases {
+        assert_eq!(built_in_call(text), Some((method.to_owned(), input)), "{text}");
+    }
+}
+
+#[test]
+fn the_built_in_model_knows_memory_and_contacts_in_both_languages() {
+    let cases = [
         ("记住我喜欢喝茶", "memory.update", json!({"set": {"喜欢": "喝茶"}})),
         ("请记住,我的生日是五月三号", "memory.update", json!({"set": {"生日": "五月三号"}})),
         ("我喜欢什么", "memory.read", json!({"query": "喜欢"})),
@@ -130,7 +144,6 @@ fn the_built_in_model_understands_how_people_ask_in_both_languages() {
         ("张三的电话是多少", "contacts.read", json!({"query": "张三"})),
         ("打开通讯录", "contacts.read", json!({})),
         ("what is the email of Ann Lee?", "contacts.read", json!({"query": "Ann Lee"})),
-        ("cancel evt_42", "calendar.delete", json!({"event_id": "evt_42"})),
     ];
     for (text, method, input) in cases {
         assert_eq!(built_in_call(text), Some((method.to_owned(), input)), "{text}");
