@@ -164,10 +164,11 @@ async fn what_is_denied_is_not_done() {
 async fn what_nobody_answers_expires_and_costs_the_run_no_time() {
     let receiver = Receiver::start().await;
     // The run's own time is over before the approval's is, but does not pass while it waits.
-    let more = "[approvals]\nexpires_s = 2\n[agents.hasty]\nrunner = \"plugin:test/puppet/main\"\n\
-        events = []\ndelivery = \"hook\"\ndeadline_s = 1\n\
+    let more = "[approvals]\nexpires_s = 5\n[agents.hasty]\nrunner = \"plugin:test/puppet/main\"\n\
+        events = []\ndelivery = \"hook\"\ndeadline_s = 3\n\
         grant = { actions = { \"message.send\" = \"ask\" } }";
     let stage = open(&receiver, more).await;
+    stage.ready("puppet").await;
     let steps = json!([["call", "platform.request_action", asks("hi"), "told"], ["end"]]);
     let run_id = stage.send(&event("hasty", "c", &steps.to_string())).await;
     let approval = pending(&stage, 1).await.remove(0);
