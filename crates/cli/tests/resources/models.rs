@@ -259,10 +259,11 @@ async fn a_model_that_is_not_granted_looks_like_none() {
     };
     let plain = json!({"model": "scripted"});
     let windowed = json!({"model": "scripted", "context_window": 1000});
+    // In the order of the grant.
     let expected = json!([
         model("demo", "chat", json!(["invoke", "stream"]), windowed),
-        model("ranks", "rerank", json!(["rerank"]), plain.clone()),
-        model("vectors", "embedding", json!(["embed"]), plain),
+        model("vectors", "embedding", json!(["embed"]), plain.clone()),
+        model("ranks", "rerank", json!(["rerank"]), plain),
     ]);
     assert_eq!(resources["models"], expected);
 }
