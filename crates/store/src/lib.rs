@@ -22,4 +22,4 @@ pub mod types;
 mod writer;
 
 pub use error::StoreError;
-pub use store::{Location, Options, Store, Sync};
+pub use store::{Location, Options, Postponed, Store, Sync};

@@ -1,6 +1,9 @@
 //! The store's handle: open it once, clone it freely.
 
 mod changes;
+mod postponed;
+
+pub use postponed::Postponed;
 
 use crate::commands::{Command, Outcome};
 use crate::drivers::{Driver, PostgresDriver, SqliteDriver, checkpoint};
@@ -10,6 +13,7 @@ use crate::shares::Shares;
 use crate::sql::Tx;
 use crate::writer::{Job, Writer};
 use crate::{StoreError, schema};
+use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -57,6 +61,7 @@ pub struct Store {
 
 struct Inner {
     writer: Mutex<Option<mpsc::Sender<Job>>>,
+    postponed: Mutex<VecDeque<Command>>,
     readers: Vec<mpsc::Sender<ReadJob>>,
     next_reader: AtomicUsize,
     near: Mutex<Option<Box<dyn Driver>>>,
@@ -119,6 +124,7 @@ impl Store {
         };
         let inner = Inner {
             writer: Mutex::new(Some(jobs_sender)),
+            postponed: Mutex::default(),
             readers,
             next_reader: AtomicUsize::new(0),
             near: Mutex::new(near),
@@ -151,6 +157,7 @@ impl Store {
 
     async fn submit(&self, command: Command) -> Result<Outcome, StoreError> {
         let writer = lock(&self.inner.writer).clone().ok_or_else(closed)?;
+        self.send_postponed(&writer).await?;
         let (reply, outcome) = oneshot::channel();
         writer.send(Job { command, reply }).await.map_err(|_| closed())?;
         outcome.await.map_err(|_| closed())?
@@ -204,7 +211,9 @@ impl Store {
 
     /// Waits for everything submitted so far, then lets go of the database. Blocks.
     pub fn close(&self) {
-        lock(&self.inner.writer).take();
+        if let Some(writer) = lock(&self.inner.writer).take() {
+            self.send_postponed_last(&writer);
+        }
         let threads = std::mem::take(&mut *lock(&self.inner.threads));
         // The writer ends by itself now; readers and the checkpointer end with the last handle.
         for thread in threads.into_iter().take(1) {

@@ -158,6 +158,7 @@ suite! {
         a_call_that_asked_is_open_until_it_has_its_one_record;
     spend:
         a_call_that_nobody_saw_the_end_of_is_charged_with_what_was_reserved,
+        what_is_postponed_goes_with_the_next_command_and_at_the_latest_with_the_close,
         calls_are_summed_per_run_and_per_day_and_unknown_is_not_nothing;
     steering:
         a_message_goes_to_the_run_that_is_under_way,

@@ -3,6 +3,7 @@
 use crate::support::{Ground, W};
 use greenroom_store::commands::{BeginModelCall, ChargeInterrupted, RecordModelCall};
 use greenroom_store::reads::spend::{RunSpend, SpendRow, of_day, of_run, sum_of_run};
+use greenroom_store::{Postponed, Store};
 
 fn call(run_id: &str, tokens: Option<i64>, cost_micro: Option<i64>) -> RecordModelCall {
     RecordModelCall {
@@ -68,6 +69,28 @@ pub(crate) async fn a_call_that_nobody_saw_the_end_of_is_charged_with_what_was_r
     assert_eq!(store.read(|tx| sum_of_run(tx, W, "r")).await.unwrap(), sum);
     let day = store.read(|tx| of_day(tx, 7)).await.unwrap();
     assert_eq!((day[0].calls, day[0].unpriced, day[0].cost_micro), (2, 1, 1_100));
+}
+
+pub(crate) async fn what_is_postponed_goes_with_the_next_command_and_at_the_latest_with_the_close(
+    ground: Ground,
+) {
+    let store = ground.open();
+    let ends = |id: &str| RecordModelCall { call_id: id.to_owned(), ..call("r", None, None) };
+    assert_eq!(store.postpone_model_call(begins("r", "a", 1)), Postponed::First);
+    assert_eq!(store.postpone_model_record(ends("a")), Postponed::Behind);
+    let count = async |store: &Store| store.read(|tx| of_run(tx, W, "r", 10)).await.unwrap().len();
+    assert_eq!(count(&store).await, 0);
+    // In their order, and before it: the call has its row by now.
+    assert!(!store.record_model_call(ends("a")).await.unwrap());
+    assert_eq!(count(&store).await, 1);
+    assert_eq!(store.postpone_model_call(begins("r", "b", 1)), Postponed::First);
+    assert_eq!(store.postpone_model_record(ends("b")), Postponed::Behind);
+    store.flush().await.unwrap();
+    assert!(!store.record_model_call(ends("b")).await.unwrap());
+    store.postpone_model_call(begins("r", "c", 1));
+    store.postpone_model_record(ends("c"));
+    tokio::task::spawn_blocking(move || store.close()).await.unwrap();
+    assert_eq!(count(&ground.open()).await, 3);
 }
 
 pub(crate) async fn calls_are_summed_per_run_and_per_day_and_unknown_is_not_nothing(

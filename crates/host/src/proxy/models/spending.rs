@@ -1,8 +1,9 @@
 //! What one call of a model takes: reserved before, recorded after, whatever happens in between.
 //!
-//! Invariant: the reservation is committed before the provider hears of the call, and one row per call after.
-//! A call that is given up is recorded with what can be told of it by then; one whose host went away is charged
-//! with what was reserved (`ChargeInterrupted`).
+//! Invariant: a reservation is committed before the provider hears of the call, and one row per call with the
+//! next commit after it. A call that is given up is recorded with what can be told of it by then; one whose host
+//! went away is charged with what was reserved (`ChargeInterrupted`). Where nothing is to be reserved, nobody
+//! waits for a commit.
 
 use super::super::call::{Call, failed, refuse};
 use crate::budget::{Budget, Exceeded, Micro, Reservation, Wish, day_of};
@@ -14,10 +15,13 @@ use greenroom_protocol::api::models::{ModelStreamItem, ProviderResponse};
 use greenroom_protocol::error::run_code;
 use greenroom_protocol::{AgentAPIError, ErrorCode, Object};
 use greenroom_store::commands::{BeginModelCall, RecordModelCall};
-use greenroom_store::{fault, reads};
+use greenroom_store::{Postponed, fault, reads};
 use serde_json::Value;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+/// How long the record of a call may wait for a commit to go with.
+const BEHIND_MAX: Duration = Duration::from_millis(200);
 
 /// Bytes of text that are taken as one token where nobody has counted; few, so that estimates are high.
 const BYTES_PER_TOKEN: usize = 3;
@@ -187,7 +191,7 @@ impl Spending {
     /// Commits the reservation: from here on the call is charged, whatever becomes of the host.
     async fn open(&mut self) -> Result<(), AgentAPIError> {
         let record = &self.record;
-        let begun = self.shared.store.begin_model_call(BeginModelCall {
+        let begin = BeginModelCall {
             workspace_id: record.workspace_id.clone(),
             call_id: record.call_id.clone(),
             run_id: record.run_id.clone(),
@@ -198,8 +202,13 @@ impl Spending {
             day: record.day,
             epoch: self.shared.store.epoch(),
             now_ms: record.now_ms,
-        });
-        begun.await.map_err(|error| failed(&error))?;
+        };
+        let store = &self.shared.store;
+        if self.at_worst == 0 {
+            see_to(&self.shared, store.postpone_model_call(begin)).await?;
+        } else {
+            store.begin_model_call(begin).await.map_err(|error| failed(&error))?;
+        }
         self.stage = Stage::UnderWay;
         fault::point("model_reserved");
         Ok(())
@@ -246,8 +255,7 @@ impl Spending {
 
     async fn commit(&mut self, outcome: &str, usage: Option<Object>) -> Result<(), AgentAPIError> {
         let record = self.settle(outcome, usage);
-        let recorded = self.shared.store.record_model_call(record).await;
-        recorded.map(drop).map_err(|error| failed(&error))
+        see_to(&self.shared, self.shared.store.postpone_model_record(record)).await
     }
 
     /// Counts what the call took, once.
@@ -297,13 +305,34 @@ impl Drop for Spending {
                 self.settle("cancelled", Some(usage))
             }
         };
-        let shared = Arc::clone(&self.shared);
-        self.shared.tasks.spawn("model call given up", async move {
-            if let Err(error) = shared.store.record_model_call(record).await {
-                tracing::warn!(%error, "a call of a model that was given up could not be recorded");
-            }
-        });
+        if self.shared.store.postpone_model_record(record) != Postponed::Behind {
+            flush_later(&self.shared);
+        }
     }
+}
+
+/// What was postponed goes with the next commit of anyone, or by itself after a moment.
+async fn see_to(shared: &Arc<Shared>, postponed: Postponed) -> Result<(), AgentAPIError> {
+    match postponed {
+        Postponed::First => flush_later(shared),
+        Postponed::Behind => {}
+        Postponed::Full => shared.store.flush().await.map_err(|error| failed(&error))?,
+    }
+    Ok(())
+}
+
+fn flush_later(shared: &Arc<Shared>) {
+    let (store, stopping) = (shared.store.clone(), shared.tasks.stopping().clone());
+    shared.tasks.spawn("records of model calls", async move {
+        // A store that is closed sees to it too.
+        tokio::select! {
+            () = tokio::time::sleep(BEHIND_MAX) => {}
+            () = stopping.cancelled() => {}
+        }
+        if let Err(error) = store.flush().await {
+            tracing::warn!(%error, "calls of models could not be recorded");
+        }
+    });
 }
 
 /// What the run has cost, attempts before this one included.

@@ -1,0 +1,75 @@
+//! Commands that nobody waits for: they go with the next command of anyone, or with a flush.
+//!
+//! Invariant: a postponed command is carried out before every command that is submitted after it, and in the
+//! same commit where there is room. A crash may lose it, so only what is safe to lose may be postponed.
+
+use super::{Store, closed, lock};
+use crate::StoreError;
+use crate::commands::{BeginModelCall, Command, RecordModelCall};
+use crate::writer::Job;
+use tokio::sync::{mpsc, oneshot};
+
+/// Commands that may wait for another; above, the next one is told to flush at once.
+const POSTPONED_MAX: usize = 1024;
+
+/// What a caller who has postponed a command has to see to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Postponed {
+    /// It is the first that waits: somebody has to flush soon.
+    First,
+    /// Somebody sees to it already.
+    Behind,
+    /// Too many wait: to be flushed now.
+    Full,
+}
+
+impl Store {
+    /// For a call that costs nothing: a crash may forget it.
+    pub fn postpone_model_call(&self, command: BeginModelCall) -> Postponed {
+        self.postpone(Command::BeginModelCall(Box::new(command)))
+    }
+
+    /// For a call that is open: a crash charges it with what was reserved.
+    pub fn postpone_model_record(&self, command: RecordModelCall) -> Postponed {
+        self.postpone(Command::RecordModelCall(Box::new(command)))
+    }
+
+    fn postpone(&self, command: Command) -> Postponed {
+        let mut waiting = lock(&self.inner.postponed);
+        waiting.push_back(command);
+        match waiting.len() {
+            1 => Postponed::First,
+            POSTPONED_MAX.. => Postponed::Full,
+            _ => Postponed::Behind,
+        }
+    }
+
+    /// Hands everything postponed so far to the writer.
+    pub async fn flush(&self) -> Result<(), StoreError> {
+        let writer = lock(&self.inner.writer).clone().ok_or_else(closed)?;
+        self.send_postponed(&writer).await
+    }
+
+    pub(super) async fn send_postponed(
+        &self,
+        writer: &mpsc::Sender<Job>,
+    ) -> Result<(), StoreError> {
+        while !lock(&self.inner.postponed).is_empty() {
+            let permit = writer.reserve().await.map_err(|_| closed())?;
+            // Held until it is sent: who finds nothing waiting comes after it.
+            let mut waiting = lock(&self.inner.postponed);
+            if let Some(command) = waiting.pop_front() {
+                permit.send(Job { command, reply: oneshot::channel().0 });
+            }
+        }
+        Ok(())
+    }
+
+    /// The same, where nothing else is under way any more. Blocks.
+    pub(super) fn send_postponed_last(&self, writer: &mpsc::Sender<Job>) {
+        for command in lock(&self.inner.postponed).drain(..) {
+            // Fails only when the writer is gone, which has said why.
+            let _ = writer.blocking_send(Job { command, reply: oneshot::channel().0 });
+        }
+    }
+}
