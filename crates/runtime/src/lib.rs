@@ -8,6 +8,7 @@ mod child;
 mod connection;
 mod handshake;
 mod lines;
+mod lookout;
 mod orphans;
 mod outbox;
 mod pins;

@@ -5,6 +5,7 @@
 
 use crate::connection::Connection;
 use crate::lines::{Line, Lines};
+use crate::lookout::Lookout;
 use crate::proxy::{ItemSink, ProxyCall, Standing};
 use crate::run::{Run, RunEnd, Taken};
 use crate::tools::PluginToolError;
@@ -59,8 +60,15 @@ impl Reader {
     pub(crate) async fn read_pipe(mut self, pipe: pipe::Receiver) {
         let mut lines = Lines::new(self.connection.limits.line_bytes_max);
         let mut chunk = vec![0; CHUNK_BYTES];
+        let mut lookout = Lookout::default();
         loop {
-            match pipe.try_read(&mut chunk) {
+            let read = match pipe.try_read(&mut chunk) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    lookout.read(&pipe, &mut chunk).await
+                }
+                read => read,
+            };
+            match read {
                 Ok(0) => return,
                 Ok(length) => {
                     lines.feed(&chunk[..length], |line| match line {
@@ -69,11 +77,6 @@ impl Reader {
                     });
                     self.announce();
                     tokio::task::coop::consume_budget().await;
-                }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    if pipe.readable().await.is_err() {
-                        return;
-                    }
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(_) => return,
