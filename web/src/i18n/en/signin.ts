@@ -1,0 +1,20 @@
+// Texts of the sign-in page, in English.
+export const signin = {
+  title: "Sign in",
+  lead: "This host asks who you are before it shows anything.",
+  token: "Token",
+  token_hint: "The admin's token is in the file admin-token in the host's data folder.",
+  token_command: "cat greenroom-data/admin-token",
+  show: "Show the token",
+  hide: "Hide the token",
+  submit: "Sign in",
+  working: "Signing in…",
+  with_code: "Signing in with the address you opened…",
+  error_token: "This token is not known here. Check that it is whole and belongs to this host.",
+  error_code: "This address has been used before or is too old. Sign in with the token, or start the host again for a new address.",
+  error_empty: "Put in a token first.",
+  error_rate: "Too many attempts. Wait a moment, then try again.",
+  error_forbidden: "The host refuses this page. Open it under the address the host printed.",
+  error_unreachable: "The host does not answer. Is it running?",
+  error_other: "It did not work: {message}",
+} as const;

@@ -1,0 +1,46 @@
+// What entries of the event log are said to be.
+import { expect, test } from "vitest";
+import type { EventView, Json } from "../../api/types";
+import { translate, type T } from "../../i18n";
+import { eventFiles, eventKind, eventSentence, eventText } from "./event-sentence";
+
+const english: T = (key, values) => translate("en", key, values);
+
+function view(event_type: string, event: Json, source = "host"): EventView {
+  return { event_id: "e1", event_type, source, seq: 1, created_at: "2026-11-15T15:00:00.000Z", event };
+}
+
+test.each([
+  [view("message.received", { actor: { actor_id: "u1", actor_name: "Ann" }, input: { text: "hi\n there" } }, "api"), "Ann wrote: hi there"],
+  [view("message.received", { input: { contents: [{ type: "text", text: "look" }] } }, "api"), "Somebody wrote: look"],
+  [view("message.received", { actor: { actor_id: "u1" }, input: { attachments: [{ artifact_id: "a" }, { artifact_id: "a" }] } }, "api"), "u1 sent 1 file"],
+  [view("tool.call.completed", { tool_name: "project_cli", status: "success" }), "project_cli was called: success"],
+  [view("approval.allowed", { answered_by: "admin", action: "tool.call", target: { tool_name: "files.delete" } }), "admin allowed: files.delete"],
+  [view("approval.expired", { action: "message.send", target: {} }), "Nobody answered in time: message.send"],
+  [view("delivery.failed", { surface: "helpdesk", error: "404" }), "Not delivered to helpdesk: 404"],
+  [view("issue.opened", { data: {} }, "api"), "issue.opened"],
+  [view("message.received", null, "api"), "message.received"],
+])("%o", (event, sentence) => {
+  expect(eventSentence(english, event)).toBe(sentence);
+});
+
+test("an event from outside that takes a name of the host's is not believed", () => {
+  expect(eventSentence(english, view("approval.allowed", { answered_by: "admin" }, "api"))).toBe("approval.allowed");
+});
+
+test("kinds go by the beginning of the type", () => {
+  expect(["message.received", "tool.call.completed", "steering.injected"].map(eventKind)).toEqual(["messages", "tools", "other"]);
+});
+
+test("files are named once, with the name they came with", () => {
+  const files = eventFiles(
+    view("message.received", {
+      input: { attachments: [{ artifact_id: "a", name: "x.png" }], contents: [{ type: "image", artifact_id: "a" }, { type: "file", artifact_id: "b" }] },
+    }),
+  );
+  expect(files).toEqual([
+    { artifact_id: "a", name: "x.png" },
+    { artifact_id: "b", name: null },
+  ]);
+  expect(eventText(view("message.received", { input: {} }))).toBeNull();
+});

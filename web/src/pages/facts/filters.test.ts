@@ -1,0 +1,21 @@
+// Filters go into the address and come out of it unharmed.
+import { expect, test } from "vitest";
+import { readFilters, startOf, withFilters } from "./filters";
+
+test("only the named filters with a value are read", () => {
+  expect(readFilters("?run_id=run_1&method=&code=%20&other=x", ["run_id", "method", "code"])).toEqual({ run_id: "run_1" });
+});
+
+test("a change keeps the other filters, and an empty one takes its own away", () => {
+  expect(withFilters("run_id=run_1&method=state.get", { method: " history.page " })).toBe("run_id=run_1&method=history.page");
+  expect(withFilters("run_id=run_1&method=state.get", { run_id: "", method: null })).toBe("");
+});
+
+test("values of any language and with signs of the query survive", () => {
+  const search = withFilters("", { q: "数据库 & a=b#c" });
+  expect(readFilters(search, ["q"])).toEqual({ q: "数据库 & a=b#c" });
+});
+
+test("a span of time begins on a full minute", () => {
+  expect(startOf(60, Date.parse("2026-11-15T15:25:59.999Z"))).toBe("2026-11-15T14:25:00.000Z");
+});

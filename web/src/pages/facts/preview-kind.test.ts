@@ -1,0 +1,24 @@
+// Which bytes are shown as what.
+import { expect, test } from "vitest";
+import { prettyJson, previewKind } from "./preview-kind";
+
+test.each([
+  ["text/plain; charset=utf-8", "text"],
+  ["text/html", "text"],
+  ["image/svg+xml", "text"],
+  ["application/xhtml+xml", "text"],
+  ["APPLICATION/JSON", "json"],
+  ["application/ld+json", "json"],
+  ["image/png", "image"],
+  ["audio/mpeg", "audio"],
+  ["application/pdf", "none"],
+  ["video/mp4", "none"],
+  ["", "none"],
+])("%s is shown as %s", (mime, kind) => {
+  expect(previewKind(mime)).toBe(kind);
+});
+
+test("JSON gets line breaks, what is none stays as it is", () => {
+  expect(prettyJson('{"a":[1]}')).toBe('{\n  "a": [\n    1\n  ]\n}');
+  expect(prettyJson("{a")).toBe("{a");
+});

@@ -1,0 +1,36 @@
+// How the bytes of an artifact may be shown. What could run script in a browser is only ever text.
+
+export type PreviewKind = "text" | "json" | "image" | "audio" | "none";
+
+/** The most bytes that are fetched for a preview. */
+export const PREVIEW_BYTES = { text: 256 * 1024, json: 256 * 1024, image: 16 * 1024 * 1024, audio: 32 * 1024 * 1024 } as const;
+
+const IMAGES = new Set(["image/png", "image/jpeg", "image/gif", "image/webp", "image/avif", "image/bmp"]);
+const TEXTS = new Set([
+  "application/xml",
+  "application/yaml",
+  "application/x-yaml",
+  "application/toml",
+  "application/javascript",
+  "application/x-ndjson",
+  "application/x-sh",
+  "image/svg+xml",
+]);
+
+export function previewKind(mimeType: string): PreviewKind {
+  const mime = (mimeType.split(";")[0] ?? "").trim().toLowerCase();
+  if (mime === "application/json" || mime.endsWith("+json")) return "json";
+  if (IMAGES.has(mime)) return "image";
+  if (mime.startsWith("audio/")) return "audio";
+  if (mime.startsWith("text/") || TEXTS.has(mime) || mime.endsWith("+xml")) return "text";
+  return "none";
+}
+
+/** JSON with line breaks, or the text as it is when it is none. */
+export function prettyJson(text: string): string {
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2);
+  } catch {
+    return text;
+  }
+}

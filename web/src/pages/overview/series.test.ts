@@ -1,0 +1,65 @@
+// Figures become rates, peaks and rows.
+import { expect, test } from "vitest";
+import type { Overview, Step } from "../../api/types-overview";
+import { busySteps, failureRate, hasFigures, peak, perMinute, rangeOf, times } from "./series";
+
+function step(at: string, runs: number): Step {
+  return {
+    at,
+    runs,
+    completed: runs,
+    failed: 0,
+    cancelled: 0,
+    p50_ms: null,
+    p95_ms: null,
+    model_calls: 0,
+    input_tokens: null,
+    output_tokens: null,
+    cost_usd: null,
+  };
+}
+
+const overview: Overview = {
+  now_at: "2026-11-15T15:30:00.000Z",
+  minutes: 1440,
+  step_s: 1200,
+  host: { version: "0.1.0", started_at: "2026-11-15T10:00:00.000Z", memory_bytes: null, epoch: 1 },
+  store: { kind: "sqlite", ok: true, sync: "full", size_bytes: null },
+  queue: { queued: 0, running: 0, waiting_approvals: 0, deliveries_waiting: 0 },
+  series: [step("2026-11-15T15:00:00.000Z", 40), step("2026-11-15T15:20:00.000Z", 20)],
+  models: [],
+  totals: step("", 60),
+};
+
+test("a full step counts for its length, the current one for the time it has had", () => {
+  expect(perMinute(overview, (each) => each.runs)).toEqual([2, 2]);
+});
+
+test("a step that has only begun does not make a peak", () => {
+  const begun = { ...overview, now_at: "2026-11-15T15:20:01.000Z" };
+  expect(perMinute(begun, (each) => each.runs)).toEqual([2, 2]);
+});
+
+test("times are Unix seconds", () => {
+  expect(times(overview)).toEqual([1794754800, 1794756000]);
+});
+
+test("the peak is the first of the highest, and nothing has none", () => {
+  expect(peak([null, 3, 5, 5])).toEqual({ value: 5, index: 2 });
+  expect(peak([null, 0])).toBeNull();
+});
+
+test("rows are the steps in which anything happened, newest first", () => {
+  const lines = [
+    { label: "a", color: "", values: [1, 0, null, 0] },
+    { label: "b", color: "", values: [0, 0, null, 2] },
+  ];
+  expect(busySteps(lines, 4)).toEqual([3, 0]);
+  expect(lines.map(hasFigures)).toEqual([true, true]);
+  expect(hasFigures({ label: "c", color: "", values: [null, 0] })).toBe(false);
+});
+
+test("an unknown range is the hour, and no runs have no failure rate", () => {
+  expect([rangeOf("7d"), rangeOf("9y"), rangeOf(undefined)]).toEqual(["7d", "1h", "1h"]);
+  expect([failureRate({ runs: 4, failed: 1 }), failureRate({ runs: 0, failed: 0 })]).toEqual([0.25, null]);
+});
