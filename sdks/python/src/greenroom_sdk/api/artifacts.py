@@ -1,0 +1,162 @@
+"""Files and other bytes: `api.artifacts`. Bytes come out as bytes, and what the host sent is checked first."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import AsyncIterator, Generator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from greenroom_sdk import protocol
+from greenroom_sdk.api.asking import Asking, build, read
+from greenroom_sdk.errors import HostError
+from greenroom_sdk.wire.calls import Call, Overflowed
+from greenroom_sdk.wire.deadline import Watch
+
+
+@dataclass(frozen=True)
+class ArtifactBytes:
+    """A part of an artifact."""
+
+    data: bytes
+    offset: int
+    size_bytes: int
+    """Bytes of the whole artifact."""
+    eof: bool
+    """Nothing comes after this part."""
+
+
+class ArtifactsApi:
+    def __init__(self, asking: Asking) -> None:
+        self._asking = asking
+
+    async def metadata(self, artifact_id: str) -> protocol.ArtifactView:
+        """What is known about an artifact."""
+        params, answer = protocol.ArtifactIdParams, protocol.ArtifactView
+        return await self._asking.ask("artifacts.metadata", params, answer, artifact_id=artifact_id)
+
+    async def read_range(self, artifact_id: str, offset: int = 0, length: int = 65536) -> ArtifactBytes:
+        """Up to `length` bytes from `offset` on; the host may give fewer."""
+        method, params, answer = "artifacts.read_range", protocol.ReadRangeParams, protocol.ArtifactRange
+        fields = {"artifact_id": artifact_id, "offset": offset, "length": length}
+        found = await self._asking.ask(method, params, answer, **fields)
+        return ArtifactBytes(decoded(method, found.data_base64), found.offset, found.size_bytes, found.eof)
+
+    def open_stream(self, artifact_id: str, offset: int = 0) -> ArtifactStream:
+        """The whole artifact piece by piece; iterate over it with `async for`, with or without `await` before."""
+        self._asking.check_available("artifacts.open_stream")
+        fields = {"artifact_id": artifact_id, "offset": offset}
+        return ArtifactStream(self._asking, build(protocol.OpenStreamParams, fields))
+
+    async def create(
+        self,
+        content: bytes,
+        *,
+        name: str | None = None,
+        mime_type: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        expires_in_s: int | None = None,
+    ) -> protocol.ArtifactView:
+        """Keeps bytes as an artifact of this run's conversation."""
+        return await self._asking.ask(
+            "artifacts.create",
+            protocol.ArtifactCreateParams,
+            protocol.ArtifactView,
+            content_base64=base64.b64encode(content).decode("ascii"),
+            name=name,
+            mime_type=mime_type,
+            metadata=metadata,
+            expires_in_s=expires_in_s,
+        )
+
+
+class ArtifactStream(AsyncIterator[bytes]):
+    """The bytes of an artifact in order.
+
+    Pieces that come faster than they are read are asked for again: a slow reader costs time and not memory.
+    """
+
+    def __init__(self, asking: Asking, params: protocol.OpenStreamParams) -> None:
+        self._asking, self._artifact_id = asking, params.artifact_id
+        self.offset = params.offset
+        """Where the next piece begins."""
+        self._call: Call | None = None
+        self._watch: Watch | None = None
+        self._is_over = False
+
+    def __await__(self) -> Generator[Any, None, ArtifactStream]:
+        return self._opened().__await__()
+
+    async def __aenter__(self) -> ArtifactStream:
+        return await self._opened()
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    async def __anext__(self) -> bytes:
+        if self._is_over:
+            raise StopAsyncIteration
+        try:
+            piece = await self._piece()
+        except BaseException:
+            await self.aclose()
+            raise
+        if piece is None:
+            await self.aclose()
+            raise StopAsyncIteration
+        return piece
+
+    async def read(self) -> bytes:
+        """All that is left."""
+        return b"".join([piece async for piece in self])
+
+    async def aclose(self) -> None:
+        """Gives the call up if it has not ended."""
+        self._is_over = True
+        self._leave()
+
+    async def _piece(self) -> bytes | None:
+        while True:
+            await self._opened()
+            assert self._call is not None
+            item = await self._call.next_item()
+            if item is not None:
+                return self._taken(item[0])
+            try:
+                answer = await self._call.answer
+            except Overflowed:
+                self._leave()
+                continue
+            end = read("artifacts.open_stream", protocol.ArtifactStreamEnd, answer)
+            if self.offset < end.size_bytes:
+                raise HostError("the answer to `artifacts.open_stream` is not as expected: it ended early")
+            return None
+
+    def _taken(self, value: Any) -> bytes:
+        item = read("artifacts.open_stream", protocol.ArtifactStreamItem, value)
+        if item.offset != self.offset:
+            raise HostError("the answer to `artifacts.open_stream` is not as expected: a piece is missing")
+        piece = decoded("artifacts.open_stream", item.data_base64)
+        self.offset += len(piece)
+        return piece
+
+    async def _opened(self) -> ArtifactStream:
+        if self._call is None and not self._is_over:
+            params = {"artifact_id": self._artifact_id, "offset": self.offset}
+            self._call, self._watch = await self._asking.open("artifacts.open_stream", params)
+        return self
+
+    def _leave(self) -> None:
+        if self._watch is not None:
+            self._watch.cancel()
+        if self._call is not None:
+            self._call.give_up()
+        self._call = self._watch = None
+
+
+def decoded(method: str, text: str) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        raise HostError(f"the answer to `{method}` is not as expected: its bytes are not base64") from None

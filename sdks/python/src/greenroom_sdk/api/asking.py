@@ -1,0 +1,127 @@
+"""How one run asks its host: checked here, sent, awaited until the run's deadline at the latest.
+
+Invariant: these checks read only what the host told the run; they never replace the host's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, TypeAdapter, ValidationError
+
+from greenroom_sdk import protocol
+from greenroom_sdk.errors import DeadlineExceeded, HostError, InvalidArgument, NotFound, Unauthorized, reasons
+from greenroom_sdk.wire.calls import Call, Calls
+from greenroom_sdk.wire.deadline import Deadline, Watch
+
+M = TypeVar("M", bound=BaseModel)
+P = TypeVar("P", bound=protocol.Wire)
+
+FLAGS = {
+    "history.page": "history_page",
+    "history.search": "history_search",
+    "events.get": "event_get",
+    "events.page": "event_page",
+    "artifacts.metadata": "artifact_metadata",
+    "artifacts.read_range": "artifact_read",
+    "artifacts.open_stream": "artifact_read",
+    "artifacts.create": "artifact_create",
+    "state.get": "state",
+    "state.set": "state",
+    "state.delete": "state",
+    "state.list": "state",
+    "storage.get": "storage",
+    "storage.set": "storage",
+    "storage.delete": "storage",
+    "storage.list": "storage",
+    "steering.pull": "steering_pull",
+}
+"""The flag of `ctx.context.available_apis` that opens a method; none where `ctx.resources` decides."""
+
+
+class Asking:
+    """The calls of one run."""
+
+    def __init__(self, context: protocol.AgentRunContext, calls: Calls, deadline: Deadline) -> None:
+        self.context, self._calls, self.deadline = context, calls, deadline
+        self.is_over = False
+
+    async def ask(self, method: str, params: type[P], answer: type[M], **fields: Any) -> M:
+        """Calls a method with its own parameters and reads its answer."""
+        self.check_available(method)
+        return read(method, answer, await self.call(method, build(params, fields).wire()))
+
+    async def ask_patiently(self, method: str, params: type[P], answer: type[M], **fields: Any) -> M:
+        """The same for a call that may wait for a person: the run's clock stands still meanwhile."""
+        with self.deadline.paused():
+            return await self.ask(method, params, answer, **fields)
+
+    async def call(self, method: str, params: Mapping[str, Any]) -> Any:
+        """Calls any method by its name; giving up the wait gives the call up."""
+        call, watch = await self.open(method, params)
+        try:
+            return await call.answer
+        finally:
+            watch.cancel()
+            call.give_up()
+
+    async def open(self, method: str, params: Mapping[str, Any]) -> tuple[Call, Watch]:
+        """Sends a call; the caller ends its watch and gives it up."""
+        if self.is_over:
+            raise Unauthorized(f"the run is over, so it cannot call `{method}`")
+        call = await self._calls.open(self.context.run_id, method, params)
+        late = DeadlineExceeded(f"the run's deadline passed while waiting for `{method}`")
+        return call, self.deadline.watch(lambda: call.fail(late))
+
+    def check_available(self, method: str) -> None:
+        flag = FLAGS.get(method)
+        if flag is not None and not getattr(self.context.context.available_apis, flag):
+            raise Unauthorized(f"this run may not use `{method}`: `available_apis.{flag}` is off")
+
+    def check_model(self, model_id: str, operation: str) -> None:
+        found = (one.operations for one in self.context.resources.models if one.model_id == model_id)
+        _granted("model", model_id, operation, next(found, None))
+
+    def check_tool(self, tool_name: str, operation: str) -> None:
+        found = (one.operations for one in self.context.resources.tools if one.tool_name == tool_name)
+        _granted("tool", tool_name, operation, next(found, None))
+
+    def check_knowledge(self, kb_id: str, operation: str) -> None:
+        found = (one.operations for one in self.context.resources.knowledge_bases if one.kb_id == kb_id)
+        _granted("knowledge base", kb_id, operation, next(found, None))
+
+    def check_area(self, area: str) -> None:
+        if not getattr(self.context.resources.storage, area, True):
+            raise Unauthorized(f"the storage area `{area}` is not granted to this run")
+
+
+def _granted(what: str, name: str, operation: str, operations: list[Any] | None) -> None:
+    """A resource that lists no operations says nothing about them."""
+    if operations is None:
+        raise NotFound(f"there is no {what} `{name}` in `ctx.resources`")
+    if operations and operation not in operations:
+        raise Unauthorized(f"the {what} `{name}` is not granted for `{operation}`")
+
+
+def build(kind: type[P], fields: Mapping[str, Any]) -> P:
+    try:
+        return kind.model_validate(fields)
+    except ValidationError as error:
+        raise InvalidArgument(reasons(error)) from None
+
+
+def read(method: str, kind: type[M], value: Any) -> M:
+    """What the host answered, as its structure."""
+    try:
+        return kind.model_validate(value)
+    except ValidationError as error:
+        raise HostError(f"the answer to `{method}` is not as expected: {reasons(error)}") from None
+
+
+def read_as(method: str, adapter: TypeAdapter[Any], value: Any) -> Any:
+    """The same for structures that are one of several."""
+    try:
+        return adapter.validate_python(value)
+    except ValidationError as error:
+        raise HostError(f"an item of `{method}` is not as expected: {reasons(error)}") from None

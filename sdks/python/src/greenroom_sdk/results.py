@@ -1,0 +1,113 @@
+"""The results a run is made of: one function for each of the nine types.
+
+    yield delta("Hello, ")
+    yield message("Hello, world")
+
+Invariant: what these functions build is what the host accepts; run id and sequence are added when it is sent.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from greenroom_sdk import protocol
+
+TERMINAL = frozenset({"run.completed", "run.failed"})
+
+
+@dataclass(frozen=True)
+class Result:
+    """One item of a run's stream."""
+
+    type: str
+    data: Mapping[str, Any] = field(default_factory=dict)
+    usage: Mapping[str, Any] | None = None
+
+    @property
+    def is_terminal(self) -> bool:
+        return self.type in TERMINAL
+
+
+def delta(text: str, *, message_id: str | None = None) -> Result:
+    """`message.delta`: a piece of the answer."""
+    if not isinstance(text, str):
+        raise TypeError(f"a delta is text, not {type(text).__name__}")
+    chunk = {"role": "assistant", "content": text}
+    if message_id is not None:
+        chunk["message_id"] = message_id
+    return Result("message.delta", {"chunk": chunk})
+
+
+def message(
+    content: str | Sequence[protocol.ContentElement | Mapping[str, Any]],
+    *,
+    message_id: str | None = None,
+    segments: Sequence[Any] | None = None,
+    metadata: Mapping[str, Any] | None = None,
+) -> Result:
+    """`message.completed`: the whole answer, after its deltas or without any."""
+    parts = content if isinstance(content, str) else list(content)
+    told = {"content": parts, "message_id": message_id, "segments": segments, "metadata": metadata}
+    return _checked("message.completed", {"message": told})
+
+
+def tool_started(tool_call_id: str, tool_name: str, parameters: Any = None) -> Result:
+    """`tool.call.started`."""
+    told = {"tool_call_id": tool_call_id, "tool_name": tool_name, "parameters": parameters}
+    return _checked("tool.call.started", told)
+
+
+def tool_completed(tool_call_id: str, tool_name: str, result: Any = None, error: Any = None) -> Result:
+    """`tool.call.completed`, with what the tool answered or what went wrong."""
+    told = {"tool_call_id": tool_call_id, "tool_name": tool_name, "result": result, "error": error}
+    return _checked("tool.call.completed", told)
+
+
+def artifact(
+    content: bytes | None = None,
+    *,
+    artifact_id: str | None = None,
+    name: str | None = None,
+    mime_type: str | None = None,
+    metadata: Mapping[str, Any] | None = None,
+) -> Result:
+    """`artifact.created`, with its bytes inside or with the id of one that exists."""
+    told: dict[str, Any] = {"artifact_id": artifact_id, "name": name, "mime_type": mime_type, "metadata": metadata}
+    if content is not None:
+        told |= {"size_bytes": len(content), "content_base64": base64.b64encode(content).decode("ascii")}
+    return _checked("artifact.created", told)
+
+
+def state(scope: protocol.StateScope, key: str, value: Any) -> Result:
+    """`state.updated`; `None` removes the key."""
+    return _checked("state.updated", {"scope": scope, "key": key, "value": value})
+
+
+def action(
+    name: str, *, target: Mapping[str, Any] | None = None, payload: Mapping[str, Any] | None = None
+) -> Result:
+    """`action.requested`."""
+    return _checked("action.requested", {"action": name, "target": target, "payload": payload})
+
+
+def completed(finish_reason: str = "stop", *, usage: Mapping[str, Any] | None = None) -> Result:
+    """`run.completed`; sent by itself when a run ends without it."""
+    return Result("run.completed", {"finish_reason": finish_reason}, usage)
+
+
+def failed(code: str, message: str, *, retryable: bool = False) -> Result:
+    """`run.failed`; `raise RunFailure(code, message)` does the same."""
+    return _checked("run.failed", {"code": code, "message": message, "retryable": retryable})
+
+
+def other(type: str, data: Mapping[str, Any]) -> Result:
+    """A type that this SDK does not know; the host keeps it and does not act on it."""
+    return Result(type, dict(data))
+
+
+def _checked(type: str, data: Mapping[str, Any]) -> Result:
+    """Refuses at once, and where it was made, what the host would drop."""
+    return Result(type, protocol.PAYLOADS[type].model_validate(data).wire())
