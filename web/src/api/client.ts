@@ -1,0 +1,120 @@
+// Calls of the host's API: same origin, session cookie, errors as values of one class.
+
+export type Query = Record<string, string | number | boolean | null | undefined>;
+
+/** What the host said about why it did not do it. */
+export class ApiError extends Error {
+  constructor(
+    readonly status: number,
+    readonly code: string,
+    message: string,
+    readonly retryable: boolean,
+    readonly details: Record<string, unknown>,
+  ) {
+    super(message);
+    this.name = "ApiError";
+  }
+}
+
+/** A page of a list. */
+export interface Page<T> {
+  items: T[];
+  next_cursor: string | null;
+  has_more: boolean;
+}
+
+/** Every write carries this, which a page of another site cannot send. */
+export const WRITE_HEADERS = { "X-Greenroom": "1" } as const;
+
+/** Told to the window when the session is over; the shell then shows the sign-in page. */
+export const SIGNED_OUT = "greenroom:signed-out";
+
+export function urlOf(path: string, query: Query = {}): string {
+  const search = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) {
+    if (value !== undefined && value !== null && value !== "") search.set(name, String(value));
+  }
+  const text = search.toString();
+  return text ? `${path}?${text}` : path;
+}
+
+/** `path("/v1/runs/{}/cancel", id)`: parts are escaped, so no name can change the address. */
+export function path(template: string, ...parts: string[]): string {
+  let next = 0;
+  return template.replace(/\{\}/g, () => encodeURIComponent(parts[next++] ?? ""));
+}
+
+export async function request(url: string, init: RequestInit = {}): Promise<Response> {
+  let response: Response;
+  try {
+    response = await fetch(url, { credentials: "same-origin", ...init });
+  } catch (cause) {
+    if (init.signal?.aborted) throw cause;
+    throw new ApiError(0, "unreachable", "the host does not answer", true, {});
+  }
+  if (response.ok) return response;
+  const error = await errorOf(response);
+  if (error.status === 401) window.dispatchEvent(new CustomEvent(SIGNED_OUT));
+  throw error;
+}
+
+async function errorOf(response: Response): Promise<ApiError> {
+  const text = await response.text().catch(() => "");
+  return parseError(response.status, text || response.statusText);
+}
+
+/** The host's error of an answer's body, or the body itself where it is none. */
+export function parseError(status: number, text: string): ApiError {
+  try {
+    const { error } = JSON.parse(text) as { error?: Partial<ApiError> };
+    if (error?.code) {
+      return new ApiError(status, error.code, error.message ?? "", error.retryable ?? false, error.details ?? {});
+    }
+  } catch {
+    // Not JSON: something between the browser and the host answered.
+  }
+  return new ApiError(status, `http_${status}`, text.slice(0, 300), status >= 500, {});
+}
+
+async function parsed<T>(response: Response): Promise<T> {
+  const text = await response.text();
+  return (text ? JSON.parse(text) : undefined) as T;
+}
+
+function write(method: string, body: unknown, signal?: AbortSignal): RequestInit {
+  const hasBody = body !== undefined;
+  return {
+    method,
+    headers: { ...WRITE_HEADERS, ...(hasBody ? { "Content-Type": "application/json" } : {}) },
+    ...(hasBody ? { body: JSON.stringify(body) } : {}),
+    ...(signal ? { signal } : {}),
+  };
+}
+
+export async function get<T>(path: string, query?: Query, signal?: AbortSignal): Promise<T> {
+  return parsed<T>(await request(urlOf(path, query), signal ? { signal } : {}));
+}
+
+export async function post<T = void>(path: string, body?: unknown, query?: Query): Promise<T> {
+  return parsed<T>(await request(urlOf(path, query), write("POST", body)));
+}
+
+export async function put<T = void>(path: string, body?: unknown, query?: Query): Promise<T> {
+  return parsed<T>(await request(urlOf(path, query), write("PUT", body)));
+}
+
+export async function del<T = void>(path: string, query?: Query): Promise<T> {
+  return parsed<T>(await request(urlOf(path, query), write("DELETE", undefined)));
+}
+
+/** Bytes as they are, such as a file that becomes an artifact. */
+export async function upload<T>(path: string, bytes: Blob, query?: Query, signal?: AbortSignal): Promise<T> {
+  const headers: Record<string, string> = { ...WRITE_HEADERS };
+  if (bytes.type) headers["Content-Type"] = bytes.type;
+  const init: RequestInit = { method: "POST", headers, body: bytes, ...(signal ? { signal } : {}) };
+  return parsed<T>(await request(urlOf(path, query), init));
+}
+
+export async function getBlob(path: string, signal?: AbortSignal): Promise<Blob> {
+  return (await request(path, signal ? { signal } : {})).blob();
+}

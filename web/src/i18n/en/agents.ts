@@ -1,0 +1,4 @@
+// English texts of agents.
+export const agents = {
+  title: "Agents",
+} as const;

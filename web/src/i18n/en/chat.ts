@@ -1,0 +1,4 @@
+// English texts of chat.
+export const chat = {
+  title: "Chat",
+} as const;

@@ -1,0 +1,14 @@
+// Puts values into a text: `{name}` is a value, `{count|run|runs}` the word for so many.
+
+export type Values = Record<string, string | number>;
+
+export function fill(text: string, language: string, values: Values = {}): string {
+  return text.replace(/\{(\w+)(?:\|([^|}]*)\|([^|}]*))?\}/g, (whole, name: string, one?: string, many?: string) => {
+    const value = values[name];
+    if (value === undefined) return whole;
+    if (one === undefined || many === undefined) {
+      return typeof value === "number" ? new Intl.NumberFormat(language).format(value) : value;
+    }
+    return new Intl.PluralRules(language).select(Number(value)) === "one" ? one : many;
+  });
+}

@@ -1,0 +1,41 @@
+// Starts the interface.
+import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
+import { StrictMode } from "react";
+import { createRoot } from "react-dom/client";
+import { ApiError } from "./api/client";
+import { App } from "./app";
+import { LanguageProvider } from "./i18n";
+import "./theme/tokens.css";
+import "./theme/base.css";
+import { applyTheme, ThemeProvider } from "./theme/theme";
+import { ToastProvider } from "./ui/toast";
+import { TooltipProvider } from "./ui/tooltip";
+
+applyTheme();
+
+/** Refusals stay refusals; only what may pass is tried again. */
+function shouldRetry(failures: number, error: Error): boolean {
+  return failures < 2 && (!(error instanceof ApiError) || error.retryable);
+}
+
+const queries = new QueryClient({
+  defaultOptions: { queries: { staleTime: 5_000, retry: shouldRetry, refetchOnWindowFocus: true } },
+});
+
+const root = document.getElementById("root");
+if (!root) throw new Error("index.html has no element `root`");
+createRoot(root).render(
+  <StrictMode>
+    <QueryClientProvider client={queries}>
+      <LanguageProvider>
+        <ThemeProvider>
+          <TooltipProvider>
+            <ToastProvider>
+              <App />
+            </ToastProvider>
+          </TooltipProvider>
+        </ThemeProvider>
+      </LanguageProvider>
+    </QueryClientProvider>
+  </StrictMode>,
+);

@@ -1,0 +1,12 @@
+// One run.
+import { useT } from "@/i18n";
+import { Empty, Page } from "@/ui";
+
+export default function RunPage() {
+  const t = useT();
+  return (
+    <Page title={t("runs.title")}>
+      <Empty title={t("ui.empty")} />
+    </Page>
+  );
+}

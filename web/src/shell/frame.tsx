@@ -1,0 +1,97 @@
+// What stands around every page: the side bar on wide screens, a bar at the bottom on phones.
+import { useQuery } from "@tanstack/react-query";
+import { useEffect, useState, type ReactNode } from "react";
+import { Link, useLocation } from "wouter";
+import { get, type Page } from "@/api/client";
+import type { Approval } from "@/api/types";
+import { useT } from "@/i18n";
+import { Icon, Logo } from "@/ui";
+import styles from "./frame.module.css";
+import { groups, isAt, onPhones, type Place } from "./nav";
+import { Preferences } from "./preferences";
+
+const APPROVALS_EVERY_MS = 15_000;
+
+export function Frame({ children }: { children: ReactNode }) {
+  const t = useT();
+  const [location] = useLocation();
+  const [open, setOpen] = useState(false);
+  useEffect(() => setOpen(false), [location]);
+  useCloseOnEscape(open, () => setOpen(false));
+  return (
+    <div className={styles["frame"]}>
+      <a href="#content" className={styles["skip"]}>
+        {t("shell.skip")}
+      </a>
+      <aside className={`${styles["sidebar"]} ${open ? styles["open"] : ""}`} id="sidebar">
+        <Link href="/" className={styles["brand"]}>
+          <Logo size={26} />
+          Greenroom
+        </Link>
+        <nav aria-label={t("shell.navigation")}>
+          {groups.map((group) => (
+            <div key={group.label} className={styles["group"]}>
+              <div className={styles["groupLabel"]}>{t(group.label)}</div>
+              {group.places.map((place) => (
+                <PlaceLink key={place.href} place={place} at={isAt(place, location)} />
+              ))}
+            </div>
+          ))}
+        </nav>
+        <div className="spacer" />
+        <Preferences />
+      </aside>
+      {open && <div className={styles["scrim"]} onClick={() => setOpen(false)} />}
+      <main id="content" className={styles["main"]} tabIndex={-1}>
+        {children}
+      </main>
+      <nav className={styles["bottom"]} aria-label={t("shell.navigation")}>
+        {onPhones.map((place) => (
+          <PlaceLink key={place.href} place={place} at={isAt(place, location)} />
+        ))}
+        <button type="button" className={styles["place"]} aria-expanded={open} aria-controls="sidebar" onClick={() => setOpen(!open)}>
+          <Icon name="menu" size={20} />
+          <span>{t("shell.more")}</span>
+        </button>
+      </nav>
+    </div>
+  );
+}
+
+function PlaceLink({ place, at }: { place: Place; at: boolean }) {
+  const t = useT();
+  return (
+    <Link href={place.href} className={styles["place"]} {...(at ? { "aria-current": "page" as const } : {})}>
+      <Icon name={place.icon} size={18} />
+      <span>{t(place.label)}</span>
+      {place.href === "/approvals" && <WaitingCount />}
+    </Link>
+  );
+}
+
+/** How many approvals wait; silent where the role may not see them. */
+function WaitingCount() {
+  const t = useT();
+  const waiting = useQuery({
+    queryKey: ["approvals", "waiting"],
+    queryFn: () => get<Page<Approval>>("/v1/approvals", { status: "pending", limit: 100 }),
+    refetchInterval: APPROVALS_EVERY_MS,
+    retry: false,
+  });
+  const count = waiting.data?.items.length ?? 0;
+  if (count === 0) return null;
+  return (
+    <span className={styles["count"]} title={t("shell.waiting", { count })}>
+      {waiting.data?.has_more ? "99+" : count}
+    </span>
+  );
+}
+
+function useCloseOnEscape(open: boolean, close: () => void): void {
+  useEffect(() => {
+    if (!open) return;
+    const onKey = (event: KeyboardEvent) => event.key === "Escape" && close();
+    window.addEventListener("keydown", onKey);
+    return () => window.removeEventListener("keydown", onKey);
+  }, [open, close]);
+}

@@ -1,0 +1,50 @@
+// Where the navigation leads, in three groups.
+import type { Key } from "@/i18n";
+import type { IconName } from "@/ui";
+
+export interface Place {
+  href: string;
+  label: Key;
+  icon: IconName;
+}
+
+export interface PlaceGroup {
+  label: Key;
+  places: Place[];
+}
+
+export const groups: PlaceGroup[] = [
+  {
+    label: "shell.work",
+    places: [
+      { href: "/", label: "shell.overview", icon: "overview" },
+      { href: "/chat", label: "shell.chat", icon: "chat" },
+      { href: "/runs", label: "shell.runs", icon: "runs" },
+      { href: "/approvals", label: "shell.approvals", icon: "approvals" },
+    ],
+  },
+  {
+    label: "shell.setup",
+    places: [
+      { href: "/agents", label: "shell.agents", icon: "agents" },
+      { href: "/runners", label: "shell.runners", icon: "runners" },
+    ],
+  },
+  {
+    label: "shell.records",
+    places: [
+      { href: "/events", label: "shell.events", icon: "events" },
+      { href: "/conversations", label: "shell.conversations", icon: "conversations" },
+      { href: "/artifacts", label: "shell.artifacts", icon: "artifacts" },
+      { href: "/state", label: "shell.state", icon: "state" },
+      { href: "/audit", label: "shell.audit", icon: "audit" },
+    ],
+  },
+];
+
+/** On phones these stand in the bar at the bottom, the rest behind "more". */
+export const onPhones: Place[] = groups[0]?.places ?? [];
+
+export function isAt(place: Place, location: string): boolean {
+  return place.href === "/" ? location === "/" : location === place.href || location.startsWith(`${place.href}/`);
+}

@@ -1,0 +1,47 @@
+// Times, sizes and money as text in a language.
+
+const SECOND = 1000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+
+export function relativeText(at: number, now: number, language: string): string {
+  const diff = at - now;
+  const size = Math.abs(diff);
+  const relative = new Intl.RelativeTimeFormat(language, { numeric: "auto", style: "short" });
+  if (size < 10 * SECOND) return relative.format(0, "second");
+  if (size < MINUTE) return relative.format(Math.trunc(diff / SECOND), "second");
+  if (size < HOUR) return relative.format(Math.trunc(diff / MINUTE), "minute");
+  if (size < DAY) return relative.format(Math.trunc(diff / HOUR), "hour");
+  if (size < 7 * DAY) return relative.format(Math.trunc(diff / DAY), "day");
+  const sameYear = new Date(at).getFullYear() === new Date(now).getFullYear();
+  return new Intl.DateTimeFormat(language, { month: "short", day: "numeric", ...(sameYear ? {} : { year: "numeric" }) }).format(at);
+}
+
+export function durationText(ms: number, language: string): string {
+  const number = (value: number, digits: number) => new Intl.NumberFormat(language, { maximumFractionDigits: digits }).format(value);
+  if (ms < 1) return `${number(ms, 2)} ms`;
+  if (ms < SECOND) return `${number(ms, 0)} ms`;
+  if (ms < MINUTE) return `${number(ms / SECOND, ms < 10 * SECOND ? 2 : 1)} s`;
+  if (ms < HOUR) return `${Math.floor(ms / MINUTE)} min ${Math.floor((ms % MINUTE) / SECOND)} s`;
+  return `${Math.floor(ms / HOUR)} h ${Math.floor((ms % HOUR) / MINUTE)} min`;
+}
+
+export function bytesText(bytes: number, language: string): string {
+  const units = ["B", "KiB", "MiB", "GiB", "TiB"];
+  let value = bytes;
+  let unit = 0;
+  while (value >= 1024 && unit < units.length - 1) {
+    value /= 1024;
+    unit += 1;
+  }
+  const digits = unit === 0 || value >= 100 ? 0 : 1;
+  return `${new Intl.NumberFormat(language, { maximumFractionDigits: digits }).format(value)} ${units[unit]}`;
+}
+
+/** Small sums keep their digits: a call that costs 0.0004 is not free. */
+export function moneyText(amount: number, currency: string, language: string): string {
+  const small = amount !== 0 && Math.abs(amount) < 0.1;
+  const digits = small ? { maximumSignificantDigits: 3 } : { maximumFractionDigits: 2 };
+  return new Intl.NumberFormat(language, { style: "currency", currency, ...digits }).format(amount);
+}

@@ -1,0 +1,39 @@
+// Values as people read them: times, lengths of time, sizes, money and numbers, by the chosen language.
+import { useLanguage } from "@/i18n";
+import { bytesText, durationText, moneyText, relativeText } from "./format-text";
+import { useMinute } from "./use-minute";
+
+/** How long ago, with the exact moment as title; `absolute` writes the moment itself. */
+export function Time({ at, absolute }: { at: string | number | null | undefined; absolute?: boolean }) {
+  const { language } = useLanguage();
+  const now = useMinute();
+  if (at === null || at === undefined) return <span className="muted">–</span>;
+  const date = new Date(at);
+  const exact = new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "medium" }).format(date);
+  return (
+    <time dateTime={date.toISOString()} title={exact} className="nums">
+      {absolute ? exact : relativeText(date.getTime(), Math.max(now, Date.now()), language)}
+    </time>
+  );
+}
+
+export function Duration({ ms }: { ms: number | null | undefined }) {
+  const { language } = useLanguage();
+  return <span className="nums">{ms === null || ms === undefined ? "–" : durationText(ms, language)}</span>;
+}
+
+export function Bytes({ value }: { value: number | null | undefined }) {
+  const { language } = useLanguage();
+  return <span className="nums">{value === null || value === undefined ? "–" : bytesText(value, language)}</span>;
+}
+
+/** `amount` in whole units of the currency. */
+export function Money({ amount, currency = "USD" }: { amount: number | null | undefined; currency?: string }) {
+  const { language } = useLanguage();
+  return <span className="nums">{amount === null || amount === undefined ? "–" : moneyText(amount, currency, language)}</span>;
+}
+
+export function Num({ value }: { value: number | null | undefined }) {
+  const { language } = useLanguage();
+  return <span className="nums">{value === null || value === undefined ? "–" : new Intl.NumberFormat(language).format(value)}</span>;
+}

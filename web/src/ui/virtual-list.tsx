@@ -1,0 +1,49 @@
+// A long list that draws only what is seen; rows may differ in height.
+import { useVirtualizer } from "@tanstack/react-virtual";
+import { useRef, type ReactNode } from "react";
+
+export interface VirtualListProps<Row> {
+  label: string;
+  rows: Row[];
+  rowKey: (row: Row, index: number) => string;
+  render: (row: Row, index: number) => ReactNode;
+  /** What a row is taken to measure until it was drawn. */
+  estimate: number;
+  /** Height of the part that scrolls, as CSS. */
+  height: string;
+  onEnd?: () => void;
+}
+
+export function VirtualList<Row>({ label, rows, rowKey, render, estimate, height, onEnd }: VirtualListProps<Row>) {
+  const scroll = useRef<HTMLDivElement>(null);
+  const list = useVirtualizer({
+    count: rows.length,
+    getScrollElement: () => scroll.current,
+    estimateSize: () => estimate,
+    getItemKey: (index) => rowKey(rows[index] as Row, index),
+    overscan: 8,
+    onChange: (instance) => {
+      const last = instance.getVirtualItems().at(-1);
+      if (onEnd && last && last.index >= rows.length - 1) onEnd();
+    },
+  });
+  return (
+    <div ref={scroll} role="list" aria-label={label} tabIndex={0} style={{ height, overflowY: "auto", contain: "strict" }}>
+      <div style={{ height: list.getTotalSize(), position: "relative" }}>
+        {list.getVirtualItems().map((item) => (
+          <div
+            key={item.key}
+            ref={list.measureElement}
+            data-index={item.index}
+            role="listitem"
+            aria-setsize={rows.length}
+            aria-posinset={item.index + 1}
+            style={{ position: "absolute", top: 0, left: 0, width: "100%", transform: `translateY(${item.start}px)` }}
+          >
+            {render(rows[item.index] as Row, item.index)}
+          </div>
+        ))}
+      </div>
+    </div>
+  );
+}
