@@ -1,0 +1,49 @@
+// Two runs side by side: their steps aligned, and what differs in their rights.
+
+import type { Json } from "../../../api/types";
+import type { Grant } from "../../../api/types-runs";
+import { diffLists, type Part } from "./diff";
+import type { Entry } from "./timeline";
+
+export interface RightsChange {
+  key: string;
+  left: Json | undefined;
+  right: Json | undefined;
+}
+
+/** Keys of two grants that differ; the config counts key by key. */
+export function rightsChanges(left: Grant | null, right: Grant | null): RightsChange[] {
+  const [a, b] = [flat(left), flat(right)];
+  const keys = [...new Set([...Object.keys(a), ...Object.keys(b)])].sort();
+  return keys
+    .filter((key) => stable(a[key]) !== stable(b[key]))
+    .map((key) => ({ key, left: a[key], right: b[key] }));
+}
+
+function flat(grant: Grant | null): Record<string, Json> {
+  if (grant === null) return {};
+  const { hash: _, agent: __, config, ...rest } = grant;
+  const settings = Object.entries(config ?? {}).map(([key, value]) => [`config.${key}`, value] as const);
+  return { ...(rest as unknown as Record<string, Json>), ...Object.fromEntries(settings) };
+}
+
+/** JSON whose keys are in order, so that equal values give equal texts. */
+function stable(value: Json | undefined): string {
+  if (Array.isArray(value)) return `[${value.map(stable).join(",")}]`;
+  if (typeof value === "object" && value !== null) {
+    const fields = Object.keys(value).sort().map((key) => `${JSON.stringify(key)}:${stable(value[key])}`);
+    return `{${fields.join(",")}}`;
+  }
+  return JSON.stringify(value) ?? "undefined";
+}
+
+/** Steps that are worth a row: what models, tools and the host did. */
+export function comparable(entries: readonly Entry[]): Entry[] {
+  return entries.filter((entry) => entry.section === "work" && entry.kind !== "live");
+}
+
+export function alignSteps(left: readonly Entry[], right: readonly Entry[]): Part<Entry>[] {
+  const name = (entry: Entry) => `${entry.kind} ${entry.title.key} ${JSON.stringify(entry.title.with ?? {})}`;
+  const parts = diffLists(left, right, (a, b) => name(a) === name(b));
+  return parts ?? [...left.map((entry): Part<Entry> => ({ side: "left", left: entry })), ...right.map((entry): Part<Entry> => ({ side: "right", right: entry }))];
+}
