@@ -1,7 +1,7 @@
 // Entries of a run's calls to the host: models one by one, refusals one by one, the rest gathered.
 
-import type { AuditRecord } from "../../../api/types";
-import type { ModelCall, Story } from "../../../api/types-runs";
+import type { AuditRecord } from "@/api/types";
+import type { ModelCall, Story } from "@/api/types-runs";
 import { aboutOf, actOf, explainFailure, explainRefusal } from "./explain";
 import type { Step, ToolStep } from "./fold";
 import { time } from "./read";

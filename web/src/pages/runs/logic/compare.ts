@@ -1,7 +1,7 @@
 // Two runs side by side: their steps aligned, and what differs in their rights.
 
-import type { Json } from "../../../api/types";
-import type { Grant } from "../../../api/types-runs";
+import type { Json } from "@/api/types";
+import type { Grant } from "@/api/types-runs";
 import { diffLists, type Part } from "./diff";
 import type { Entry } from "./timeline";
 

@@ -1,8 +1,8 @@
 // Says in plain words why a run, a call or a tool failed, and what to do about it.
 
-import type { Key } from "../../../i18n";
-import type { AuditRecord } from "../../../api/types";
-import type { Grant } from "../../../api/types-runs";
+import type { Key } from "@/i18n";
+import type { AuditRecord } from "@/api/types";
+import type { Grant } from "@/api/types-runs";
 import { say, type Say } from "./say";
 
 export interface Explanation {

@@ -1,7 +1,7 @@
 // Filters in the address, and lists that grow at their top.
 
 import { describe, expect, it } from "vitest";
-import type { Run } from "../../../api/types";
+import type { Run } from "@/api/types";
 import { hasId, merged, queryOf, readFilters, writeFilters } from "./filters";
 import { story } from "./fixture";
 

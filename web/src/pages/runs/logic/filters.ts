@@ -1,6 +1,6 @@
 // The filters of the list of runs, as they stand in the address.
 
-import type { Run, RunStatus } from "../../../api/types";
+import type { Run, RunStatus } from "@/api/types";
 
 export const STATUSES: readonly RunStatus[] = ["queued", "running", "completed", "failed", "cancelled", "timeout"];
 export const WINDOWS = { hour: 3_600_000, day: 86_400_000, week: 604_800_000 } as const;

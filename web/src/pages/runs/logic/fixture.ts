@@ -1,7 +1,7 @@
 // A small run as the API tells it, for tests.
 
-import type { AuditRecord } from "../../../api/types";
-import type { Grant, Story } from "../../../api/types-runs";
+import type { AuditRecord } from "@/api/types";
+import type { Grant, Story } from "@/api/types-runs";
 
 export const grant: Grant = {
   agent: "office", runner_id: "plugin:acme/office/main", config: {},

@@ -1,7 +1,7 @@
 // Folding results: what a reader sees of a stream.
 
 import { describe, expect, it } from "vitest";
-import type { JsonObject, RunResult } from "../../../api/types";
+import type { JsonObject, RunResult } from "@/api/types";
 import { answerOf, Fold } from "./fold";
 
 let sequence = 0;

@@ -1,7 +1,7 @@
 // Folds the results of a run into steps worth showing: deltas become one text, a call and its answer one step.
 // Works piece by piece, so that a run of many thousand results is folded while it is read.
 
-import type { Json, JsonObject, RunResult } from "../../../api/types";
+import type { Json, JsonObject, RunResult } from "@/api/types";
 import { contentText, field, number, object, text, time } from "./read";
 
 interface Place {

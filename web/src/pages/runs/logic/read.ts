@@ -1,6 +1,6 @@
 // Reads untyped JSON without trusting its shape.
 
-import type { Json, JsonObject } from "../../../api/types";
+import type { Json, JsonObject } from "@/api/types";
 
 export function object(value: unknown): JsonObject | undefined {
   return typeof value === "object" && value !== null && !Array.isArray(value)

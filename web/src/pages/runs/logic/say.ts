@@ -1,6 +1,6 @@
 // A text to be said in the reader's language: a key of the dictionary and what stands in it.
 
-import type { Key, T } from "../../../i18n";
+import type { Key, T } from "@/i18n";
 
 export interface Say {
   key: Key;

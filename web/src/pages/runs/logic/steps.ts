@@ -1,6 +1,6 @@
 // Entries of a run's results: texts, tool calls, files, state and requests.
 
-import type { Story } from "../../../api/types-runs";
+import type { Story } from "@/api/types-runs";
 import { explainTool } from "./explain";
 import type { FactStep, Step, TextStep, ToolStep } from "./fold";
 import { short, text } from "./read";

@@ -1,7 +1,7 @@
 // A run's story: what is told, in which order, and why something was refused.
 
 import { describe, expect, it } from "vitest";
-import type { JsonObject, RunResult } from "../../../api/types";
+import type { JsonObject, RunResult } from "@/api/types";
 import { call, story } from "./fixture";
 import { Fold } from "./fold";
 import { timeline, type Entry } from "./timeline";

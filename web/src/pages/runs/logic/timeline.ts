@@ -1,7 +1,7 @@
 // A run as a story: everything that is known of it, in order, in sections a reader can follow.
 
-import type { AuditRecord, EventView, Json } from "../../../api/types";
-import type { Grant, Story } from "../../../api/types-runs";
+import type { AuditRecord, EventView, Json } from "@/api/types";
+import type { Grant, Story } from "@/api/types-runs";
 import { callEntries } from "./calls";
 import { endEntries } from "./ending";
 import type { Step } from "./fold";

@@ -1,0 +1,46 @@
+// Rights in plain words.
+
+import { describe, expect, it } from "vitest";
+import { grant } from "@/pages/runs/logic/fixture";
+import { askedFor, rightsOf } from "./permissions";
+
+const words = (rights: ReturnType<typeof rightsOf>) => rights.map((one) => `${one.level} ${one.text.key.slice("agents.".length)}`);
+
+describe("rightsOf", () => {
+  it("says what a run may, must ask for and may not", () => {
+    expect(words(rightsOf(grant))).toEqual([
+      "yes right.history.conversation", "no right.events.none", "yes right.artifacts.conversation", "yes right.models",
+      "yes right.methods", "ask right.risk.ask.destructive", "yes right.state.conversation", "ask right.actions.ask",
+    ]);
+  });
+
+  it("counts an area without operations as not granted", () => {
+    const rights = rightsOf({ ...grant, history: { reach: "workspace", operations: [] }, models: { names: ["main"], operations: [] } });
+    expect(words(rights)).toContain("no right.history.none");
+    expect(words(rights)).toContain("no right.models.none");
+  });
+
+  it("says that files may be made, and that risky calls are refused", () => {
+    const rights = rightsOf({
+      ...grant, artifacts: { reach: "conversation", operations: ["create"] }, risks: { external: "never", write: "always" }, actions: { "message.send": "always", x: "never" },
+    });
+    expect(words(rights)).toEqual(expect.arrayContaining(["yes right.artifacts.create", "no right.risk.never.external", "yes right.actions.always"]));
+    expect(words(rights).filter((word) => word.includes("actions"))).toHaveLength(1);
+  });
+
+  it("does not call the host's own tools tools", () => {
+    const methods = rightsOf(grant).find((one) => one.text.key === "agents.right.methods");
+    expect(methods?.names).toEqual(["calendar.read"]);
+    expect(rightsOf(grant).some((one) => one.text.key === "agents.right.tools")).toBe(false);
+  });
+});
+
+describe("askedFor", () => {
+  it("names the areas that a manifest asks for", () => {
+    expect(askedFor({ models: ["invoke"], history: [], platform_api: ["message.send"] })).toEqual([
+      { level: "ask", text: { key: "agents.asks.models" }, names: ["invoke"] },
+      { level: "ask", text: { key: "agents.asks.platform_api" }, names: ["message.send"] },
+    ]);
+    expect(askedFor(undefined)).toEqual([]);
+  });
+});
