@@ -1,0 +1,93 @@
+"""Write a Greenroom runner in Python.
+
+from greenroom_sdk import Plugin, RunCtx, delta, message
+
+plugin = Plugin("local", "parrot")
+
+@plugin.runner("default", label="Parrot")
+async def parrot(ctx: RunCtx):
+    answer = f"You said: {ctx.text}"
+    for word in answer.split(" "):
+        yield delta(word + " ")
+    yield message(answer)
+
+if __name__ == "__main__":
+    plugin.serve()
+
+Invariant: this package speaks the public wire and knows nothing else of the host; whatever a run does, the other
+runs of the process go on.
+"""
+
+from __future__ import annotations
+
+from greenroom_sdk.api import Api, ArtifactBytes, ArtifactStream, ModelStream
+from greenroom_sdk.context import RunCtx
+from greenroom_sdk.errors import (
+    ApiError,
+    DeadlineExceeded,
+    GreenroomError,
+    HostError,
+    InvalidArgument,
+    InvalidPlugin,
+    NotFound,
+    PayloadTooLarge,
+    RateLimited,
+    RunFailure,
+    ToolError,
+    Unauthorized,
+)
+from greenroom_sdk.plugin import Manifest, Plugin, Runner
+from greenroom_sdk.protocol import ModelMessage
+from greenroom_sdk.results import (
+    Result,
+    action,
+    artifact,
+    completed,
+    delta,
+    failed,
+    message,
+    other,
+    state,
+    tool_completed,
+    tool_started,
+)
+from greenroom_sdk.tool import ToolCtx, ToolOutput
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Api",
+    "ApiError",
+    "ArtifactBytes",
+    "ArtifactStream",
+    "DeadlineExceeded",
+    "GreenroomError",
+    "HostError",
+    "InvalidArgument",
+    "InvalidPlugin",
+    "Manifest",
+    "ModelMessage",
+    "ModelStream",
+    "NotFound",
+    "PayloadTooLarge",
+    "Plugin",
+    "RateLimited",
+    "Result",
+    "RunCtx",
+    "RunFailure",
+    "Runner",
+    "ToolCtx",
+    "ToolError",
+    "ToolOutput",
+    "Unauthorized",
+    "action",
+    "artifact",
+    "completed",
+    "delta",
+    "failed",
+    "message",
+    "other",
+    "state",
+    "tool_completed",
+    "tool_started",
+]

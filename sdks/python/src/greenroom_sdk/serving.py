@@ -1,0 +1,78 @@
+"""Serving a plugin until its host is done with it.
+
+Invariant: returns only when the wire is over; what goes wrong is said on stderr, and then the process ends with 1.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import sys
+import threading
+from typing import TYPE_CHECKING
+
+from greenroom_sdk.errors import GreenroomError
+from greenroom_sdk.wire import stdio, websocket
+from greenroom_sdk.wire.guard import take_stdio
+from greenroom_sdk.wire.log import say
+from greenroom_sdk.wire.watchdog import Watchdog
+
+if TYPE_CHECKING:
+    from greenroom_sdk.plugin import Plugin
+
+URL, TOKEN = "GREENROOM_URL", "GREENROOM_RUNNER_TOKEN"
+STRAGGLERS_S = 1.0
+"""How long tasks that runs left behind may take to end with the process."""
+
+
+def serve(plugin: Plugin) -> None:
+    """Serves as the environment says, then ends the process."""
+    try:
+        asyncio.run(serve_async(plugin))
+    except GreenroomError as error:
+        say(f"error: {error.message}")
+        sys.exit(1)
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+async def serve_async(plugin: Plugin) -> None:
+    """Serves on an event loop that is running already."""
+    checked = plugin.checked()
+    watchdog = Watchdog(asyncio.get_running_loop())
+    url, token = os.environ.get(URL), os.environ.get(TOKEN)
+    try:
+        if url and token:
+            await websocket.serve(checked, url, token, watchdog.busy)
+        else:
+            await stdio.serve(checked, *take_stdio(), watchdog.busy)
+    finally:
+        watchdog.stop()
+        await _end_stragglers()
+
+
+async def _end_stragglers() -> None:
+    """Cancels what runs left behind; a thread that still works must not keep the process."""
+    tasks = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in tasks:
+        task.cancel()
+    if tasks:
+        await asyncio.wait(tasks, timeout=STRAGGLERS_S)
+    is_stuck = any(not task.done() for task in tasks)
+    threads = [one for one in threading.enumerate() if one is not threading.main_thread() and not one.daemon]
+    # Idle threads of the executor end by themselves; those at work would be waited for without end.
+    if is_stuck or any(_is_working(thread) for thread in threads):
+        with contextlib.suppress(OSError, ValueError):
+            sys.stderr.flush()
+        os._exit(0)
+
+
+def _is_working(thread: threading.Thread) -> bool:
+    """Whether an executor's thread is inside of a function, and not waiting for one."""
+    frame = sys._current_frames().get(thread.ident or 0)
+    while frame is not None:
+        if frame.f_code.co_name == "run" and frame.f_code.co_filename.endswith("concurrent/futures/thread.py"):
+            return True
+        frame = frame.f_back
+    return not thread.name.startswith("asyncio")

@@ -1,0 +1,193 @@
+"""One connection to a host: what each message of the host means.
+
+Invariant: every request that is not given up gets exactly one answer; nothing the host sends and nothing a run does
+ends the process, except `shutdown` and the end of the wire.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
+
+from greenroom_sdk import protocol
+from greenroom_sdk.api import Asking
+from greenroom_sdk.context import RunCtx
+from greenroom_sdk.errors import reasons
+from greenroom_sdk.plugin import CheckedPlugin
+from greenroom_sdk.wire import encoding
+from greenroom_sdk.wire.calls import Calls
+from greenroom_sdk.wire.deadline import Deadline
+from greenroom_sdk.wire.outbox import Outbox
+from greenroom_sdk.wire.runs import Run
+from greenroom_sdk.wire.tool_calls import ToolCalls
+
+DRAIN_S = 2.0
+"""How long the runs may take to end once the connection is over."""
+
+M = TypeVar("M", bound=protocol.Wire)
+
+
+class Refused(Exception):
+    """A request that is answered with a JSON-RPC error."""
+
+    def __init__(self, code: int, message: str) -> None:
+        super().__init__(message)
+        self.code, self.message = code, message
+
+
+class Connection:
+    def __init__(self, plugin: CheckedPlugin, busy: Callable[[int], None] = lambda runs: None) -> None:
+        self.outbox = Outbox()
+        self.ended: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        """Set when the host asks for the end; its result is the id of that request."""
+        self._plugin, self._busy = plugin, busy
+        self._calls = Calls(self.outbox)
+        self._tool_calls = ToolCalls(self._respond)
+        self._runs: dict[str, Run] = {}
+        self._requests: dict[str, Callable[[Any, Mapping[str, Any]], Any]] = {
+            "initialize": self._initialize,
+            "list_agent_runners": self._list_agent_runners,
+            "list_tools": self._list_tools,
+            "call_tool": self._call_tool,
+            "run_agent": self._run_agent,
+        }
+
+    def receive(self, line: bytes | bytearray | str) -> None:
+        """Takes one message of the host."""
+        try:
+            message = encoding.decode(line)
+        except ValueError as error:
+            return self._refuse(None, encoding.PARSE_ERROR, str(error))
+        if not isinstance(message, Mapping):
+            return self._refuse(None, encoding.INVALID_REQUEST, "a message is an object")
+        method, request_id = message.get("method"), message.get("id")
+        params = message.get("params")
+        params = params if isinstance(params, Mapping) else {}
+        if not isinstance(method, str):
+            self._answered(message)
+        elif method == "shutdown":
+            if not self.ended.done():
+                self.ended.set_result(request_id)
+        elif request_id is None:
+            self._notified(method, params, len(line))
+        elif isinstance(request_id, (int, str)):
+            self._asked(request_id, method, params)
+        else:
+            self._refuse(None, encoding.INVALID_REQUEST, "an id is a number or a text")
+
+    async def drain(self, shutdown_id: Any = None) -> None:
+        """Ends all runs, answers `shutdown` if that was the reason, and lets the writer finish."""
+        runs = list(self._runs.values())
+        for run in runs:
+            run.cancel()
+        waits = [asyncio.ensure_future(run.wait()) for run in runs]
+        if waits := [*waits, *self._tool_calls.give_all_up()]:
+            await asyncio.wait(waits, timeout=DRAIN_S)
+        self._calls.close()
+        if shutdown_id is not None:
+            self._respond(shutdown_id, {})
+        self.outbox.close()
+
+    def abandon(self) -> None:
+        """The connection broke: nobody is left to speak to."""
+        self.outbox.close()
+        self._calls.close()
+        self._tool_calls.give_all_up()
+        for run in list(self._runs.values()):
+            run.cancel()
+        if not self.ended.done():
+            self.ended.set_result(None)
+
+    def _asked(self, request_id: Any, method: str, params: Mapping[str, Any]) -> None:
+        handle = self._requests.get(method)
+        if handle is None:
+            return self._refuse(request_id, encoding.METHOD_NOT_FOUND, f"there is no method `{method}`")
+        try:
+            answer = handle(request_id, params)
+        except Refused as refused:
+            return self._refuse(request_id, refused.code, refused.message)
+        if answer is not None:
+            self._respond(request_id, answer)
+
+    def _notified(self, method: str, params: Mapping[str, Any], size: int) -> None:
+        """Notifications have no answer; those we do not know are passed over, as JSON-RPC asks."""
+        if method == "stream.item":
+            self._calls.item(params, size)
+        elif method == "run.cancel":
+            run = self._runs.get(str(params.get("run_id")))
+            if run is not None:
+                run.cancel()
+        elif method == "request.cancel":
+            self._tool_calls.give_up(params.get("request_id"))
+
+    def _answered(self, message: Mapping[str, Any]) -> None:
+        """An answer to one of our calls, or something that is no message at all."""
+        request_id = message.get("id")
+        if self._calls.answered(request_id, message) or (request_id is None and "error" in message):
+            return
+        is_id = isinstance(request_id, (int, str))
+        self._refuse(request_id if is_id else None, encoding.INVALID_REQUEST, "there is no `method`")
+
+    def _initialize(self, request_id: Any, params: Mapping[str, Any]) -> Any:
+        asked = _read(protocol.InitializeParams, params)
+        if asked.protocol_version.split(".")[0] != protocol.PROTOCOL_VERSION:
+            text = f"protocol version `{asked.protocol_version}` is not spoken here, `1` is"
+            raise Refused(encoding.INVALID_PARAMS, text)
+        return {"protocol_version": protocol.PROTOCOL_VERSION, "plugin": self._plugin.identity}
+
+    def _list_agent_runners(self, request_id: Any, params: Mapping[str, Any]) -> Any:
+        return {"runners": [manifest.wire() for manifest, _ in self._plugin.runners.values()]}
+
+    def _list_tools(self, request_id: Any, params: Mapping[str, Any]) -> Any:
+        return {"tools": [tool.described.wire() for tool in self._plugin.tools.values()]}
+
+    def _call_tool(self, request_id: Any, params: Mapping[str, Any]) -> None:
+        asked = _read(protocol.CallToolParams, params)
+        tool = self._plugin.tools.get(asked.tool_name)
+        if tool is None:
+            raise Refused(encoding.INVALID_PARAMS, f"there is no tool `{asked.tool_name}`")
+        if self._tool_calls.is_open(request_id):
+            raise Refused(encoding.INVALID_REQUEST, "a call with this id is under way")
+        self._tool_calls.start(request_id, tool, asked)
+
+    def _run_agent(self, request_id: Any, params: Mapping[str, Any]) -> None:
+        asked = _read(protocol.AgentRunRequest, params)
+        _, start = self._plugin.runners.get(asked.runner_id, (None, None))
+        if start is None:
+            raise Refused(encoding.INVALID_PARAMS, f"there is no runner `{asked.runner_id}`")
+        run_id = asked.context.run_id
+        if run_id in self._runs:
+            raise Refused(encoding.INVALID_PARAMS, f"run `{run_id}` is already going on")
+        asking = Asking(asked.context, self._calls, Deadline(_remaining_ms(asked.context)))
+        ctx = RunCtx(asked.context, asking, self.outbox)
+
+        def ended(run: Run) -> None:
+            self._runs.pop(run_id, None)
+            self._calls.end_run(run_id)
+            self._busy(len(self._runs))
+            self._respond(request_id, {})
+
+        self._runs[run_id] = Run(ctx, start, self._plugin.cancel_grace_s, ended)
+        self._busy(len(self._runs))
+
+    def _respond(self, request_id: Any, result: Any) -> None:
+        self.outbox.push(encoding.encode({"jsonrpc": "2.0", "id": request_id, "result": result}))
+
+    def _refuse(self, request_id: Any, code: int, message: str) -> None:
+        error = {"code": code, "message": message}
+        self.outbox.push(encoding.encode({"jsonrpc": "2.0", "id": request_id, "error": error}))
+
+
+def _read(kind: type[M], params: Mapping[str, Any]) -> M:
+    try:
+        return kind.model_validate(params)
+    except ValidationError as error:
+        raise Refused(encoding.INVALID_PARAMS, reasons(error)) from None
+
+
+def _remaining_ms(context: protocol.AgentRunContext) -> float | None:
+    left = context.runtime.metadata.get("remaining_ms")
+    return left if isinstance(left, (int, float)) and not isinstance(left, bool) else None

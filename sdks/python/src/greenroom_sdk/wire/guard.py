@@ -1,0 +1,79 @@
+"""Keeps stdout for the wire alone.
+
+Invariant: once the wire is taken, nothing a runner, its libraries or its children print can reach it: it goes to
+stderr, with one warning that names the place.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+import traceback
+from collections.abc import Iterable
+
+from greenroom_sdk.wire.log import say
+
+
+def take_stdio() -> tuple[int, int]:
+    """Descriptors of stdin and stdout for the wire; their old places lead to nothing and to stderr."""
+    global _held
+    reading = os.dup(0)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    writing = hold_stdout() if _held is None else _held
+    _held = None
+    return reading, writing
+
+
+def hold_stdout() -> int:
+    """Takes stdout before the runner is imported, so that what it prints while being imported is caught too."""
+    global _held
+    _held = os.dup(1)
+    os.dup2(2, 1)
+    # What was printed before and still waits in the buffer leaves to stderr as well.
+    sys.stdout.flush()
+    sys.stdout = Redirected()
+    return _held
+
+
+_held: int | None = None
+
+
+class Redirected(io.TextIOBase):
+    """`sys.stdout` of a runner."""
+
+    def __init__(self) -> None:
+        self._has_warned = False
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]
+        return "utf-8"
+
+    def writable(self) -> bool:
+        return True
+
+    def fileno(self) -> int:
+        return sys.stderr.fileno()
+
+    def write(self, text: str) -> int:
+        if not self._has_warned:
+            self._has_warned = True
+            say(f"{_place()} printed to stdout, which carries the wire; it goes to stderr. Use `logging` instead")
+        return sys.stderr.write(text)
+
+    def writelines(self, lines: Iterable[str]) -> None:  # type: ignore[override]
+        for line in lines:
+            self.write(line)
+
+    def flush(self) -> None:
+        sys.stderr.flush()
+
+
+def _place() -> str:
+    """Who printed: the nearest frame outside of this file."""
+    for frame in reversed(traceback.extract_stack()[:-1]):
+        if frame.filename != __file__:
+            return f"`{frame.name}` ({frame.filename}:{frame.lineno})"
+    return "the runner"

@@ -1,0 +1,22 @@
+"""What the SDK itself says on stderr, which the host keeps as the runner's log.
+
+Invariant: never on stdout, and never able to fail the run it speaks about.
+"""
+
+from __future__ import annotations
+
+import sys
+import traceback
+
+
+def say(text: str) -> None:
+    try:
+        sys.stderr.write(f"greenroom-sdk: {text}\n")
+        sys.stderr.flush()
+    except (OSError, ValueError):
+        pass  # Nobody reads the log any more.
+
+
+def say_exception(text: str, error: BaseException) -> None:
+    lines = traceback.format_exception(type(error), error, error.__traceback__)
+    say(text + "\n" + "".join(lines).rstrip())

@@ -1,0 +1,136 @@
+"""One run from its start to its terminal.
+
+Invariant: a run ends with exactly one terminal and then the answer to its `run_agent`, whatever its code does:
+raise, return, be cancelled, refuse to be, exit the process, or go on after its end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from pydantic import ValidationError
+
+from greenroom_sdk import results
+from greenroom_sdk.context import RunCtx
+from greenroom_sdk.errors import GreenroomError, RunFailure, reasons
+from greenroom_sdk.results import Result
+from greenroom_sdk.wire.log import say, say_exception
+
+
+class Run:
+    """A run that is under way."""
+
+    def __init__(
+        self, ctx: RunCtx, start: Callable[[RunCtx], Any], grace_s: float, ended: Callable[[Run], None]
+    ) -> None:
+        self.ctx = ctx
+        self._start, self._grace_s, self._ended = start, grace_s, ended
+        self._is_over = False
+        self._overdue: asyncio.TimerHandle | None = None
+        self._task = asyncio.get_running_loop().create_task(self._work(), name=f"run {ctx.run_id}")
+        self._task.add_done_callback(self._done)
+
+    def cancel(self) -> None:
+        """Raises `CancelledError` in the runner, which then has the grace to tidy up."""
+        if self.ctx._is_cancelled or self._is_over:
+            return
+        self.ctx._is_cancelled = True
+        self._task.cancel("the run was cancelled")
+        self._overdue = asyncio.get_running_loop().call_later(self._grace_s, self._leave_behind)
+
+    async def wait(self) -> None:
+        await asyncio.wait({self._task})
+
+    async def _work(self) -> None:
+        try:
+            work = self._start(self.ctx)
+            if inspect.isasyncgen(work):
+                await self._all_of(work)
+            else:
+                await work
+        except SystemExit as error:
+            raise RunFailure("runner.error", f"the runner called `sys.exit({error.code!r})`") from error
+
+    async def _all_of(self, work: Any) -> None:
+        """Sends what an async generator yields, and closes it in any case."""
+        try:
+            async for result in work:
+                if self.ctx._is_ended:
+                    say(f"run {self.ctx.run_id}: the runner yielded after the end of the run; it was closed")
+                    return
+                await self.ctx.emit(result)
+        finally:
+            await self._closed(work)
+
+    async def _closed(self, work: Any) -> None:
+        try:
+            await work.aclose()
+        except Exception as error:
+            say_exception(f"run {self.ctx.run_id}: the runner failed while it was closed", error)
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        error: BaseException | None = None
+        try:
+            error = task.exception()
+        except asyncio.CancelledError as cancelled:
+            error = cancelled
+        self._tell(error)
+        self._finish(self._terminal(error))
+
+    def _tell(self, error: BaseException | None) -> None:
+        """Says on stderr what the terminal has no room for."""
+        is_told = isinstance(error, (RunFailure, asyncio.CancelledError)) and not error.__cause__
+        if error is None or is_told:
+            return
+        after = " after its end" if self.ctx._is_ended or self._is_over else ""
+        say_exception(f"run {self.ctx.run_id} failed{after}", error)
+
+    def _terminal(self, error: BaseException | None) -> Result:
+        if self.ctx._is_cancelled:
+            return results.failed("cancelled", "the run was cancelled")
+        if error is None:
+            return results.completed(usage=self.ctx._usage)
+        if isinstance(error, asyncio.CancelledError):
+            return results.failed("runner.error", "the runner cancelled itself")
+        return _failed(error)
+
+    def _leave_behind(self) -> None:
+        """The grace is over: the run ends, and what its code still does reaches nobody."""
+        if not self._is_over:
+            say(f"run {self.ctx.run_id} did not end {self._grace_s:g} s after it was cancelled; it was left behind")
+            self._finish(results.failed("cancelled", "the run was cancelled"))
+
+    def _finish(self, terminal: Result) -> None:
+        if self._is_over:
+            return
+        self._is_over = True
+        if self._overdue is not None:
+            self._overdue.cancel()
+        try:
+            self.ctx._end(terminal)
+        except RunFailure as error:
+            self.ctx._is_ended = False
+            self.ctx._end(results.failed("runner.error", f"the end of the run could not be told: {error.message}"))
+        self._ended(self)
+
+
+def _failed(error: BaseException) -> Result:
+    """`run.failed` with the error's own code, if it is one."""
+    if isinstance(error, ValidationError):
+        return _safely("runner.error", f"{error.title} is not valid: {reasons(error)}", False)
+    if isinstance(error, GreenroomError):
+        return _safely(error.code, error.message, error.retryable)
+    text = str(error)
+    return _safely("runner.error", f"{type(error).__name__}: {text}" if text else type(error).__name__, False)
+
+
+def _safely(code: str, message: str, retryable: bool) -> Result:
+    """A terminal that the host takes, even if the code or the text are none."""
+    told = str(message).encode("utf-8", "replace").decode("utf-8")[:65536]
+    try:
+        return results.failed(code, told, retryable=retryable)
+    except ValidationError:
+        return results.failed("runner.error", f"{told} (with the code {code!r}, which is none)", retryable=False)
