@@ -1,0 +1,76 @@
+// Messages of a live AG-UI run as entries.
+import type { Message } from "@ag-ui/core";
+import type { Json } from "@/api/types";
+import { isObject, textOr, type Entry, type ToolEntry } from "./entry";
+import { toolOutput } from "./tool-output";
+
+const CARD = "a2ui-surface-";
+
+export interface Told {
+  hostRunId: string | null;
+  /** The stream goes on: the last text may grow, calls without result are under way. */
+  live: boolean;
+}
+
+/** Only what this run said: ids of its messages begin with its own. */
+export function entriesOfMessages(messages: readonly Readonly<Message>[], { hostRunId, live }: Told): Entry[] {
+  const entries: Entry[] = [];
+  const calls = new Map<string, ToolEntry>();
+  const own = messages.filter((message) => hostRunId !== null && message.id.startsWith(`${hostRunId}.`));
+  own.forEach((message, index) => {
+    if (message.role === "assistant") {
+      for (const call of message.toolCalls ?? []) {
+        const entry = startedCall(call.id, call.function, { hostRunId, live });
+        calls.set(call.id, entry);
+        entries.push(entry);
+      }
+      if (message.content) {
+        const streaming = live && index === own.length - 1;
+        entries.push({ kind: "answer", id: message.id, runId: hostRunId, text: message.content, at: null, streaming });
+      }
+    } else if (message.role === "tool") {
+      finishCall(calls.get(message.toolCallId), message);
+    } else if (message.role === "reasoning") {
+      placeThought(entries, { kind: "reasoning", id: message.id, runId: hostRunId, text: message.content }, own[index + 1]?.id);
+    }
+  });
+  for (const message of messages) {
+    const entry = message.role === "activity" && message.id.startsWith(CARD) ? calls.get(message.id.slice(CARD.length)) : undefined;
+    if (entry && message.role === "activity") entry.card ??= operationsOf(message.content);
+  }
+  return entries;
+}
+
+function startedCall(callId: string, asked: { name: string; arguments: string }, { hostRunId, live }: Told): ToolEntry {
+  const state = live ? "running" : "stopped";
+  const args = parsed(asked.arguments);
+  return { kind: "tool", id: callId, callId, runId: hostRunId, name: asked.name, args, state, result: null, error: null, card: null };
+}
+
+function finishCall(entry: ToolEntry | undefined, message: Extract<Message, { role: "tool" }>): void {
+  if (!entry) return;
+  const content = typeof message.content === "string" ? message.content : JSON.stringify(message.content);
+  const output = toolOutput((message as { metadata?: unknown }).metadata, content);
+  // What the call was made with is known already, and better.
+  Object.assign(entry, output, { name: entry.name, args: output.args ?? entry.args });
+}
+
+/** A thought comes behind the text it led to, unless the text has the number of the thought; it is shown before. */
+function placeThought(entries: Entry[], thought: Entry, nextId: string | undefined): void {
+  const leadsToNext = nextId !== undefined && thought.id.startsWith(`${nextId}.`);
+  if (!leadsToNext && entries.at(-1)?.kind === "answer") entries.splice(entries.length - 1, 0, thought);
+  else entries.push(thought);
+}
+
+function operationsOf(content: unknown): Json[] | null {
+  const operations = isObject(content) ? content["a2ui_operations"] : null;
+  return Array.isArray(operations) ? operations : null;
+}
+
+function parsed(text: string): Json {
+  try {
+    return JSON.parse(text) as Json;
+  } catch {
+    return textOr(text, "");
+  }
+}

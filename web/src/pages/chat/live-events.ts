@@ -1,0 +1,53 @@
+// Events of AG-UI that are no messages: files, questions, failures.
+import type { Interrupt } from "@ag-ui/core";
+import type { ApprovalEntry, Entry, FileRef } from "./entry";
+import { fileOf, isMedia, isObject, textOr } from "./entry";
+
+export interface Failure {
+  code: string;
+  message: string;
+  /** The stream broke off, not the run. */
+  comeBack: boolean;
+}
+
+export function errorOf(event: Record<string, unknown>): Failure {
+  const message = textOr(event["message"], "");
+  const code = textOr(event["code"], "runtime_error");
+  // Whoever else answered first, the run went on.
+  const comeBack = code === "interrupt_settled" || message.includes("come back with the same `runId`");
+  return { code, message, comeBack };
+}
+
+export function entryOfCustom(name: string, value: unknown, id: string, runId: string | null): Entry | null {
+  if (name === "run.restarted") return { kind: "notice", id, runId, notice: "restarted" };
+  const files = filesOf(name, value);
+  return files.length > 0 ? { kind: "files", id, runId, files } : null;
+}
+
+function filesOf(name: string, value: unknown): FileRef[] {
+  if (!isObject(value)) return [];
+  if (name === "artifact.created") return [fileOf(value)];
+  if (name === "message.media" && Array.isArray(value["media"])) return value["media"].filter(isMedia).map(fileOf);
+  return [];
+}
+
+/** What a run asks, as it is shown; the run waits until all of it is answered. */
+export function approvalEntries(interrupts: Interrupt[], decisions: ReadonlyMap<string, boolean>, runId: string | null): ApprovalEntry[] {
+  const allDecided = interrupts.every((interrupt) => decisions.has(interrupt.id));
+  return interrupts.map((interrupt) => {
+    const about = isObject(interrupt.metadata) ? interrupt.metadata : {};
+    const approved = decisions.get(interrupt.id);
+    return {
+      kind: "approval",
+      id: interrupt.id,
+      approvalId: textOr(about["approval_id"], interrupt.id),
+      runId,
+      action: textOr(about["action"], interrupt.reason),
+      target: isObject(about["target"]) ? about["target"] : {},
+      payload: isObject(about["payload"]) ? about["payload"] : {},
+      expiresAt: interrupt.expiresAt ?? null,
+      decision: approved === undefined ? null : approved ? "allowed" : "denied",
+      busy: approved !== undefined && !allDecided,
+    };
+  });
+}

@@ -1,0 +1,271 @@
+// One run, followed through `@ag-ui/client`: it survives cut connections, questions and their answers.
+import { HttpAgent, type AgentSubscriber } from "@ag-ui/client";
+import type { BaseEvent, Interrupt, Message, ResumeEntry } from "@ag-ui/core";
+import { ApiError, path, request, WRITE_HEADERS } from "@/api/client";
+import type { Delivery, Entry, FileRef, UserEntry } from "./entry";
+import { isObject, textOr } from "./entry";
+import { approvalEntries, entryOfCustom, errorOf, type Failure } from "./live-events";
+import { entriesOfMessages } from "./from-messages";
+
+export type LiveStatus = "sending" | "queued" | "running" | "waiting" | "reconnecting" | "done" | "failed" | "cancelled";
+
+export interface LiveRunOptions {
+  agent: string;
+  threadId: string;
+  /** The key of the event; the same one again attaches to the same run. */
+  eventId: string;
+  hostRunId?: string;
+  onChange: (run: LiveRun) => void;
+  /** The message was taken in by a run that was under way. */
+  onSteered: (run: LiveRun, hostRunId: string) => boolean;
+}
+
+/** An entry that no message of AG-UI stands for, and the message that it comes behind. */
+interface Extra {
+  behind: string | null;
+  entry: Entry;
+}
+
+const RETRY_MS = [300, 1_000, 2_000, 4_000, 8_000];
+const OVER: ReadonlySet<LiveStatus> = new Set(["done", "failed", "cancelled"]);
+
+export class LiveRun {
+  readonly eventId: string;
+  readonly agent: string;
+  hostRunId: string | null;
+  status: LiveStatus = "sending";
+  user: UserEntry | null = null;
+  interrupts: Interrupt[] = [];
+  decisions = new Map<string, boolean>();
+  failure: Failure | null = null;
+  #options: LiveRunOptions;
+  #http: HttpAgent;
+  #messages: readonly Readonly<Message>[] = [];
+  #extras: Extra[] = [];
+  #ended = false;
+  #closed = false;
+  #begun = false;
+
+  constructor(options: LiveRunOptions) {
+    this.#options = options;
+    this.eventId = options.eventId;
+    this.agent = options.agent;
+    this.hostRunId = options.hostRunId ?? null;
+    this.#http = this.#agentAt(path("/v1/agui/{}", options.agent));
+  }
+
+  get over(): boolean {
+    return OVER.has(this.status);
+  }
+
+  /** Hands a message in and follows its run. */
+  send(text: string, files: FileRef[]): void {
+    const at = new Date().toISOString();
+    const about = { eventId: this.eventId, at, from: null, delivery: "sending" as Delivery };
+    this.user = { kind: "user", id: this.eventId, runId: null, text, files, ...about };
+    this.#http.addMessage({ id: `${this.eventId}.message`, role: "user", content: contentOf(text, files) } as Message);
+    void this.#follow();
+  }
+
+  /** Follows a run that exists: by its key where this interface started it, else as the thread tells it. */
+  attach(): void {
+    this.#begun = true;
+    this.status = "running";
+    void this.#follow();
+  }
+
+  /** Adds what a person said while the run went on. */
+  addUser(entry: UserEntry): void {
+    this.#extras.push({ behind: this.#messages.at(-1)?.id ?? null, entry });
+    this.#changed();
+  }
+
+  decide(interruptId: string, approved: boolean): void {
+    this.decisions.set(interruptId, approved);
+    this.#changed();
+    // A run waits until all that it asked is answered.
+    if (this.interrupts.every((interrupt) => this.decisions.has(interrupt.id))) void this.#resume();
+  }
+
+  /** Somebody else answered: the stream is opened again. */
+  answeredElsewhere(): void {
+    if (this.status !== "waiting" || this.decisions.size > 0) return;
+    this.interrupts = [];
+    this.#http = this.#agentAt(path("/v1/agui/{}", this.agent));
+    this.attach();
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#http.abortRun();
+  }
+
+  entries(): Entry[] {
+    const said = entriesOfMessages(this.#messages, { hostRunId: this.hostRunId, live: !this.over });
+    const entries: Entry[] = this.user ? [{ ...this.user, runId: this.hostRunId }] : [];
+    entries.push(...this.#extras.filter((extra) => extra.behind === null).map((extra) => extra.entry), ...this.#withExtras(said));
+    entries.push(...approvalEntries(this.interrupts, this.decisions, this.hostRunId));
+    const about = { id: `${this.hostRunId ?? this.eventId}.end`, runId: this.hostRunId };
+    if (this.status === "cancelled") entries.push({ kind: "notice", ...about, notice: "cancelled" });
+    if (this.failure) entries.push({ kind: "error", ...about, agent: this.agent, ...this.failure });
+    return entries;
+  }
+
+  #withExtras(said: Entry[]): Entry[] {
+    const left = this.#extras.filter((extra) => extra.behind !== null);
+    if (left.length === 0) return said;
+    // An extra stands behind the last entry that comes of its message or of one before it.
+    const order = new Map(this.#messages.map((message, index) => [message.id, index]));
+    const placeOf = (entry: Entry) => order.get(entry.id) ?? this.#messages.findIndex((one) => one.role === "assistant" && one.toolCalls?.some((call) => call.id === entry.id));
+    const merged: Entry[] = [];
+    for (const entry of said) {
+      while (left[0] && (order.get(left[0].behind ?? "") ?? -1) < placeOf(entry)) merged.push((left.shift() as Extra).entry);
+      merged.push(entry);
+    }
+    return [...merged, ...left.map((extra) => extra.entry)];
+  }
+
+  #agentAt(url: string): HttpAgent {
+    // The address is made absolute, because the client takes it apart.
+    const headers = { ...WRITE_HEADERS };
+    return new HttpAgent({ url: new URL(url, window.location.origin).href, headers, threadId: this.#options.threadId, fetch: request });
+  }
+
+  async #resume(): Promise<void> {
+    const resume: ResumeEntry[] = this.interrupts.map((interrupt) => ({
+      interruptId: interrupt.id,
+      status: "resolved",
+      payload: { approved: this.decisions.get(interrupt.id) === true },
+    }));
+    this.status = "running";
+    this.#changed();
+    await this.#once(crypto.randomUUID(), resume);
+    if (this.#ended || this.#closed) return;
+    // Whatever became of this stream, the run's own one tells the truth.
+    this.#http = this.#agentAt(path("/v1/agui/{}", this.agent));
+    await this.#follow();
+  }
+
+  async #follow(): Promise<void> {
+    for (let failures = 0; !this.#closed; failures += 1) {
+      await this.#once(this.eventId);
+      if (this.#ended || this.#closed) return;
+      if (this.#begun) this.status = "reconnecting";
+      this.#changed();
+      await new Promise((resolve) => setTimeout(resolve, RETRY_MS[Math.min(failures, RETRY_MS.length - 1)]));
+    }
+  }
+
+  async #once(runId: string, resume?: ResumeEntry[]): Promise<void> {
+    this.#ended = false;
+    const answered = this.interrupts;
+    try {
+      await this.#http.runAgent(resume ? { runId, resume } : { runId }, this.#subscriber());
+    } catch (error) {
+      if (!this.#ended && !this.#closed) this.#refused(error, answered.length > 0);
+    }
+  }
+
+  #subscriber(): AgentSubscriber {
+    return {
+      onEvent: ({ event }) => this.#take(event),
+      onMessagesChanged: ({ messages }) => {
+        this.#messages = messages;
+        this.#changed();
+      },
+    };
+  }
+
+  #take(event: BaseEvent & Record<string, unknown>): void {
+    if (event.type === "RUN_STARTED") this.#started(event);
+    else if (event.type === "RUN_FINISHED") this.#finished(event["outcome"]);
+    else if (event.type === "RUN_ERROR") this.#end("failed", errorOf(event));
+    else if (event.type === "CUSTOM") this.#custom(event);
+    else if (this.status !== "running") {
+      this.status = "running";
+      this.#settleUser(null);
+    }
+  }
+
+  #started(event: Record<string, unknown>): void {
+    const about = isObject(event["metadata"]) && isObject(event["metadata"]["greenroom"]) ? event["metadata"]["greenroom"] : {};
+    const hostRunId = textOr(about["run_id"], null);
+    if (!this.#begun && hostRunId && this.#options.onSteered(this, hostRunId)) {
+      this.close();
+      return;
+    }
+    this.hostRunId = hostRunId ?? this.hostRunId;
+    this.status = this.#begun ? "running" : "queued";
+    this.#begun = true;
+    this.#settleUser(this.status === "queued" ? "queued" : null);
+    this.#changed();
+  }
+
+  #finished(outcome: unknown): void {
+    const type = isObject(outcome) ? outcome["type"] : "success";
+    if (type === "interrupt") {
+      this.#ended = true;
+      this.status = "waiting";
+      this.interrupts = [...(outcome as unknown as { interrupts: Interrupt[] }).interrupts];
+      this.decisions.clear();
+      this.#settleUser(null);
+      this.#changed();
+    } else {
+      this.#end(type === "cancelled" ? "cancelled" : "done", null);
+    }
+  }
+
+  #custom(event: Record<string, unknown>): void {
+    const entry = entryOfCustom(textOr(event["name"], ""), event["value"], `${this.hostRunId}.${this.#extras.length}`, this.hostRunId);
+    // A stream that is read again tells the same again.
+    if (entry && !this.#extras.some((extra) => JSON.stringify({ ...extra.entry, id: "" }) === JSON.stringify({ ...entry, id: "" }))) {
+      this.#extras.push({ behind: this.#messages.at(-1)?.id ?? "", entry });
+      this.#changed();
+    }
+  }
+
+  #end(status: LiveStatus, failure: Failure | null): void {
+    // The host stops or cannot read now, and says to come back: the run is not over.
+    if (failure?.comeBack) return;
+    this.#ended = true;
+    this.status = status;
+    this.failure = failure;
+    this.#settleUser(failure && !this.#begun ? "failed" : null);
+    this.#changed();
+  }
+
+  #refused(error: unknown, resuming: boolean): void {
+    const refusal = error instanceof ApiError ? error : null;
+    if (refusal && (refusal.status === 0 || refusal.status >= 500) && this.#begun) return;
+    if (refusal?.status === 400 && this.#begun && !resuming && !this.#http.url.endsWith("/connect")) {
+      // Not started through AG-UI: the thread tells it.
+      this.#http = this.#agentAt(path("/v1/agui/agent/{}/connect", this.agent));
+      return;
+    }
+    const message = error instanceof Error ? error.message : String(error);
+    if (!refusal && this.#begun) return;
+    this.#end("failed", { code: refusal?.code ?? "unreachable", message, comeBack: false });
+  }
+
+  #settleUser(delivery: Delivery): void {
+    if (this.user) this.user = { ...this.user, delivery };
+  }
+
+  #changed(): void {
+    this.#options.onChange(this);
+  }
+}
+
+function contentOf(text: string, files: FileRef[]): unknown {
+  if (files.length === 0) return text;
+  const parts = files.map((file) => ({
+    type: partType(file.mime ?? ""),
+    source: { type: "file", value: file.artifactId, ...(file.mime ? { mimeType: file.mime } : {}) },
+  }));
+  return text ? [{ type: "text", text }, ...parts] : parts;
+}
+
+function partType(mime: string): string {
+  const family = mime.split("/")[0] ?? "";
+  return ["image", "audio", "video"].includes(family) ? family : "document";
+}

@@ -1,0 +1,215 @@
+// One conversation as this page has it: kept history, read backwards in pages, and the runs it follows.
+import { ApiError, get, path, type Page } from "@/api/client";
+import { ENDED, type Approval, type HistoryPage, type Run, type TranscriptItem } from "@/api/types";
+import type { Entry, FileRef } from "./entry";
+import { LiveRun } from "./live-run";
+import { HistoryEntries, merge } from "./merge";
+
+export interface ThreadView {
+  entries: Entry[];
+  /** The first page is being read. */
+  loading: boolean;
+  loadingOlder: boolean;
+  hasOlder: boolean;
+  error: unknown;
+  /** Runs that are not over. */
+  active: LiveRun[];
+  /** The agent that was last talked to. */
+  lastAgent: string | null;
+  /** Grows with everything that is shown. */
+  version: number;
+}
+
+const PAGE = 100;
+const RUNS = 100;
+/** Text grows this often at most; more would only cost time. */
+const SHOW_EVERY_MS = 50;
+/** Ids of events that this interface made. */
+const OWN = "web-";
+
+export class Thread {
+  readonly id: string;
+  #open = false;
+  #isNew: boolean;
+  #items: TranscriptItem[] = [];
+  #runs = new Map<string, Run>();
+  #live: LiveRun[] = [];
+  #history = new HistoryEntries();
+  #cursor: string | null = null;
+  #loading: boolean;
+  #loadingOlder = false;
+  #hasOlder = false;
+  #error: unknown = null;
+  #version = 0;
+  #view: ThreadView | null = null;
+  #listeners = new Set<() => void>();
+  #timer: ReturnType<typeof setTimeout> | null = null;
+
+  constructor(id: string, isNew: boolean) {
+    this.id = id;
+    this.#isNew = isNew;
+    this.#loading = !isNew;
+  }
+
+  /** Begins to read; what is closed can be opened again. */
+  open(): void {
+    this.#open = true;
+    if (!this.#isNew) void this.load();
+  }
+
+  subscribe = (listener: () => void): (() => void) => {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  };
+
+  view = (): ThreadView => {
+    this.#view ??= this.#look();
+    return this.#view;
+  };
+
+  async load(): Promise<void> {
+    this.#loading = this.#items.length === 0;
+    this.#error = null;
+    this.#changed();
+    try {
+      const [page, runs] = await Promise.all([this.#page(null), this.#recentRuns()]);
+      this.#items = page.items;
+      this.#cursor = page.next_cursor ?? null;
+      this.#hasOlder = page.has_more;
+      this.#remember(runs);
+    } catch (error) {
+      // A conversation in which nothing was said yet is not kept.
+      if (!(error instanceof ApiError && error.status === 404)) this.#error = error;
+    }
+    this.#loading = false;
+    this.#changed();
+  }
+
+  async loadOlder(): Promise<void> {
+    if (!this.#hasOlder || this.#loadingOlder || !this.#cursor) return;
+    this.#loadingOlder = true;
+    this.#changed();
+    try {
+      const page = await this.#page(this.#cursor);
+      this.#items = [...page.items, ...this.#items];
+      this.#cursor = page.next_cursor ?? null;
+      this.#hasOlder = page.has_more;
+    } catch (error) {
+      this.#error = error;
+    }
+    this.#loadingOlder = false;
+    this.#changed();
+  }
+
+  /** What happened elsewhere: other tabs, other surfaces, the approvals inbox. */
+  async refresh(): Promise<void> {
+    if (this.#loading) return;
+    try {
+      const runs = await this.#recentRuns();
+      const unknown = runs.filter((run) => !this.#runs.has(run.run_id) && !this.#follows(run));
+      if (unknown.length > 0) await this.#takeNewest();
+      this.#remember(runs);
+      for (const run of this.#live) if (run.status === "waiting") await this.#lookForAnswer(run);
+    } catch {
+      // The next look may succeed; what is shown stays.
+    }
+  }
+
+  send(agent: string, text: string, files: FileRef[]): void {
+    const run = this.#newRun(agent, OWN + crypto.randomUUID());
+    this.#isNew = false;
+    this.#live.push(run);
+    run.send(text, files);
+    this.#changed();
+  }
+
+  close(): void {
+    this.#open = false;
+    for (const run of this.#live) run.close();
+    this.#live = [];
+    if (this.#timer) clearTimeout(this.#timer);
+    this.#timer = null;
+  }
+
+  async #page(cursor: string | null): Promise<HistoryPage> {
+    return get<HistoryPage>(path("/v1/conversations/{}/history", this.id), { limit: PAGE, cursor });
+  }
+
+  async #recentRuns(): Promise<Run[]> {
+    return (await get<Page<Run>>("/v1/runs", { conversation_id: this.id, limit: RUNS })).items;
+  }
+
+  async #takeNewest(): Promise<void> {
+    const page = await this.#page(null);
+    const known = new Set(this.#items.map((item) => item.item_id));
+    this.#items = [...this.#items, ...page.items.filter((item) => !known.has(item.item_id))];
+  }
+
+  /** Follows what is under way, the oldest first. */
+  #remember(runs: Run[]): void {
+    if (!this.#open) return;
+    for (const run of [...runs].reverse()) {
+      this.#runs.set(run.run_id, run);
+      if (ENDED.has(run.status) || this.#follows(run)) continue;
+      const live = this.#newRun(run.agent, run.event_id, run.run_id);
+      this.#live.push(live);
+      live.attach();
+    }
+    this.#changed();
+  }
+
+  #follows(run: Run): boolean {
+    return this.#live.some((live) => live.hostRunId === run.run_id || live.eventId === run.event_id);
+  }
+
+  #newRun(agent: string, eventId: string, hostRunId?: string): LiveRun {
+    return new LiveRun({
+      agent,
+      threadId: this.id,
+      eventId,
+      ...(hostRunId ? { hostRunId } : {}),
+      onChange: () => this.#changed(),
+      onSteered: (run, into) => this.#steered(run, into),
+    });
+  }
+
+  /** A message that a run under way took in belongs to that run, which is followed already. */
+  #steered(run: LiveRun, into: string): boolean {
+    const other = this.#live.find((live) => live !== run && live.hostRunId === into && !live.over);
+    if (!other || !run.user) return false;
+    this.#live = this.#live.filter((live) => live !== run);
+    other.addUser({ ...run.user, runId: into, delivery: "steered" });
+    return true;
+  }
+
+  async #lookForAnswer(run: LiveRun): Promise<void> {
+    const waiting = await get<Page<Approval>>("/v1/approvals", { run_id: run.hostRunId, status: "pending", limit: 1 });
+    if (waiting.items.length === 0) run.answeredElsewhere();
+  }
+
+  #look(): ThreadView {
+    const history = this.#history.of(this.#items, this.#runs);
+    const live = this.#live.map((run) => ({ hostRunId: run.hostRunId, eventId: run.eventId, entries: run.entries() }));
+    const newest = [...this.#runs.values()].sort((a, b) => b.created_at.localeCompare(a.created_at))[0];
+    return {
+      entries: merge(history, live),
+      loading: this.#loading,
+      loadingOlder: this.#loadingOlder,
+      hasOlder: this.#hasOlder,
+      error: this.#error,
+      active: this.#live.filter((run) => !run.over),
+      lastAgent: this.#live.at(-1)?.agent ?? newest?.agent ?? null,
+      version: this.#version,
+    };
+  }
+
+  #changed(): void {
+    if (!this.#open) return;
+    this.#timer ??= setTimeout(() => {
+      this.#timer = null;
+      this.#version += 1;
+      this.#view = null;
+      for (const listener of this.#listeners) listener();
+    }, SHOW_EVERY_MS);
+  }
+}

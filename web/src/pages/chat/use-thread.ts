@@ -1,0 +1,20 @@
+// The thread of a conversation for as long as it is shown, kept up with what happens elsewhere.
+import { useEffect, useState, useSyncExternalStore } from "react";
+import { Thread, type ThreadView } from "./thread";
+
+const REFRESH_MS = 5_000;
+
+/** For a component that is keyed by the conversation. */
+export function useThread(id: string, isNew: boolean): { thread: Thread; view: ThreadView } {
+  // Whether it is new is asked once: the first message makes it known.
+  const [thread] = useState(() => new Thread(id, isNew));
+  useEffect(() => {
+    thread.open();
+    const timer = setInterval(() => document.visibilityState === "visible" && void thread.refresh(), REFRESH_MS);
+    return () => {
+      clearInterval(timer);
+      thread.close();
+    };
+  }, [thread]);
+  return { thread, view: useSyncExternalStore(thread.subscribe, thread.view) };
+}
