@@ -29,7 +29,7 @@ impl Store {
         self.postpone(Command::BeginModelCall(Box::new(command)))
     }
 
-    /// For a call that is open: a crash charges it with what was reserved.
+    /// For a call that has cost nothing, or whose caller is gone.
     pub fn postpone_model_record(&self, command: RecordModelCall) -> Postponed {
         self.postpone(Command::RecordModelCall(Box::new(command)))
     }

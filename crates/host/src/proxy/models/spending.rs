@@ -1,9 +1,9 @@
 //! What one call of a model takes: reserved before, recorded after, whatever happens in between.
 //!
-//! Invariant: a reservation is committed before the provider hears of the call, and one row per call with the
-//! next commit after it. A call that is given up is recorded with what can be told of it by then; one whose host
-//! went away is charged with what was reserved (`ChargeInterrupted`). Where nothing is to be reserved, nobody
-//! waits for a commit.
+//! Invariant: a reservation is committed before the provider hears of the call, and one row per call before its
+//! answer is told. A call that is given up is recorded with what can be told of it by then; one whose host went
+//! away is charged with what was reserved (`ChargeInterrupted`). Nobody waits for the commits of a call that
+//! costs nothing: they go with the next one of anyone.
 
 use super::super::call::{Call, failed, refuse};
 use crate::budget::{Budget, Exceeded, Micro, Reservation, Wish, day_of};
@@ -255,7 +255,11 @@ impl Spending {
 
     async fn commit(&mut self, outcome: &str, usage: Option<Object>) -> Result<(), AgentAPIError> {
         let record = self.settle(outcome, usage);
-        see_to(&self.shared, self.shared.store.postpone_model_record(record)).await
+        let store = &self.shared.store;
+        if self.at_worst == 0 && record.charged_micro == 0 {
+            return see_to(&self.shared, store.postpone_model_record(record)).await;
+        }
+        store.record_model_call(record).await.map(drop).map_err(|error| failed(&error))
     }
 
     /// Counts what the call took, once.
