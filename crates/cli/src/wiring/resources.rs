@@ -7,7 +7,8 @@ use crate::config::{self, Config, Loaded, McpReach, Problem, ToolSource};
 use crate::env;
 use crate::failure::{Exit, Failure};
 use greenroom_host::resources::ResourceSettings;
-use greenroom_models::{Model, ModelError, ModelSettings, ProviderKind, Secret, presets};
+use greenroom_models::presets::{self, Preset};
+use greenroom_models::{Model, ModelError, ModelSettings, ProviderKind, Secret};
 use greenroom_runtime::{ChildSpec, Network};
 use greenroom_tools::manifest::Modules;
 use greenroom_tools::skills::Skills;
@@ -56,9 +57,24 @@ pub(crate) fn models(config: &Config) -> Vec<ModelSettings> {
 
 /// What `GREENROOM_MODEL` asks for has to be there: a wish that is not met is not passed over.
 pub(super) fn check_environment(config: &Config) -> Result<(), Failure> {
-    let Some(wanted) = env::get(env::MODEL).filter(|_| config.models.is_empty()) else {
+    if !config.models.is_empty() {
         return Ok(());
-    };
+    }
+    check_wish()?;
+    let model = default_model(&env::get);
+    let variable = presets::find(&model.provider_name).and_then(base_url_variable);
+    match (Model::new(model), variable) {
+        (Err(error), Some(name)) => {
+            let hint = format!("`{name}` is to be an address such as `https://gateway.example/v1`");
+            let message = format!("the model of the environment cannot be used: {error}");
+            Err(Failure::new(message).hint(hint).exit(Exit::Usage))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn check_wish() -> Result<(), Failure> {
+    let Some(wanted) = env::get(env::MODEL) else { return Ok(()) };
     let problem = match wanted.split_once('/').map(|(provider, _)| presets::find(provider)) {
         None => "it is not of the form `provider/model`".to_owned(),
         Some(None) => format!("its provider is none of {}", presets::NAMES.join(", ")),
@@ -84,11 +100,15 @@ fn default_model(env: &dyn Fn(&str) -> Option<String>) -> ModelSettings {
             Some(name) => Some(env(name).filter(|key| !key.trim().is_empty())?),
             None => None,
         };
+        let base_url = base_url_variable(preset).and_then(|name| env(&name));
+        let base_url = base_url.filter(|url| !url.trim().is_empty());
         let settings = ModelSettings::new(config::DEFAULT_MODEL, preset.kind, model);
         Some(ModelSettings {
             provider_name: preset.name.to_owned(),
             api_key: key.map(|key| Secret::new(key.trim())),
-            allow_private: preset.local,
+            // Whoever starts the host and names an address means it.
+            allow_private: preset.local || base_url.is_some(),
+            base_url: base_url.map(|url| versioned(preset, url.trim())),
             ..settings
         })
     };
@@ -98,6 +118,21 @@ fn default_model(env: &dyn Fn(&str) -> Option<String>) -> ModelSettings {
         provider_name: "scripted".to_owned(),
         ..ModelSettings::new(config::DEFAULT_MODEL, ProviderKind::Scripted, "scripted")
     })
+}
+
+/// The variable that says where a provider is, as its own clients read it.
+fn base_url_variable(preset: &Preset) -> Option<String> {
+    Some(format!("{}_BASE_URL", preset.key_env?.strip_suffix("_API_KEY")?))
+}
+
+/// Clients of Anthropic leave the version out of the address.
+fn versioned(preset: &Preset, url: &str) -> String {
+    let url = url.trim_end_matches('/');
+    let bare = url.split_once("://").is_some_and(|(_, rest)| !rest.contains('/'));
+    match preset.kind {
+        ProviderKind::Anthropic if bare => format!("{url}/v1"),
+        _ => url.to_owned(),
+    }
 }
 
 /// What can be told of models and tools before the host runs: scripts, manifests and skills are read, and what
@@ -291,6 +326,26 @@ mod tests {
         assert_eq!(default_model(&both).model, "claude-opus-4-5");
         let empty = |name: &str| (name == "OPENAI_API_KEY").then(String::new);
         assert_eq!(default_model(&empty).provider, ProviderKind::Scripted);
+    }
+
+    #[test]
+    fn a_provider_may_be_elsewhere() {
+        let address = |key: &'static str, at: &'static str, url: &'static str| {
+            let found = default_model(&|name: &str| match name {
+                name if name == key => Some("k".to_owned()),
+                name if name == at => Some(url.to_owned()),
+                _ => None,
+            });
+            (found.base_url, found.allow_private)
+        };
+        let (openai, anthropic) = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY");
+        let at = |url: &str| (Some(url.to_owned()), true);
+        let gateway = address(openai, "OPENAI_BASE_URL", "http://10.0.0.7:4000/v1");
+        assert_eq!(gateway, at("http://10.0.0.7:4000/v1"));
+        let bare = address(anthropic, "ANTHROPIC_BASE_URL", "http://10.0.0.7:4000/");
+        assert_eq!(bare, at("http://10.0.0.7:4000/v1"));
+        assert_eq!(address(openai, "OPENAI_BASE_URL", " "), (None, false));
+        assert_eq!(address(openai, "ANTHROPIC_BASE_URL", "http://10.0.0.7"), (None, false));
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 #[path = "model_server/faults.rs"]
 mod faults;
+#[path = "model_server/keys.rs"]
+mod keys;
 #[path = "model_server/wires.rs"]
 mod wires;
 
