@@ -39,9 +39,27 @@ pub(super) async fn measure(plan: &Plan) -> anyhow::Result<Vec<Measure>> {
     let own = one_by_one(&host, "one", turns).await?;
     let request = model.last_request()?;
     let bare = bare(&model, &request, turns).await?;
-    let alone = all_at_once(&host, "alone", 1).await?;
-    let together = all_at_once(&host, "together", AT_ONCE).await?;
+    let alone = all_at_once(&host, "alone", 1, Duration::ZERO).await?;
+    let latency = Duration::from_millis(LATENCY_MS);
+    let spread = all_at_once(&host, "spread", AT_ONCE, latency / AT_ONCE as u32).await?;
+    let burst = all_at_once(&host, "burst", AT_ONCE, Duration::ZERO).await?;
     host.stop().await?;
+    let one = alone.times.percentile_ms(50);
+    let crowd = |how: &str, crowd: &Crowd, limit: f64| Measure {
+        row: 8,
+        what: format!(
+            "{AT_ONCE} conversations at once, {how}, model {LATENCY_MS} ms, p50 of a turn"
+        ),
+        unit: Unit::Milliseconds,
+        budget: Budget::AtMost(limit * one),
+        measured: crowd.times.percentile_ms(50),
+        baseline: Some(Baseline { what: "one conversation", value: one }),
+        detail: format!(
+            "slowest {:.1} ms; {:.0} kB of host and runner memory per run",
+            crowd.times.percentile_ms(100),
+            crowd.memory_per_run / 1e3
+        ),
+    };
     let added = own.percentile_ms(50) - bare.percentile_ms(50);
     Ok(vec![
         Measure {
@@ -61,22 +79,8 @@ pub(super) async fn measure(plan: &Plan) -> anyhow::Result<Vec<Measure>> {
                 bare.percentile_ms(99)
             ),
         },
-        Measure {
-            row: 8,
-            what: format!("{AT_ONCE} conversations at once, model {LATENCY_MS} ms, p50 of a turn"),
-            unit: Unit::Milliseconds,
-            budget: Budget::AtMost(1.5 * alone.times.percentile_ms(50)),
-            measured: together.times.percentile_ms(50),
-            baseline: Some(Baseline {
-                what: "one conversation",
-                value: alone.times.percentile_ms(50),
-            }),
-            detail: format!(
-                "slowest {:.1} ms; {:.0} kB of host and runner memory per run",
-                together.times.percentile_ms(100),
-                together.memory_per_run / 1e3
-            ),
-        },
+        crowd("each from its own moment on", &spread, 1.1),
+        crowd("all in the same moment", &burst, 1.5),
     ])
 }
 
@@ -108,15 +112,25 @@ struct Crowd {
     memory_per_run: f64,
 }
 
-async fn all_at_once(host: &BenchHost, name: &str, conversations: usize) -> anyhow::Result<Crowd> {
+/// Every conversation begins `apart` after the one before it.
+async fn all_at_once(
+    host: &BenchHost,
+    name: &str,
+    conversations: usize,
+    apart: Duration,
+) -> anyhow::Result<Crowd> {
     let before = memory(host);
     let mut senders = JoinSet::new();
     for number in 0..conversations {
         let mut client = Client::connect(&host.place).await?;
         let event = event(&format!("{name}-{number}"), "Say it slowly.");
-        senders.spawn(async move { anyhow::Ok(client.follow(&event).await?.took) });
+        let wait = apart * u32::try_from(number)?;
+        senders.spawn(async move {
+            tokio::time::sleep(wait).await;
+            anyhow::Ok(client.follow(&event).await?.took)
+        });
     }
-    // All wait for the model now.
+    // With all in the same moment, all wait for the model now.
     tokio::time::sleep(Duration::from_millis(LATENCY_MS * 3 / 5)).await;
     let grown = memory(host).saturating_sub(before);
     let mut times = Vec::with_capacity(conversations);
