@@ -1,6 +1,6 @@
 // Which bytes are shown as what.
 import { expect, test } from "vitest";
-import { prettyJson, previewKind } from "./preview-kind";
+import { isMarkup, prettyJson, previewKind } from "./preview-kind";
 
 test.each([
   ["text/plain; charset=utf-8", "text"],
@@ -21,4 +21,8 @@ test.each([
 test("JSON gets line breaks, what is none stays as it is", () => {
   expect(prettyJson('{"a":[1]}')).toBe('{\n  "a": [\n    1\n  ]\n}');
   expect(prettyJson("{a")).toBe("{a");
+});
+
+test("what a browser would run is known as such", () => {
+  expect(["image/svg+xml", "text/html", "application/xhtml+xml", "text/plain"].map(isMarkup)).toEqual([true, true, true, false]);
 });

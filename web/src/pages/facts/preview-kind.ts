@@ -26,6 +26,11 @@ export function previewKind(mimeType: string): PreviewKind {
   return "none";
 }
 
+/** Text that a browser would take for a page or a picture, and run. */
+export function isMarkup(mimeType: string): boolean {
+  return /html|xml|svg/i.test(mimeType);
+}
+
 /** JSON with line breaks, or the text as it is when it is none. */
 export function prettyJson(text: string): string {
   try {

@@ -1,0 +1,83 @@
+// One question: what would be done, by whom, for whom, until when, and the two answers.
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useEffect, useState } from "react";
+import { ApiError, path, post } from "@/api/client";
+import type { Approval } from "@/api/types";
+import { useT } from "@/i18n";
+import { Badge, Button, Card, Facts, Time, useToast, type Tone } from "@/ui";
+import { ConversationLink, RunLink } from "../facts/list-parts";
+import { ApprovalInput } from "./approval-input";
+import { approvalActor, approvalRisk, approvalSentence, countdown, secondsLeft, type Risk } from "./sentence";
+import styles from "./approvals.module.css";
+import { useSession } from "./use-session";
+
+const TONES: Record<Risk, Tone> = { read: "neutral", write: "info", destructive: "bad", external: "warn" };
+
+export function ApprovalCard({ approval }: { approval: Approval }) {
+  const t = useT();
+  const risk = approvalRisk(approval);
+  const left = useSecondsLeft(approval.expires_at);
+  return (
+    <Card>
+      <article className={styles["question"]} aria-label={approvalSentence(t, approval)}>
+        <header className={styles["head"]}>
+          <h2>{approvalSentence(t, approval)}</h2>
+          <Badge tone={TONES[risk]} title={t(`approvals.risk_${risk}`)}>
+            {t(`approvals.risk_label_${risk}`)}
+          </Badge>
+        </header>
+        <p className="muted">{t(`approvals.risk_${risk}`)}</p>
+        <ApprovalInput approval={approval} />
+        <Facts
+          items={[
+            [t("approvals.for_whom"), approvalActor(approval) ?? t("approvals.nobody")],
+            [t("approvals.in_conversation"), <ConversationLink key="conversation" id={approval.conversation_id} />],
+            [t("approvals.in_run"), <RunLink key="run" id={approval.run_id} />],
+            [t("approvals.asked"), <Time key="asked" at={approval.created_at} />],
+          ]}
+        />
+        <footer className={styles["foot"]}>
+          <span className={left < 60 ? styles["soon"] : styles["left"]} title={t("approvals.expiry_meaning")}>
+            {left > 0 ? t("approvals.expires_in", { time: countdown(left) }) : t("approvals.expired_now")}
+          </span>
+          <Answers approval={approval} expired={left === 0} />
+        </footer>
+      </article>
+    </Card>
+  );
+}
+
+function Answers({ approval, expired }: { approval: Approval; expired: boolean }) {
+  const t = useT();
+  const toast = useToast();
+  const queries = useQueryClient();
+  const session = useSession();
+  const answer = useMutation({
+    mutationFn: (decision: "allow" | "deny") =>
+      post<Approval>(path("/v1/approvals/{}", approval.approval_id), { decision, nonce: approval.nonce }),
+    onSuccess: (_, decision) => toast(t(decision === "allow" ? "approvals.allowed_toast" : "approvals.denied_toast")),
+    onError: (error) => toast(`${t("approvals.failed_toast")}: ${error instanceof ApiError ? error.message : String(error)}`, "bad"),
+    onSettled: () => queries.invalidateQueries({ queryKey: ["approvals"] }),
+  });
+  if (session.data?.answers === false) return <span className="muted">{t("approvals.may_not_answer")}</span>;
+  const given = answer.isPending ? answer.variables : null;
+  return (
+    <div className={styles["answers"]}>
+      <Button disabled={expired || given !== null} busy={given === "deny"} onClick={() => answer.mutate("deny")}>
+        {t("approvals.deny")}
+      </Button>
+      <Button variant="primary" icon="check" disabled={expired || given !== null} busy={given === "allow"} onClick={() => answer.mutate("allow")}>
+        {t("approvals.allow")}
+      </Button>
+    </div>
+  );
+}
+
+function useSecondsLeft(expiresAt: string): number {
+  const [now, setNow] = useState(Date.now);
+  useEffect(() => {
+    const timer = setInterval(() => setNow(Date.now()), 1000);
+    return () => clearInterval(timer);
+  }, []);
+  return secondsLeft(expiresAt, now);
+}

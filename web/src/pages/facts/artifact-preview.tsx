@@ -1,0 +1,90 @@
+// A look into an artifact. Its bytes are fetched and drawn here; the page never goes to them, and markup stays text.
+import { useQuery } from "@tanstack/react-query";
+import { lazy, Suspense, useEffect, useState } from "react";
+import { path, request } from "@/api/client";
+import type { Artifact } from "@/api/types";
+import { useT } from "@/i18n";
+import { Bytes, Empty, Loaded, Skeleton } from "@/ui";
+import { isMarkup, prettyJson, PREVIEW_BYTES, previewKind } from "./preview-kind";
+import styles from "./artifacts.module.css";
+
+const Code = lazy(() => import("@/ui/code").then((module) => ({ default: module.Code })));
+
+export function ArtifactPreview({ artifact }: { artifact: Artifact }) {
+  const t = useT();
+  const kind = previewKind(artifact.mime_type);
+  if (kind === "none" || artifact.size_bytes === 0) return <Empty icon="file" title={t("facts.artifacts_no_preview")} />;
+  if (kind === "text" || kind === "json") return <TextPreview artifact={artifact} isJson={kind === "json"} />;
+  if (artifact.size_bytes > PREVIEW_BYTES[kind]) return <Empty icon="file" title={t("facts.artifacts_too_large")} />;
+  return <MediaPreview artifact={artifact} kind={kind} />;
+}
+
+function useBytes(artifact: Artifact, most?: number) {
+  return useQuery({
+    queryKey: ["artifact-bytes", artifact.artifact_id, most],
+    queryFn: async ({ signal }) => {
+      const headers: Record<string, string> = most && artifact.size_bytes > most ? { Range: `bytes=0-${most - 1}` } : {};
+      const response = await request(path("/v1/artifacts/{}", artifact.artifact_id), { signal, headers });
+      return response.arrayBuffer();
+    },
+    staleTime: Infinity,
+    gcTime: 0,
+  });
+}
+
+function TextPreview({ artifact, isJson }: { artifact: Artifact; isJson: boolean }) {
+  const t = useT();
+  const bytes = useBytes(artifact, PREVIEW_BYTES.text);
+  const whole = artifact.size_bytes <= PREVIEW_BYTES.text;
+  return (
+    <Loaded query={bytes}>
+      {(data) => {
+        // A character that was cut in two at the end is left out.
+        const text = new TextDecoder().decode(data, { stream: !whole });
+        return (
+          <div className={styles["text"]}>
+            {isMarkup(artifact.mime_type) && <p className="muted">{t("facts.artifacts_as_text")}</p>}
+            <Suspense fallback={<Skeleton lines={4} />}>
+              <Code text={isJson && whole ? prettyJson(text) : text} language={isJson ? "json" : "text"} />
+            </Suspense>
+            {!whole && (
+              <p className="muted">
+                {t("facts.artifacts_cut")} <Bytes value={PREVIEW_BYTES.text} />
+              </p>
+            )}
+          </div>
+        );
+      }}
+    </Loaded>
+  );
+}
+
+function MediaPreview({ artifact, kind }: { artifact: Artifact; kind: "image" | "audio" }) {
+  const t = useT();
+  const bytes = useBytes(artifact);
+  const url = useObjectUrl(bytes.data, artifact.mime_type);
+  const [broken, setBroken] = useState(false);
+  if (broken) return <Empty icon="warning" title={t("facts.artifacts_broken")} />;
+  const name = artifact.name ?? t("facts.artifacts_unnamed");
+  return (
+    <Loaded query={bytes}>
+      {() => (
+        <div className={styles["media"]}>
+          {url && kind === "image" && <img src={url} alt={name} onError={() => setBroken(true)} />}
+          {url && kind === "audio" && <audio src={url} controls aria-label={name} onError={() => setBroken(true)} />}
+        </div>
+      )}
+    </Loaded>
+  );
+}
+
+function useObjectUrl(data: ArrayBuffer | undefined, type: string): string | null {
+  const [url, setUrl] = useState<string | null>(null);
+  useEffect(() => {
+    if (!data) return;
+    const made = URL.createObjectURL(new Blob([data], { type }));
+    setUrl(made);
+    return () => URL.revokeObjectURL(made);
+  }, [data, type]);
+  return url;
+}

@@ -1,0 +1,43 @@
+// What is asked of the host, and what is sorted out here.
+import { expect, test } from "vitest";
+import type { AuditRecord } from "../../api/types";
+import { auditFits, auditQuery } from "./audit-filters";
+
+const record: AuditRecord = {
+  agent: "Helper",
+  runner: "helper-runner",
+  plugin: "acme/helper",
+  method: "state.get",
+  code: "ok",
+  bytes_in: 1,
+  bytes_out: 1,
+  duration_us: 1,
+  at: "2026-11-15T15:00:00.000Z",
+};
+const now = Date.parse("2026-11-15T15:30:00.000Z");
+
+test("refusals of any kind are asked for as such, one code by its name", () => {
+  expect(auditQuery({ outcome: "denied", run_id: "run_1" })).toEqual({ run_id: "run_1", method: undefined, denied: true });
+  expect(auditQuery({ outcome: "not_found" })).toMatchObject({ code: "not_found" });
+});
+
+test("nothing is sorted out here where the host does it all", () => {
+  expect(auditFits({ run_id: "run_1", method: "state.get", outcome: "ok" }, now)).toBeUndefined();
+});
+
+test("agent, runner and plugin are found by a part of their name, whatever the case", () => {
+  expect(auditFits({ who: "HELP" }, now)?.(record)).toBe(true);
+  expect(auditFits({ who: "acme/" }, now)?.(record)).toBe(true);
+  expect(auditFits({ who: "other" }, now)?.(record)).toBe(false);
+  expect(auditFits({ who: "help" }, now)?.({ ...record, agent: null })).toBe(true);
+});
+
+test("the first record before the span ends the list", () => {
+  const fits = auditFits({ time: "1h" }, now);
+  expect(fits?.(record)).toBe(true);
+  expect(fits?.({ ...record, at: "2026-11-15T14:29:59.999Z" })).toBe("end");
+});
+
+test("a span that does not exist is no filter", () => {
+  expect(auditFits({ time: "constructor" }, now)).toBeUndefined();
+});

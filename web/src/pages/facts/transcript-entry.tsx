@@ -1,0 +1,67 @@
+// One item of a transcript: who, when, what, and where it came from.
+import { lazy, Suspense, useState } from "react";
+import { Link } from "wouter";
+import type { TranscriptItem } from "@/api/types";
+import { useT } from "@/i18n";
+import { Badge, Button, Icon, JsonView, Time } from "@/ui";
+import { RunLink } from "./list-parts";
+import styles from "./conversations.module.css";
+
+const Markdown = lazy(() => import("@/ui/markdown").then((module) => ({ default: module.Markdown })));
+
+export function TranscriptEntry({ item }: { item: TranscriptItem }) {
+  const t = useT();
+  const [raw, setRaw] = useState(false);
+  const name = item.actor?.actor_name ?? item.actor?.actor_id;
+  return (
+    <li className={styles["entry"]} data-role={item.role}>
+      <div className={styles["entryHead"]}>
+        <Badge tone={item.role === "user" ? "accent" : item.role === "assistant" ? "info" : "neutral"}>{t(`facts.role_${item.role}`)}</Badge>
+        {name && <strong>{name}</strong>}
+        {toolName(item) && <code>{toolName(item)}</code>}
+        <span className={styles["about"]}>
+          <Time at={item.created_at} />
+        </span>
+        <span className="spacer" />
+        <RunLink id={item.run_id} />
+        <Button size="s" variant="quiet" aria-expanded={raw} onClick={() => setRaw(!raw)}>
+          {t("facts.raw")}
+        </Button>
+      </div>
+      <Body item={item} />
+      <Files item={item} />
+      {raw && <JsonView value={item} openDepth={1} />}
+    </li>
+  );
+}
+
+function toolName(item: TranscriptItem): string | null {
+  const name = item.metadata?.["tool_name"];
+  return item.role === "tool" && typeof name === "string" ? name : null;
+}
+
+function Body({ item }: { item: TranscriptItem }) {
+  if (item.role === "tool") return <pre className={styles["output"]}>{item.content ?? item.text}</pre>;
+  if (!item.text) return null;
+  if (item.role !== "assistant") return <p className={styles["said"]}>{item.text}</p>;
+  return (
+    <Suspense fallback={<p className={styles["said"]}>{item.text}</p>}>
+      <Markdown text={item.text} />
+    </Suspense>
+  );
+}
+
+function Files({ item }: { item: TranscriptItem }) {
+  const t = useT();
+  if (!item.artifacts?.length) return null;
+  return (
+    <div className="row-wrap">
+      {item.artifacts.map((file) => (
+        <Link key={file.artifact_id} href={`/artifacts?id=${encodeURIComponent(file.artifact_id)}`} className="row">
+          <Icon name="paperclip" size={16} />
+          {file.name ?? t("facts.artifacts_unnamed")}
+        </Link>
+      ))}
+    </div>
+  );
+}
