@@ -6,7 +6,7 @@ export const overview = {
   range_24h: "24 hours",
   range_7d: "7 days",
   updated: "Updated {time}",
-  up_since: "Greenroom {version}, up since {time}",
+  up_since: "Greenroom {version}, up since",
   all_well: "All is well",
   attention: "{count} {count|thing needs|things need} a look",
   problem_store: "The store does not answer: events are refused until it does.",

@@ -9,7 +9,7 @@ export const overview: SameKeys<typeof en> = {
   range_24h: "24 小时",
   range_7d: "7 天",
   updated: "更新于{time}",
-  up_since: "Greenroom {version}，启动于{time}",
+  up_since: "Greenroom {version}，启动于",
   all_well: "一切正常",
   attention: "有 {count} 项需要留意",
   problem_store: "存储没有响应：恢复之前不接收事件。",

@@ -1,7 +1,7 @@
 // Figures become rates, peaks and rows.
 import { expect, test } from "vitest";
 import type { Overview, Step } from "../../api/types-overview";
-import { busySteps, failureRate, hasFigures, peak, perMinute, rangeOf, times } from "./series";
+import { busySteps, failureRate, hasFigures, peak, perMinute, rangeOf, stacked, times } from "./series";
 
 function step(at: string, runs: number): Step {
   return {
@@ -62,4 +62,15 @@ test("rows are the steps in which anything happened, newest first", () => {
 test("an unknown range is the hour, and no runs have no failure rate", () => {
   expect([rangeOf("7d"), rangeOf("9y"), rangeOf(undefined)]).toEqual(["7d", "1h", "1h"]);
   expect([failureRate({ runs: 4, failed: 1 }), failureRate({ runs: 0, failed: 0 })]).toEqual([0.25, null]);
+});
+
+test("bars stand on each other, the first the tallest, and unknown stays unknown", () => {
+  const lines = [
+    { label: "a", color: "", values: [1, null, 3] },
+    { label: "b", color: "", values: [2, null, null] },
+  ];
+  expect(stacked(lines)).toEqual([
+    [3, null, 3],
+    [2, null, null],
+  ]);
 });

@@ -41,6 +41,16 @@ export function hasFigures(line: Line): boolean {
   return line.values.some((value) => value !== null && value !== 0);
 }
 
+/** Bars stand on each other: each line is drawn with all behind it, so the first one is the tallest. */
+export function stacked(lines: readonly Line[]): (number | null)[][] {
+  return lines.map((_, first) =>
+    (lines[0]?.values ?? []).map((__, index) => {
+      const rest = lines.slice(first).map((line) => line.values[index]);
+      return rest.every((value) => value === null) ? null : rest.reduce<number>((sum, value) => sum + (value ?? 0), 0);
+    }),
+  );
+}
+
 /** The highest value of a line and the step it was reached in. */
 export function peak(values: readonly (number | null)[]): { value: number; index: number } | null {
   let best: { value: number; index: number } | null = null;

@@ -1,0 +1,57 @@
+// What counts as a problem, and in which order.
+import { expect, test } from "vitest";
+import type { Runner, ToolServer } from "../../api/types";
+import type { ModelFigures, Overview } from "../../api/types-overview";
+import { modelStatus, problemsOf } from "./problem-list";
+
+const model: ModelFigures = {
+  name: "main",
+  provider: "openai",
+  configured: true,
+  calls: 2,
+  failed: 1,
+  input_tokens: null,
+  output_tokens: null,
+  cost_usd: null,
+  last_ok_at: "2026-11-15T15:00:00.000Z",
+  last_error: { code: "rate_limited", at: "2026-11-15T15:01:00.000Z" },
+};
+
+function overview(part: Partial<Overview>): Overview {
+  return {
+    store: { kind: "sqlite", ok: true, sync: "full", size_bytes: 1 },
+    queue: { queued: 0, running: 0, waiting_approvals: 0, deliveries_waiting: 3 },
+    models: [],
+    ...part,
+  } as Overview;
+}
+
+const runner = (name: string, status: string) => ({ name, status, runners: [] }) as Runner;
+const server = (name: string, status: ToolServer["status"]) => ({ name, status }) as ToolServer;
+
+test("a host that is well has none", () => {
+  expect(problemsOf(overview({}), [runner("a", "ready"), runner("b", "starting")], [server("c", "ready")])).toEqual([]);
+});
+
+test("the store comes first, questions to people last", () => {
+  const sick = overview({
+    store: { kind: "sqlite", ok: false, sync: "full", size_bytes: null },
+    queue: { queued: null, running: null, waiting_approvals: 2, deliveries_waiting: 10 },
+    models: [model],
+  });
+  expect(problemsOf(sick, [runner("r", "backing_off")], [server("s", "failed")])).toEqual([
+    { kind: "store" },
+    { kind: "runner", name: "r", status: "backing_off" },
+    { kind: "server", name: "s", status: "failed" },
+    { kind: "model", name: "main", code: "rate_limited" },
+    { kind: "approvals", count: 2 },
+    { kind: "deliveries", count: 10 },
+  ]);
+});
+
+test("a model that worked again after its failure works", () => {
+  expect(modelStatus(model)).toBe("failing");
+  expect(modelStatus({ ...model, last_ok_at: "2026-11-15T15:02:00.000Z" })).toBe("ok");
+  expect(modelStatus({ ...model, last_ok_at: null })).toBe("failing");
+  expect(modelStatus({ ...model, last_ok_at: null, last_error: null })).toBe("idle");
+});
