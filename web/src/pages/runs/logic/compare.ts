@@ -22,9 +22,9 @@ export function rightsChanges(left: Grant | null, right: Grant | null): RightsCh
 
 function flat(grant: Grant | null): Record<string, Json> {
   if (grant === null) return {};
-  const { hash: _, agent: __, config, ...rest } = grant;
-  const settings = Object.entries(config ?? {}).map(([key, value]) => [`config.${key}`, value] as const);
-  return { ...(rest as unknown as Record<string, Json>), ...Object.fromEntries(settings) };
+  const settings = Object.entries(grant.config ?? {}).map(([key, value]) => [`config.${key}`, value] as const);
+  const rights = Object.entries(grant).filter(([key]) => !["hash", "agent", "config"].includes(key));
+  return { ...(Object.fromEntries(rights) as Record<string, Json>), ...Object.fromEntries(settings) };
 }
 
 /** JSON whose keys are in order, so that equal values give equal texts. */

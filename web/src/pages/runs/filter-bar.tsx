@@ -1,0 +1,82 @@
+// The filters above the list of runs; they stand in the address, so that a list can be shared.
+import { useQuery } from "@tanstack/react-query";
+import { useEffect, useState } from "react";
+import { get, type Page } from "@/api/client";
+import type { Agent, RunStatus } from "@/api/types";
+import { useT, type Key } from "@/i18n";
+import { Button, Field, Input, SearchInput, Select } from "@/ui";
+import { STATUSES, type Filters, type Window } from "./logic/filters";
+import styles from "./list.module.css";
+
+const STATUS_TEXTS: Record<RunStatus, Key> = {
+  queued: "ui.statusQueued", running: "ui.statusRunning", completed: "ui.statusCompleted", failed: "ui.statusFailed",
+  cancelled: "ui.statusCancelled", timeout: "ui.statusTimeout",
+};
+const TYPING_MS = 300;
+
+export function FilterBar({ filters, onChange }: { filters: Filters; onChange: (filters: Filters) => void }) {
+  const t = useT();
+  const agents = useQuery({ queryKey: ["agents"], queryFn: () => get<Page<Agent>>("/v1/agents"), staleTime: 60_000 });
+  const names = new Set((agents.data?.items ?? []).map((agent) => agent.name));
+  if (filters.agent !== undefined) names.add(filters.agent);
+  const set = (key: keyof Filters, value: string) => {
+    const rest = Object.fromEntries(Object.entries(filters).filter(([name]) => name !== key)) as Filters;
+    onChange(value === "" ? rest : ({ ...rest, [key]: value } as Filters));
+  };
+  const statuses = STATUSES.map((status) => ({ value: status, label: t(STATUS_TEXTS[status]) }));
+  const windows: { value: Window; label: string }[] = [
+    { value: "hour", label: t("runs.filter.lastHour") }, { value: "day", label: t("runs.filter.lastDay") }, { value: "week", label: t("runs.filter.lastWeek") },
+  ];
+  return (
+    <div className={styles["filters"]} role="search">
+      <Field label={t("runs.filter.id")} hideLabel>
+        {(props) => <Typed {...props} search value={filters.id ?? ""} placeholder={t("runs.filter.idHint")} onType={(value) => set("id", value)} />}
+      </Field>
+      <Field label={t("runs.filter.status")} hideLabel>
+        {(props) => <Select {...props} value={filters.status ?? ""} options={[{ value: "", label: t("runs.filter.anyEnd") }, ...statuses]} onChange={(value) => set("status", value)} />}
+      </Field>
+      <Field label={t("runs.filter.agent")} hideLabel>
+        {(props) => (
+          <Select {...props} value={filters.agent ?? ""} onChange={(value) => set("agent", value)}
+            options={[{ value: "", label: t("runs.filter.anyAgent") }, ...[...names].map((name) => ({ value: name, label: name }))]} />
+        )}
+      </Field>
+      <Field label={t("runs.filter.time")} hideLabel>
+        {(props) => <Select {...props} value={filters.window ?? ""} options={[{ value: "", label: t("runs.filter.anyTime") }, ...windows]} onChange={(value) => set("window", value)} />}
+      </Field>
+      <Field label={t("runs.filter.conversation")} hideLabel>
+        {(props) => <Typed {...props} value={filters.conversation ?? ""} placeholder={t("runs.filter.conversation")} onType={(value) => set("conversation", value)} />}
+      </Field>
+      {Object.keys(filters).length > 0 && (
+        <Button variant="quiet" icon="close" onClick={() => onChange({})}>
+          {t("runs.list.clear")}
+        </Button>
+      )}
+    </div>
+  );
+}
+
+interface TypedProps {
+  id: string;
+  value: string;
+  placeholder: string;
+  onType: (value: string) => void;
+  search?: boolean;
+}
+
+/** Tells what was typed once the typing stops. */
+function Typed({ value, onType, search, ...rest }: TypedProps) {
+  const [text, setText] = useState(value);
+  const [told, setTold] = useState(value);
+  if (told !== value) {
+    setTold(value);
+    setText(value);
+  }
+  useEffect(() => {
+    if (text.trim() === value) return;
+    const timer = setTimeout(() => onType(text.trim()), TYPING_MS);
+    return () => clearTimeout(timer);
+  }, [text, value, onType]);
+  const props = { ...rest, value: text, onChange: (event: React.ChangeEvent<HTMLInputElement>) => setText(event.target.value) };
+  return search ? <SearchInput {...props} /> : <Input {...props} />;
+}

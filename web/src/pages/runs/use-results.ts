@@ -1,0 +1,95 @@
+// The results of a run as they come: one stream, taken up again where it broke, folded as it is read.
+import { useCallback, useEffect, useRef, useState } from "react";
+import { path } from "@/api/client";
+import { follow } from "@/api/sse";
+import type { RunResult } from "@/api/types";
+import { Fold } from "./logic/fold";
+
+/** What is read without being asked to go on. */
+export const RESULTS_AT_ONCE = 50_000;
+const DRAW_EVERY_MS = 60;
+
+export interface Results {
+  fold: Fold;
+  /** Every result that was read, in order. */
+  all: RunResult[];
+  /** Changes whenever there is more. */
+  version: number;
+  state: "reading" | "reconnecting" | "paused" | "ended" | "failed";
+  error: unknown;
+  readOn: () => void;
+}
+
+interface Held {
+  runId: string;
+  fold: Fold;
+  all: RunResult[];
+}
+
+/** `ended`: nothing more will come, so a stream that closes is at its end. */
+export function useResults(runId: string, ended: boolean): Results {
+  const held = useRef<Held>({ runId, fold: new Fold(), all: [] });
+  const isEnded = useRef(ended);
+  const [version, setVersion] = useState(0);
+  const [state, setState] = useState<Results["state"]>("reading");
+  const [error, setError] = useState<unknown>(null);
+  const [limit, setLimit] = useState(RESULTS_AT_ONCE);
+  useEffect(() => {
+    isEnded.current = ended;
+  }, [ended]);
+
+  useEffect(() => {
+    if (held.current.runId !== runId) held.current = { runId, fold: new Fold(), all: [] };
+    const { fold, all } = held.current;
+    const stop = new AbortController();
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const draw = () => {
+      timer = undefined;
+      setVersion((now) => now + 1);
+    };
+    const finish = (next: Results["state"]) => {
+      if (timer !== undefined) clearTimeout(timer);
+      draw();
+      setState(next);
+    };
+    setState("reading");
+    follow({
+      path: path("/v1/runs/{}/results", runId),
+      after: fold.lastSequence > 0 ? String(fold.lastSequence) : null,
+      signal: stop.signal,
+      isLast: (frame) => frame.event === "run.completed" || frame.event === "run.failed",
+      onConnection: (open) => {
+        if (open) return setState("reading");
+        if (!isEnded.current) return setState("reconnecting");
+        stop.abort();
+        finish("ended");
+      },
+      onFrame: (frame) => {
+        if (stop.signal.aborted) return;
+        const result = JSON.parse(frame.data) as RunResult;
+        if ((result.sequence ?? 0) > fold.lastSequence) all.push(result);
+        fold.push(result);
+        timer ??= setTimeout(draw, DRAW_EVERY_MS);
+        if (all.length >= limit) {
+          stop.abort();
+          finish("paused");
+        }
+      },
+    }).then(
+      () => !stop.signal.aborted && finish("ended"),
+      (cause: unknown) => {
+        if (stop.signal.aborted) return;
+        setError(cause);
+        finish("failed");
+      },
+    );
+    return () => {
+      stop.abort();
+      if (timer !== undefined) clearTimeout(timer);
+    };
+  }, [runId, limit]);
+
+  const readOn = useCallback(() => setLimit((now) => now + RESULTS_AT_ONCE), []);
+  const { fold, all } = held.current;
+  return { fold, all, version, state, error, readOn };
+}
