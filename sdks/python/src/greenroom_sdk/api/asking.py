@@ -5,6 +5,7 @@ Invariant: these checks read only what the host told the run; they never replace
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
@@ -45,7 +46,7 @@ class Asking:
 
     def __init__(self, context: protocol.AgentRunContext, calls: Calls, deadline: Deadline) -> None:
         self.context, self._calls, self.deadline = context, calls, deadline
-        self.is_over = False
+        self.is_over = self.is_cancelled = False
 
     async def ask(self, method: str, params: type[P], answer: type[M], **fields: Any) -> M:
         """Calls a method with its own parameters and reads its answer."""
@@ -68,6 +69,8 @@ class Asking:
 
     async def open(self, method: str, params: Mapping[str, Any]) -> tuple[Call, Watch]:
         """Sends a call; the caller ends its watch and gives it up."""
+        if self.is_cancelled:
+            raise asyncio.CancelledError("the run was cancelled")
         if self.is_over:
             raise Unauthorized(f"the run is over, so it cannot call `{method}`")
         call = await self._calls.open(self.context.run_id, method, params)

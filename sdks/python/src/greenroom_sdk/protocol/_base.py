@@ -16,7 +16,8 @@ from greenroom_sdk.protocol import _rules
 class Wire(BaseModel):
     """A structure of the protocol; fields that are not known are passed over."""
 
-    model_config = ConfigDict(protected_namespaces=(), populate_by_name=True, extra="ignore")
+    # Built when first used: a runner needs few of them, and should be ready soon.
+    model_config = ConfigDict(protected_namespaces=(), populate_by_name=True, extra="ignore", defer_build=True)
 
     def wire(self) -> dict[str, Any]:
         """The JSON object that goes over the wire."""

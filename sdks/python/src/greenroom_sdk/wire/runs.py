@@ -37,7 +37,7 @@ class Run:
         """Raises `CancelledError` in the runner, which then has the grace to tidy up."""
         if self.ctx._is_cancelled or self._is_over:
             return
-        self.ctx._is_cancelled = True
+        self.ctx._is_cancelled = self.ctx._asking.is_cancelled = True
         self._task.cancel("the run was cancelled")
         self._overdue = asyncio.get_running_loop().call_later(self._grace_s, self._leave_behind)
 
