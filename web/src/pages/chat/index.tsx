@@ -1,12 +1,65 @@
-// Talking to agents.
+// Talking to agents: conversations at the side, one of them in the middle.
+import { useQuery } from "@tanstack/react-query";
+import { useEffect, useState } from "react";
+import { useLocation, useParams, useSearchParams } from "wouter";
+import { get, type Page } from "@/api/client";
+import type { Agent } from "@/api/types";
 import { useT } from "@/i18n";
-import { Empty, Page } from "@/ui";
+import { Empty, ErrorBox, Skeleton, useTitle } from "@/ui";
+import styles from "./chat.module.css";
+import { ConversationList } from "./conversation-list";
+import { ConversationView } from "./conversation-view";
 
 export default function ChatPage() {
   const t = useT();
+  useTitle(t("chat.title"));
+  const { conversation } = useParams<{ conversation?: string }>();
+  const [query] = useSearchParams();
+  const [location] = useLocation();
+  const [fresh, setFresh] = useState(newId);
+  const [panel, setPanel] = useState(false);
+  const agents = useQuery({ queryKey: ["agents"], queryFn: () => get<Page<Agent>>("/v1/agents", { limit: 200 }) });
+  // Whoever comes back to the bare address begins anew, unless that is what was just left.
+  const [wasFresh, setWasFresh] = useState(conversation === undefined);
+  useEffect(() => {
+    if (conversation === undefined && !wasFresh) setFresh(newId());
+    setWasFresh(conversation === undefined);
+  }, [conversation, wasFresh]);
+  useEffect(() => setPanel(false), [location]);
+
+  const id = conversation === undefined ? fresh : decodeURIComponent(conversation);
   return (
-    <Page title={t("chat.title")}>
-      <Empty title={t("ui.empty")} />
-    </Page>
+    <div className={styles["chat"]}>
+      <aside className={`${styles["panel"]} ${panel ? styles["open"] : ""}`}>
+        <ConversationList current={id} onClose={() => setPanel(false)} />
+      </aside>
+      {panel && <div className={styles["scrim"]} onClick={() => setPanel(false)} />}
+      <section className={styles["main"]}>
+        {agents.data ? (
+          agents.data.items.length > 0 ? (
+            <ConversationView
+              key={id}
+              id={id}
+              isNew={conversation === undefined}
+              agents={agents.data.items}
+              target={query.get("item")}
+              onPanel={() => setPanel(true)}
+            />
+          ) : (
+            <Empty icon="agents" title={t("chat.noAgents")}>
+              {t("chat.noAgentsHint")}
+            </Empty>
+          )
+        ) : agents.error ? (
+          <ErrorBox error={agents.error} onRetry={() => void agents.refetch()} />
+        ) : (
+          <Skeleton lines={6} />
+        )}
+      </section>
+    </div>
   );
+}
+
+function newId(): string {
+  return `chat-${crypto.randomUUID()}`;
 }

@@ -1,0 +1,19 @@
+// What rows of a conversation can do, without handing it through every component.
+import { createContext, useContext } from "react";
+import type { CardAction } from "./cards/action";
+
+export interface ChatActions {
+  agent: string;
+  decide: (runId: string | null, interruptId: string, approved: boolean) => void;
+  cardAction: (action: CardAction) => void;
+  /** Puts a text back into the composer. */
+  write: (text: string) => void;
+}
+
+export const ChatContext = createContext<ChatActions | null>(null);
+
+export function useChat(): ChatActions {
+  const actions = useContext(ChatContext);
+  if (!actions) throw new Error("there is no conversation above");
+  return actions;
+}

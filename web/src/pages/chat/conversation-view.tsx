@@ -1,0 +1,136 @@
+// One conversation: what was said, and the field to say more.
+import { useQueryClient } from "@tanstack/react-query";
+import { useCallback, useEffect, useMemo, useRef, useState } from "react";
+import { useLocation } from "wouter";
+import { path, post } from "@/api/client";
+import type { Agent } from "@/api/types";
+import { useT } from "@/i18n";
+import { Confirm, IconButton, Select, useToast } from "@/ui";
+import { Announcer } from "./announcer";
+import { messageOf, type CardAction } from "./cards/action";
+import { ChatContext, type ChatActions } from "./chat-context";
+import styles from "./chat.module.css";
+import { Composer } from "./composer";
+import { drafts } from "./drafts";
+import type { FileRef } from "./entry";
+import { MessageList } from "./message-list";
+import { useAgentChoice } from "./use-agent-choice";
+import { useThread } from "./use-thread";
+import { Welcome } from "./welcome";
+
+export interface ConversationViewProps {
+  id: string;
+  isNew: boolean;
+  agents: Agent[];
+  /** The entry to show first. */
+  target: string | null;
+  onPanel: () => void;
+}
+
+const hints = {
+  steer: "chat.queueSteer",
+  serial: "chat.queueSerial",
+  parallel: "chat.queueParallel",
+  replace: "chat.queueReplace",
+} as const;
+
+export function ConversationView({ id, isNew, agents, target, onPanel }: ConversationViewProps) {
+  const t = useT();
+  const toast = useToast();
+  const queries = useQueryClient();
+  const [, navigate] = useLocation();
+  const { thread, view } = useThread(id, isNew);
+  const [agent, choose] = useAgentChoice(agents, view.lastAgent);
+  const [text, setText] = useState(() => drafts.get(id));
+  const [stopping, setStopping] = useState(false);
+  const field = useRef<HTMLTextAreaElement>(null);
+  const active = view.active.filter((run) => run.agent === agent.name);
+  const waits = active.some((run) => run.status === "waiting");
+
+  useEffect(() => {
+    // On phones the keyboard would cover what one came to read.
+    if (window.matchMedia("(hover: hover)").matches) field.current?.focus();
+  }, []);
+  useEffect(() => drafts.set(id, text), [id, text]);
+
+  const write = useCallback((more: string) => {
+    setText((now) => (now.trim() ? `${now.trimEnd()}\n${more}` : more));
+    field.current?.focus();
+  }, []);
+  const send = (message: string, files: FileRef[]) => {
+    thread.send(agent.name, message, files);
+    if (isNew) navigate(`/chat/${encodeURIComponent(id)}`, { replace: true });
+    void queries.invalidateQueries({ queryKey: ["conversations"] });
+    field.current?.focus();
+  };
+  const stop = () => {
+    setStopping(false);
+    for (const run of view.active) {
+      if (run.hostRunId) post(path("/v1/runs/{}/cancel", run.hostRunId)).catch(() => toast(t("chat.stopFailed"), "bad"));
+    }
+  };
+  const actions = useMemo<ChatActions>(
+    () => ({
+      agent: agent.name,
+      decide: (runId, interruptId, approved) => {
+        thread.view().active.find((run) => run.hostRunId === runId)?.decide(interruptId, approved);
+        field.current?.focus();
+      },
+      cardAction: (action: CardAction) => {
+        const message = messageOf(action, t);
+        if (message === null) return toast(t("chat.cardActionUnknown"), "bad");
+        write(message);
+        toast(t("chat.cardAction", { action: action.method ?? "" }));
+      },
+      write,
+    }),
+    [agent.name, t, thread, toast, write],
+  );
+  const hint = waits ? t("chat.answerFirst", { agent: agent.name }) : active.length > 0 ? t(hints[agent.queue], { agent: agent.name }) : null;
+  const isEmpty = !view.loading && !view.error && view.entries.length === 0;
+
+  return (
+    <ChatContext.Provider value={actions}>
+      <header className={styles["head"]}>
+        <span className={styles["toggle"]}>
+          <IconButton icon="panel" label={t("chat.openConversations")} onClick={onPanel} />
+        </span>
+        <h1 className="visually-hidden">{t("chat.title")}</h1>
+        <Select
+          className={styles["agent"] ?? ""}
+          aria-label={t("chat.agent")}
+          value={agent.name}
+          onChange={choose}
+          options={agents.map((one) => ({
+            value: one.name,
+            label: one.runner_available ? one.name : `${one.name} (${t("chat.agentMissing")})`,
+          }))}
+        />
+      </header>
+      {isEmpty ? <Welcome agent={agent.name} onPick={(example) => send(example, [])} /> : <MessageList thread={thread} view={view} target={target} />}
+      <Composer
+        agent={agent.name}
+        text={text}
+        onText={setText}
+        onSend={send}
+        running={view.active.length > 0}
+        onStop={() => setStopping(true)}
+        hint={hint}
+        disabled={view.loading}
+        inputRef={field}
+      />
+      <Announcer view={view} />
+      <Confirm
+        title={t("chat.stopTitle")}
+        open={stopping}
+        onOpenChange={setStopping}
+        confirm={t("chat.stopConfirm")}
+        cancel={t("chat.stopKeep")}
+        onConfirm={stop}
+        danger
+      >
+        {t("chat.stopText")}
+      </Confirm>
+    </ChatContext.Provider>
+  );
+}

@@ -1,0 +1,122 @@
+// The conversation: draws only what is seen, stays at the end while it grows, reads older pages when scrolled up.
+import { useVirtualizer } from "@tanstack/react-virtual";
+import { useEffect, useLayoutEffect, useRef, useState } from "react";
+import { useT } from "@/i18n";
+import { Button, ErrorBox, Skeleton } from "@/ui";
+import type { Entry } from "./entry";
+import { EntryView } from "./entry-view";
+import styles from "./list.module.css";
+import type { Thread, ThreadView } from "./thread";
+import { Working } from "./working";
+
+const NEAR_TOP_PX = 600;
+const AT_END_PX = 80;
+/** Pages that are read to find an entry that a link names. */
+const PAGES_TO_FIND = 60;
+
+export function MessageList({ thread, view, target }: { thread: Thread; view: ThreadView; target: string | null }) {
+  const t = useT();
+  const scroll = useRef<HTMLDivElement>(null);
+  const { entries } = view;
+  const [atEnd, setAtEnd] = useState(true);
+  const list = useVirtualizer({
+    count: entries.length,
+    getScrollElement: () => scroll.current,
+    estimateSize: (index) => heightOf(entries[index]),
+    getItemKey: (index) => entries[index]?.id ?? index,
+    overscan: 6,
+    anchorTo: "end",
+    followOnAppend: true,
+    scrollEndThreshold: AT_END_PX,
+    paddingStart: 56,
+    paddingEnd: 24,
+  });
+  const found = useTarget(thread, view, target, (index) => list.scrollToIndex(index, { align: "center" }));
+
+  const wasEmpty = useRef(true);
+  useLayoutEffect(() => {
+    if (wasEmpty.current && entries.length > 0 && target === null) list.scrollToEnd();
+    wasEmpty.current = entries.length === 0;
+  }, [entries.length, list, target]);
+
+  const onScroll = () => {
+    const element = scroll.current;
+    if (!element) return;
+    setAtEnd(element.scrollHeight - element.scrollTop - element.clientHeight < AT_END_PX);
+    if (element.scrollTop < NEAR_TOP_PX) void thread.loadOlder();
+  };
+  // A first page that does not fill the screen cannot be scrolled.
+  useEffect(() => {
+    const element = scroll.current;
+    if (element && view.hasOlder && !view.loadingOlder && element.scrollHeight <= element.clientHeight + NEAR_TOP_PX) void thread.loadOlder();
+  }, [thread, view]);
+
+  if (view.loading) return <div className={styles["list"]}><Skeleton lines={8} /></div>;
+  if (view.error && entries.length === 0) {
+    return <div className={styles["problem"]}><ErrorBox error={view.error} onRetry={() => void thread.load()} /></div>;
+  }
+  return (
+    <div className={styles["wrap"]}>
+      <div ref={scroll} className={styles["list"]} onScroll={onScroll} role="log" aria-live="off" aria-label={t("chat.messages")} tabIndex={0}>
+        <div className={styles["older"]}>{view.hasOlder ? t(view.loadingOlder ? "chat.olderLoading" : "chat.olderMore") : t("chat.conversationStart")}</div>
+        <div style={{ height: list.getTotalSize(), position: "relative" }}>
+          {list.getVirtualItems().map((item) => {
+            const entry = entries[item.index] as Entry;
+            return (
+              <div
+                key={item.key}
+                ref={list.measureElement}
+                data-index={item.index}
+                className={found === entry.id ? styles["found"] : ""}
+                style={{ position: "absolute", top: 0, left: 0, width: "100%", transform: `translateY(${item.start}px)` }}
+              >
+                <EntryView entry={entry} isLastOfRun={endsTurn(entries, item.index, view)} />
+              </div>
+            );
+          })}
+        </div>
+        <Working active={view.active} />
+      </div>
+      {!atEnd && (
+        <Button className={styles["newest"] ?? ""} size="s" icon="arrowDown" onClick={() => list.scrollToEnd({ behavior: "smooth" })}>
+          {t("chat.toNewest")}
+        </Button>
+      )}
+    </div>
+  );
+}
+
+/** What an entry is taken to measure until it was drawn. */
+function heightOf(entry: Entry | undefined): number {
+  if (!entry) return 60;
+  if (entry.kind === "tool") return entry.card ? 260 : 52;
+  const text = "text" in entry ? entry.text : "";
+  return 56 + Math.ceil(text.length / 90) * 24;
+}
+
+/** The last thing that an agent said in its turn, once the turn is over. */
+function endsTurn(entries: Entry[], index: number, view: ThreadView): boolean {
+  const entry = entries[index];
+  if (!entry || entry.kind === "user" || entry.kind === "error" || !entry.runId) return false;
+  if (view.active.some((run) => run.hostRunId === entry.runId)) return false;
+  const next = entries[index + 1];
+  return !next || next.runId !== entry.runId || next.kind === "user";
+}
+
+/** Reads older pages until the entry that a link names is there, and shows it. */
+function useTarget(thread: Thread, view: ThreadView, target: string | null, show: (index: number) => void): string | null {
+  const [found, setFound] = useState<string | null>(null);
+  const pages = useRef(0);
+  useEffect(() => {
+    if (!target || found === target || view.loading || view.loadingOlder) return;
+    const index = view.entries.findIndex((entry) => entry.id === target);
+    if (index >= 0) {
+      setFound(target);
+      show(index);
+    } else if (view.hasOlder && pages.current < PAGES_TO_FIND) {
+      pages.current += 1;
+      void thread.loadOlder();
+    }
+  }, [thread, view, target, found, show]);
+  return found;
+}

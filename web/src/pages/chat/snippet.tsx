@@ -1,0 +1,13 @@
+// A piece of what was said, with what was looked for marked; places are counted in characters, not in bytes.
+export function Snippet({ text, highlights }: { text: string; highlights: { start: number; end: number }[] }) {
+  const characters = Array.from(text);
+  const parts: React.ReactNode[] = [];
+  let at = 0;
+  for (const { start, end } of [...highlights].sort((a, b) => a.start - b.start)) {
+    if (start < at) continue;
+    parts.push(characters.slice(at, start).join(""), <mark key={start}>{characters.slice(start, end).join("")}</mark>);
+    at = end;
+  }
+  parts.push(characters.slice(at).join(""));
+  return <>{parts}</>;
+}
