@@ -14,6 +14,7 @@ mod process;
 mod report;
 mod runs;
 mod sample;
+mod streams;
 mod turns;
 
 use crate::failure::{Exit, Failure, Outcome};
@@ -29,7 +30,7 @@ use tokio::signal::unix::{SignalKind, signal};
 #[command(after_help = "\
 Starts hosts of its own in temporary folders on a real disk; a host that runs already is not touched.
 Rows: 1 one run at a time, 2 runs at once, 3 processor time, 4 calls from a run, 5 deltas,
-6 an idle host, 7 ten thousand open runs, 8 turns of the reference agent.
+6 an idle host, 7 ten thousand open runs, 8 turns of the reference agent, 9 open streams.
 
 Examples:
   greenroom bench --quick
@@ -40,7 +41,7 @@ pub struct Args {
     #[arg(long)]
     quick: bool,
     /// Measure this row only; may be given several times
-    #[arg(long, value_name = "ROW", value_parser = clap::value_parser!(u8).range(1..=8))]
+    #[arg(long, value_name = "ROW", value_parser = clap::value_parser!(u8).range(1..=9))]
     only: Vec<u8>,
     /// Folder for the hosts' data; it should be on the disk that counts [default: the system's for temporary files]
     #[arg(long, value_name = "DIR")]
@@ -115,6 +116,9 @@ async fn measure(plan: &Plan) -> anyhow::Result<Report> {
     }
     if plan.wants(8) {
         measures.extend(turns::measure(plan).await?);
+    }
+    if plan.wants(9) {
+        measures.extend(streams::measure(plan).await?);
     }
     let machine = Machine::look(&plan.dir);
     Ok(Report { machine, load_before, load_after: machine::load(), measures })

@@ -27,6 +27,7 @@ pub(super) struct Client {
 pub(super) struct Followed {
     /// From the first byte sent to the terminal result received.
     pub took: Duration,
+    ended: Option<Instant>,
     pub deltas: usize,
     /// The frame of the answer, if it is one message.
     pub message: String,
@@ -45,9 +46,27 @@ impl Client {
     /// Sends an event and reads its run's results to the end.
     pub(super) async fn follow(&mut self, event: &str) -> anyhow::Result<Followed> {
         let begin = Instant::now();
-        self.send("POST", "/v1/events", "Accept: text/event-stream\r\n", event).await?;
+        self.open("POST", "/v1/events", event).await?;
+        let mut seen = self.rest().await?;
+        seen.took = seen.ended.unwrap_or_else(Instant::now) - begin;
+        Ok(seen)
+    }
+
+    /// Asks for a stream.
+    pub(super) async fn open(
+        &mut self,
+        method: &str,
+        path: &str,
+        body: &str,
+    ) -> anyhow::Result<()> {
+        self.send(method, path, "Accept: text/event-stream\r\n", body).await?;
         let status = self.head().await?.0;
-        ensure!(status == 200, "the host answered an event with {status}");
+        ensure!(status == 200, "`{path}` answered {status}");
+        Ok(())
+    }
+
+    /// Reads the results of a run to their end.
+    pub(super) async fn rest(&mut self) -> anyhow::Result<Followed> {
         let mut seen = Followed::default();
         while let Some(chunk) = self.chunk().await? {
             seen.deltas += memmem::find_iter(chunk, b"event: message.delta\n").count();
@@ -55,7 +74,7 @@ impl Client {
                 seen.message = message;
             }
             if let Some(terminal) = frame(chunk, b"event: run.") {
-                seen.took = begin.elapsed();
+                seen.ended = Some(Instant::now());
                 seen.terminal = terminal;
             }
         }
