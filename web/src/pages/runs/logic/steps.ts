@@ -34,8 +34,8 @@ function textEntry(step: TextStep, story: Story): Entry {
   const notes = isOld ? [say("runs.text.old")] : [];
   if (step.cut !== undefined) notes.push(say(cutKey(step.cut), { reason: step.cut }));
   return {
-    ...placed(step), kind: "text", tone: step.cut === undefined ? (isOpen ? "live" : isOld ? "plain" : "ok") : "warn",
-    title: say(isOpen ? "runs.text.writing" : "runs.text.title"), hint: short(step.text, 160), notes,
+    ...placed(step), kind: "text", tone: step.cut === undefined ? (isOpen ? "live" : isOld || !step.whole ? "plain" : "ok") : "warn",
+    title: say(isOpen ? "runs.text.writing" : step.whole ? "runs.text.title" : "runs.text.part"), hint: short(step.text, 160), notes,
     ...(isOpen ? { open: true } : {}), detail: { type: "text", text: step.text, markdown: true },
   };
 }

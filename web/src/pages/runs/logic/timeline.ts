@@ -68,7 +68,7 @@ function incoming(story: Story): Entry[] {
   const input = text(event?.event, "event_type") === undefined ? "" : (inputText(event) ?? "");
   entries.push({
     id: "event", section: "in", kind: "event", tone: "plain", ...at,
-    title: event === null ? say("runs.event.gone") : say("runs.event.title", { type: event.event_type }),
+    title: event === null ? say("runs.event.gone") : event.event_type === "message.received" ? say("runs.event.message") : say("runs.event.title", { type: event.event_type }),
     hint: input, notes: eventNotes(story),
     detail: event === null ? { type: "none" } : { type: "event", event },
   });

@@ -1,0 +1,70 @@
+// A run as the API gives it, for programmers.
+import { useState } from "react";
+import type { AuditRecord, RunResult } from "@/api/types";
+import type { Story } from "@/api/types-runs";
+import { useT } from "@/i18n";
+import { Button, Card, CopyButton, JsonView, VirtualList } from "@/ui";
+import styles from "./show.module.css";
+import type { Results } from "./use-results";
+
+type Part = "story" | "results" | "audit";
+
+export function RawView({ story, results, records }: { story: Story; results: Results; records: AuditRecord[] }) {
+  const t = useT();
+  const [part, setPart] = useState<Part>("story");
+  const id = story.run.run_id;
+  const addresses: Record<Part, string> = { story: `/v1/runs/${id}/story`, results: `/v1/runs/${id}/results`, audit: `/v1/audit?run_id=${id}` };
+  const names: Record<Part, string> = { story: t("runs.raw.run"), results: `${t("runs.raw.results")} (${String(results.all.length)})`, audit: `${t("runs.raw.audit")} (${String(records.length)})` };
+  const copied = () => JSON.stringify(part === "story" ? story : part === "results" ? results.all : records, null, 2);
+  return (
+    <Card flush>
+      <div className={styles["rawBar"]}>
+        {(Object.keys(names) as Part[]).map((one) => (
+          <Button key={one} size="s" variant={one === part ? "secondary" : "quiet"} aria-pressed={one === part} onClick={() => setPart(one)}>
+            {names[one]}
+          </Button>
+        ))}
+        <span className="spacer" />
+        <code className="muted truncate">GET {addresses[part]}</code>
+        {part !== "story" && <CopyLater make={copied} />}
+      </div>
+      {part === "story" && <div className={styles["rawBody"]}><JsonView value={story} openDepth={2} /></div>}
+      {part === "results" && (
+        <VirtualList label={names.results} rows={results.all} rowKey={(result) => String(result.sequence)} estimate={30} height="70vh" render={(result) => <ResultLine result={result} />} />
+      )}
+      {part === "audit" && (
+        <VirtualList label={names.audit} rows={records} rowKey={(_, index) => String(index)} estimate={30} height="70vh" render={(record) => <RecordLine record={record} />} />
+      )}
+    </Card>
+  );
+}
+
+/** Makes the text when it is wanted: it may be megabytes. */
+function CopyLater({ make }: { make: () => string }) {
+  const t = useT();
+  const [text, setText] = useState<string | null>(null);
+  if (text !== null) return <CopyButton text={text} />;
+  return <Button size="s" variant="quiet" icon="copy" onPointerEnter={() => setText(make())} onFocus={() => setText(make())}>{t("ui.copy")}</Button>;
+}
+
+function ResultLine({ result }: { result: RunResult }) {
+  return (
+    <details className={styles["rawLine"]}>
+      <summary>
+        <span className="nums muted">{result.sequence}</span> <strong>{result.type}</strong> <code>{JSON.stringify(result.data ?? {}).slice(0, 240)}</code>
+      </summary>
+      <JsonView value={result} raw />
+    </details>
+  );
+}
+
+function RecordLine({ record }: { record: AuditRecord }) {
+  return (
+    <details className={styles["rawLine"]}>
+      <summary>
+        <span className="nums muted">{record.at.slice(11, 23)}</span> <strong>{record.method}</strong> <code>{[record.scope, record.resource, record.code].filter(Boolean).join(" · ")}</code>
+      </summary>
+      <JsonView value={record} raw />
+    </details>
+  );
+}
