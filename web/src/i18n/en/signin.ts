@@ -11,7 +11,7 @@ export const signin = {
   working: "Signing in…",
   with_code: "Signing in with the address you opened…",
   error_token: "This token is not known here. Check that it is whole and belongs to this host.",
-  error_code: "This address has been used before or is too old. Sign in with the token, or start the host again for a new address.",
+  error_code: "This address has been used before or is too old. Sign in with the token, or let `greenroom open` print a new address.",
   error_empty: "Put in a token first.",
   error_rate: "Too many attempts. Wait a moment, then try again.",
   error_forbidden: "The host refuses this page. Open it under the address the host printed.",

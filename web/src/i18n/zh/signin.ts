@@ -14,7 +14,7 @@ export const signin: SameKeys<typeof en> = {
   working: "正在登录…",
   with_code: "正在用你打开的地址登录…",
   error_token: "这里不认识这个令牌。请检查是否完整，以及是否属于这台主机。",
-  error_code: "这个地址已经用过或已过期。请用令牌登录，或重新启动主机以获得新地址。",
+  error_code: "这个地址已经用过或已过期。请用令牌登录，或用 `greenroom open` 获取新地址。",
   error_empty: "请先填写令牌。",
   error_rate: "尝试次数过多，请稍候再试。",
   error_forbidden: "主机拒绝了这个页面。请用主机打印的地址打开。",

@@ -12,11 +12,12 @@ const Code = lazy(() => import("@/ui/code").then((module) => ({ default: module.
 
 export function ArtifactPreview({ artifact }: { artifact: Artifact }) {
   const t = useT();
-  const kind = previewKind(artifact.mime_type);
+  const kind = previewKind(artifact.mime_type, artifact.name);
   if (kind === "none" || artifact.size_bytes === 0) return <Empty icon="file" title={t("facts.artifacts_no_preview")} />;
   if (kind === "text" || kind === "json") return <TextPreview artifact={artifact} isJson={kind === "json"} />;
-  if (artifact.size_bytes > PREVIEW_BYTES[kind]) return <Empty icon="file" title={t("facts.artifacts_too_large")} />;
-  return <MediaPreview artifact={artifact} kind={kind} />;
+  if (kind === "audio") return <SoundPreview artifact={artifact} />;
+  if (artifact.size_bytes > PREVIEW_BYTES.image) return <Empty icon="file" title={t("facts.artifacts_too_large")} />;
+  return <ImagePreview artifact={artifact} />;
 }
 
 function useBytes(artifact: Artifact, most?: number) {
@@ -59,23 +60,44 @@ function TextPreview({ artifact, isJson }: { artifact: Artifact; isJson: boolean
   );
 }
 
-function MediaPreview({ artifact, kind }: { artifact: Artifact; kind: "image" | "audio" }) {
+function ImagePreview({ artifact }: { artifact: Artifact }) {
   const t = useT();
   const bytes = useBytes(artifact);
   const url = useObjectUrl(bytes.data, artifact.mime_type);
   const [broken, setBroken] = useState(false);
-  if (broken) return <Empty icon="warning" title={t("facts.artifacts_broken")} />;
-  const name = artifact.name ?? t("facts.artifacts_unnamed");
+  if (broken) return <Broken />;
   return (
     <Loaded query={bytes}>
       {() => (
         <div className={styles["media"]}>
-          {url && kind === "image" && <img src={url} alt={name} onError={() => setBroken(true)} />}
-          {url && kind === "audio" && <audio src={url} controls aria-label={name} onError={() => setBroken(true)} />}
+          {url && <img src={url} alt={artifact.name ?? t("facts.artifacts_unnamed")} onError={() => setBroken(true)} />}
         </div>
       )}
     </Loaded>
   );
+}
+
+/** A sound is read in ranges while it plays. */
+function SoundPreview({ artifact }: { artifact: Artifact }) {
+  const t = useT();
+  const [broken, setBroken] = useState(false);
+  if (broken) return <Broken />;
+  return (
+    <div className={styles["media"]}>
+      <audio
+        src={path("/v1/artifacts/{}", artifact.artifact_id)}
+        controls
+        preload="metadata"
+        aria-label={artifact.name ?? t("facts.artifacts_unnamed")}
+        onError={() => setBroken(true)}
+      />
+    </div>
+  );
+}
+
+function Broken() {
+  const t = useT();
+  return <Empty icon="warning" title={t("facts.artifacts_broken")} />;
 }
 
 function useObjectUrl(data: ArrayBuffer | undefined, type: string): string | null {

@@ -76,7 +76,7 @@ function ArtifactTable({ artifacts }: { artifacts: Artifact[] }) {
         </Link>
       ),
     },
-    { key: "kind", header: t("facts.kind"), width: "190px", cell: (artifact) => <code className="muted">{artifact.mime_type}</code> },
+    { key: "kind", header: t("facts.kind"), width: "190px", wideOnly: true, cell: (artifact) => <code className="muted">{artifact.mime_type}</code> },
     { key: "size", header: t("facts.size"), width: "100px", align: "end", cell: (artifact) => <Bytes value={artifact.size_bytes} /> },
     { key: "owner", header: t("facts.artifacts_owner"), width: "190px", cell: (artifact) => <Owner artifact={artifact} /> },
     { key: "time", header: t("facts.artifacts_created"), width: "120px", cell: (artifact) => <Time at={artifact.created_at} /> },
@@ -87,7 +87,7 @@ function ArtifactTable({ artifacts }: { artifacts: Artifact[] }) {
 }
 
 function iconOf(artifact: Artifact): "image" | "artifacts" | "file" | "play" {
-  switch (previewKind(artifact.mime_type)) {
+  switch (previewKind(artifact.mime_type, artifact.name)) {
     case "image":
       return "image";
     case "audio":

@@ -7,7 +7,7 @@ import { ConversationReader } from "./conversation-reader";
 import { TextFilter, useFilters } from "./filter-bar";
 import { withFilters } from "./filters";
 import { Listed, RefreshButton } from "./list-parts";
-import { SearchHits } from "./search-hits";
+import { SearchEverywhere } from "./search-hits";
 import { shortId } from "./short-id";
 import styles from "./conversations.module.css";
 import { useFactList } from "./use-fact-list";
@@ -20,7 +20,7 @@ export default function ConversationsPage() {
   const everywhere = q && !id;
   return (
     <Page title={t("facts.conversations_title")} subtitle={t("facts.conversations_lead")} actions={<RefreshButton list={list} />}>
-      <div className={styles["panes"]} data-reading={Boolean(id || q)}>
+      <div className={styles["panes"]} data-reading={id ? "one" : q ? "all" : "none"}>
         <div className={styles["list"]}>
           {!id && <TextFilter search hideLabel label={t("facts.conversations_search")} value={q} onChange={(next) => set({ q: next })} />}
           <div className={styles["listBody"]}>
@@ -41,7 +41,7 @@ export default function ConversationsPage() {
         </div>
         <div className={styles["reader"]}>
           {id && <ConversationReader key={id} id={id} q={q} onSearch={(next) => set({ q: next })} onClose={() => set({ id: null, q: null })} />}
-          {everywhere && <SearchHits q={q} />}
+          {everywhere && <SearchEverywhere q={q} />}
           {!id && !q && (
             <Card>
               <Empty icon="conversations" title={t("facts.conversations_pick")} />

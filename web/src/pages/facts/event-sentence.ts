@@ -31,7 +31,11 @@ export function eventSentence(t: T, view: EventView): string {
     case "tool.call.started":
       return t("facts.said_tool_started", { tool });
     case "tool.call.completed":
-      return t("facts.said_tool_completed", { tool, status: string(body["status"]) ?? "?" });
+      return t(body["status"] === "success" ? "facts.said_tool_worked" : "facts.said_tool_failed", { tool });
+    case "artifact.created":
+      return t("facts.said_artifact", { name: string(body["name"]) ?? string(body["artifact_id"]) ?? "?" });
+    case "run.failed":
+      return t("facts.said_run_failed", { agent: string(body["agent"]) ?? "?", message: string(objectOf(body["error"])["message"]) ?? "?" });
     case "delivery.done":
       return t("facts.said_delivery_done", { surface });
     case "delivery.failed":

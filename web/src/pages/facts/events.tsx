@@ -51,7 +51,7 @@ function hrefOf(view: EventView): string {
 function EventTable({ views }: { views: EventView[] }) {
   const t = useT();
   const columns: Column<EventView>[] = [
-    { key: "time", header: t("facts.time"), width: "110px", cell: (view) => <Time at={view.created_at} /> },
+    { key: "time", header: t("facts.time"), width: "120px", cell: (view) => <span className={styles["when"]}><Time at={view.created_at} /></span> },
     {
       key: "what",
       header: t("facts.what"),
@@ -61,9 +61,9 @@ function EventTable({ views }: { views: EventView[] }) {
         </span>
       ),
     },
-    { key: "kind", header: t("facts.kind"), width: "180px", cell: (view) => <code className="muted">{view.event_type}</code> },
+    { key: "kind", header: t("facts.kind"), width: "180px", wideOnly: true, cell: (view) => <code className="muted">{view.event_type}</code> },
     { key: "conversation", header: t("facts.conversation"), width: "170px", cell: (view) => <ConversationLink id={view.conversation_id} /> },
-    { key: "run", header: t("facts.run"), width: "140px", cell: (view) => <Run view={view} /> },
+    { key: "run", header: t("facts.run"), width: "140px", wideOnly: true, cell: (view) => <Run view={view} /> },
   ];
   return <Table label={t("facts.events_title")} columns={columns} rows={views} rowKey={(view) => String(view.seq)} href={hrefOf} />;
 }

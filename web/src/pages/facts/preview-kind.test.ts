@@ -18,6 +18,10 @@ test.each([
   expect(previewKind(mime)).toBe(kind);
 });
 
+test("a plain text is JSON by its name, nothing else is", () => {
+  expect([previewKind("text/plain", "a.JSON"), previewKind("text/html", "a.json"), previewKind("application/octet-stream", "a.json")]).toEqual(["json", "text", "none"]);
+});
+
 test("JSON gets line breaks, what is none stays as it is", () => {
   expect(prettyJson('{"a":[1]}')).toBe('{\n  "a": [\n    1\n  ]\n}');
   expect(prettyJson("{a")).toBe("{a");

@@ -3,7 +3,7 @@
 export type PreviewKind = "text" | "json" | "image" | "audio" | "none";
 
 /** The most bytes that are fetched for a preview. */
-export const PREVIEW_BYTES = { text: 256 * 1024, json: 256 * 1024, image: 16 * 1024 * 1024, audio: 32 * 1024 * 1024 } as const;
+export const PREVIEW_BYTES = { text: 256 * 1024, image: 16 * 1024 * 1024 } as const;
 
 const IMAGES = new Set(["image/png", "image/jpeg", "image/gif", "image/webp", "image/avif", "image/bmp"]);
 const TEXTS = new Set([
@@ -17,9 +17,11 @@ const TEXTS = new Set([
   "image/svg+xml",
 ]);
 
-export function previewKind(mimeType: string): PreviewKind {
+/** The name decides only whether a plain text is JSON: what was stored without a type has no better one. */
+export function previewKind(mimeType: string, name?: string | null): PreviewKind {
   const mime = (mimeType.split(";")[0] ?? "").trim().toLowerCase();
   if (mime === "application/json" || mime.endsWith("+json")) return "json";
+  if (mime === "text/plain" && name?.toLowerCase().endsWith(".json")) return "json";
   if (IMAGES.has(mime)) return "image";
   if (mime.startsWith("audio/")) return "audio";
   if (mime.startsWith("text/") || TEXTS.has(mime) || mime.endsWith("+xml")) return "text";

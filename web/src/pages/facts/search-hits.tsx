@@ -4,10 +4,19 @@ import { Link } from "wouter";
 import { get, path, type Page } from "@/api/client";
 import type { SearchHit } from "@/api/types";
 import { useT } from "@/i18n";
-import { Badge, Empty, Loaded, Time } from "@/ui";
+import { Badge, Card, Empty, Loaded, Time } from "@/ui";
 import { pieces } from "./highlight";
 import { ConversationLink, RunLink } from "./list-parts";
 import styles from "./conversations.module.css";
+
+/** Found in all conversations. */
+export function SearchEverywhere({ q }: { q: string }) {
+  return (
+    <Card>
+      <SearchHits q={q} />
+    </Card>
+  );
+}
 
 export function SearchHits({ q, conversation }: { q: string; conversation?: string }) {
   const t = useT();
@@ -50,9 +59,10 @@ function Hit({ hit, everywhere }: { hit: SearchHit; everywhere: boolean }) {
         <span className={styles["about"]}>
           <Time at={hit.created_at} />
         </span>
-        <span className="spacer" />
-        <RunLink id={hit.run_id} />
-        {everywhere && <Link href={`/chat/${encodeURIComponent(hit.conversation_id)}`}>{t("facts.conversations_open")}</Link>}
+        <span className={styles["refs"]}>
+          <RunLink id={hit.run_id} />
+          {everywhere && <Link href={`/chat/${encodeURIComponent(hit.conversation_id)}`}>{t("facts.conversations_open")}</Link>}
+        </span>
       </div>
       <p className={styles["said"]}>
         {pieces(hit.snippet, hit.highlights ?? []).map((piece, index) => (piece.hit ? <mark key={index}>{piece.text}</mark> : piece.text))}

@@ -22,11 +22,12 @@ export function TranscriptEntry({ item }: { item: TranscriptItem }) {
         <span className={styles["about"]}>
           <Time at={item.created_at} />
         </span>
-        <span className="spacer" />
-        <RunLink id={item.run_id} />
-        <Button size="s" variant="quiet" aria-expanded={raw} onClick={() => setRaw(!raw)}>
-          {t("facts.raw")}
-        </Button>
+        <span className={styles["refs"]}>
+          <RunLink id={item.run_id} />
+          <Button size="s" variant="quiet" aria-expanded={raw} onClick={() => setRaw(!raw)}>
+            {t("facts.raw")}
+          </Button>
+        </span>
       </div>
       <Body item={item} />
       <Files item={item} />

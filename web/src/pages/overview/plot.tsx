@@ -23,6 +23,7 @@ export function Plot({ at, lines, kind, format, isLong, onStep }: ChartProps & {
   const values = kind === "bars" ? stacked(lines) : lines.map((line) => line.values);
   const data = useRef<uPlot.AlignedData>([[]]);
   data.current = [at, ...values] as uPlot.AlignedData;
+  const step = (at[1] ?? 60) - (at[0] ?? 0);
   const colors = lines.map((line) => line.color).join();
 
   useEffect(() => {
@@ -31,6 +32,7 @@ export function Plot({ at, lines, kind, format, isLong, onStep }: ChartProps & {
     const made = new uPlot(
       options({
         width: element.clientWidth,
+        step,
         kind,
         colors: colors.split(",").map((name) => resolved(element, name)),
         text: resolved(element, "--text-3"),
@@ -51,7 +53,7 @@ export function Plot({ at, lines, kind, format, isLong, onStep }: ChartProps & {
       made.destroy();
       chart.current = null;
     };
-  }, [kind, colors, language, isLong, theme, darkSystem]);
+  }, [kind, step, colors, language, isLong, theme, darkSystem]);
 
   // New figures move into the chart that is there.
   useEffect(() => chart.current?.setData(data.current));
@@ -71,6 +73,8 @@ function resolved(element: HTMLElement, name: string): string {
 
 interface Drawing {
   width: number;
+  /** Seconds from one figure to the next. */
+  step: number;
   kind: "bars" | "lines";
   colors: string[];
   text: string;
@@ -81,9 +85,8 @@ interface Drawing {
   onStep: (step: number | null) => void;
 }
 
-function options({ width, kind, colors, text, grid, surface, moment, value, onStep }: Drawing): uPlot.Options {
+function options({ width, step, kind, colors, text, grid, surface, moment, value, onStep }: Drawing): uPlot.Options {
   const bars = uPlot.paths.bars?.({ size: [0.7, 24], radius: 0.2 });
-  const spline = uPlot.paths.spline?.();
   const axis = { stroke: text, font: "12px system-ui, sans-serif", ticks: { show: false }, grid: { stroke: grid, width: 1 } };
   return {
     width,
@@ -91,9 +94,12 @@ function options({ width, kind, colors, text, grid, surface, moment, value, onSt
     legend: { show: false },
     padding: [8, 8, 0, 0],
     cursor: { y: false, drag: { x: false, y: false }, points: { size: 7, fill: surface } },
-    scales: { y: { range: (_, __, max) => [0, max > 0 ? max * 1.1 : 1] } },
+    scales: {
+      x: { range: (_, min, max) => [min - step / 2, max + step / 2] },
+      y: { range: (_, __, max) => [0, max > 0 ? max * 1.1 : 1] },
+    },
     axes: [
-      { ...axis, grid: { show: false }, space: 80, values: (_, seconds) => seconds.map(moment) },
+      { ...axis, size: 28, grid: { show: false }, space: 80, values: (_, seconds) => seconds.map(moment) },
       { ...axis, size: 64, space: 36, values: (_, shown) => shown.map(value) },
     ],
     series: [
@@ -101,7 +107,7 @@ function options({ width, kind, colors, text, grid, surface, moment, value, onSt
       ...colors.map((stroke) =>
         kind === "bars"
           ? { stroke, fill: stroke, width: 0, points: { show: false }, ...(bars ? { paths: bars } : {}) }
-          : { stroke, width: 2, spanGaps: true, points: { size: 5, fill: stroke }, ...(spline ? { paths: spline } : {}) },
+          : { stroke, width: 2, points: { size: 5, fill: stroke } },
       ),
     ],
     hooks: { setCursor: [(chart) => onStep(chart.cursor.idx ?? null)] },
