@@ -11,11 +11,12 @@ from typing import Any
 
 from agentscope.agent import Agent, InjectionConfig
 from agentscope.credential import CredentialBase
+from agentscope.event import ModelCallStartEvent, TextBlockDeltaEvent
 from agentscope.formatter import FormatterBase
 from agentscope.message import Msg, TextBlock, ToolCallBlock, ToolResultBlock, ToolResultState, UserMsg
 from agentscope.model import ChatModelBase, ChatResponse, ChatUsage
 from agentscope.permission import PermissionBehavior, PermissionDecision
-from agentscope.tool import ToolBase, ToolChunk, ToolChoice, Toolkit
+from agentscope.tool import ToolBase, ToolChoice, ToolChunk, Toolkit
 
 from greenroom_sdk import Api, Plugin, Result, RunCtx, RunFailure, delta, message
 from greenroom_sdk.protocol import ToolResource
@@ -84,8 +85,10 @@ class HostTool(ToolBase):
 
     async def call(self, **kwargs: Any) -> ToolChunk:
         answer = await self._api.tools.call(self.name, kwargs)
-        state = ToolResultState.SUCCESS if answer.error is None else ToolResultState.ERROR
-        return ToolChunk(content=[TextBlock(text=answer.text)], state=state)
+        chunk = ToolChunk(content=[TextBlock(text=answer.text)], state=ToolResultState.SUCCESS)
+        if answer.error is not None:
+            chunk.state = ToolResultState.ERROR
+        return chunk
 
 
 def told(one: Msg) -> list[dict[str, Any]]:
@@ -129,9 +132,9 @@ async def run(ctx: RunCtx, api: Api) -> AsyncIterator[Result]:
     )
     text = ""
     async for event in agent.reply_stream(UserMsg("user", ctx.text)):
-        if event.type == "MODEL_CALL_START":
+        if isinstance(event, ModelCallStartEvent):
             text = ""
-        elif event.type == "TEXT_BLOCK_DELTA":
+        elif isinstance(event, TextBlockDeltaEvent):
             text += event.delta
             yield delta(event.delta)
     yield message(text)

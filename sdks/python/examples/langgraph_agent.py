@@ -36,10 +36,10 @@ class Host:
     model: str
 
 
-async def think(talk: Talk, runtime: Runtime[Host]) -> dict[str, Any]:
+async def think(state: Talk, *, runtime: Runtime[Host]) -> dict[str, Any]:
     """Asks the model and streams its text to the user."""
     host = runtime.context
-    stream = host.api.models.stream(host.model, talk["messages"], tools=host.ctx.resources.tools)
+    stream = host.api.models.stream(host.model, state["messages"], tools=host.ctx.resources.tools)
     async for item in stream:
         if item.type == "text_delta":
             await host.ctx.delta(item.text)
@@ -49,10 +49,10 @@ async def think(talk: Talk, runtime: Runtime[Host]) -> dict[str, Any]:
     return {"messages": [said]}
 
 
-async def act(talk: Talk, runtime: Runtime[Host]) -> dict[str, Any]:
+async def act(state: Talk, *, runtime: Runtime[Host]) -> dict[str, Any]:
     """Has the host carry out what the model asked for."""
     host, answers = runtime.context, []
-    for call in talk["messages"][-1]["tool_calls"]:
+    for call in state["messages"][-1]["tool_calls"]:
         call_id, name, args = call["id"], call["name"], call.get("args")
         await host.ctx.emit(tool_started(call_id, name, args))
         if args is None:

@@ -67,7 +67,7 @@ def test_an_agent_has_the_host_call_its_tool_and_answers_with_what_it_said(
     assert ran.streamed == "The sum is 42."
     assert [call["parameters"] for call in ran.calls("tools.call")] == [{"a": 20, "b": 22}]
     first, second = (call for call in ran.calls("models.stream"))
-    assert [tool["tool_name"] for tool in first["tools"]][0] == "add"
+    assert next(iter(first["tools"]))["tool_name"] == "add"
     answered = [one for one in second["messages"] if one["role"] == "tool"]
     assert [one["content"] for one in answered] == ["42"]
     assert second["messages"][-2]["tool_calls"][0]["args"] == {"a": 20, "b": 22}

@@ -150,7 +150,7 @@ def structure(name: str, schema: Schema) -> str:
             omitted.append(field)
         if is_null_absent:
             nulls.append(field)
-    extra = {True: "Open", False: "Closed"}.get(schema.get("additionalProperties"), "Wire")
+    extra = {"True": "Open", "False": "Closed"}.get(str(schema.get("additionalProperties")), "Wire")
     mixins = ["Checked"] * (name in RULES) + ["Omits"] * bool(omitted) + ["NullIsAbsent"] * bool(nulls)
     bases = ", ".join([*([EXTRA_BASES[name]] if name in EXTRA_BASES else []), *mixins, extra])
     head = [f"class {name}({bases}):"]
