@@ -113,6 +113,7 @@ export const runs = {
   "fact.started": "Started",
   "fact.finished": "Ended",
   "fact.results": "Results",
+  "fact.toolCalls": "Tool calls",
   "fact.modelCalls": "Model calls",
   "fact.unknown": "not known",
   "event.title": "An event: {type}",

@@ -115,6 +115,7 @@ export const runs: SameKeys<typeof en> = {
   "fact.started": "开始时间",
   "fact.finished": "结束时间",
   "fact.results": "结果数",
+  "fact.toolCalls": "工具调用",
   "fact.modelCalls": "模型调用",
   "fact.unknown": "未知",
   "event.title": "事件：{type}",

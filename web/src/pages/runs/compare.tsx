@@ -104,7 +104,7 @@ function Glance({ left, right }: { left: Whole; right: Whole }) {
     { name: t("runs.fact.modelCalls"), cell: ({ story }) => <Num value={usageOf(story).calls} />, same: [usageOf(left.story).calls, usageOf(right.story).calls] },
     { name: t("runs.fact.tokens"), cell: ({ story }) => <Num value={usageOf(story).tokens} />, same: [usageOf(left.story).tokens, usageOf(right.story).tokens] },
     { name: t("runs.fact.cost"), cell: ({ story }) => <Money amount={usageOf(story).cost} />, same: [usageOf(left.story).cost, usageOf(right.story).cost] },
-    { name: t("agents.asks.tools"), cell: (whole) => <Num value={tools(whole)} />, same: [tools(left), tools(right)] },
+    { name: t("runs.fact.toolCalls"), cell: (whole) => <Num value={tools(whole)} />, same: [tools(left), tools(right)] },
   ];
   return (
     <div className={styles["scroll"]}>
@@ -210,7 +210,7 @@ function StepCell({ entry }: { entry: Entry | undefined }) {
       <span className={styles["stepTitle"]}>{said(t, entry.title)}</span>
       <span className="muted truncate">{entry.hint}</span>
       <span className="spacer" />
-      <span className="muted nums">{took < 1 ? "" : durationText(took, language)}</span>
+      <span className={`muted nums ${styles["stepTook"] ?? ""}`}>{took < 1 ? "" : durationText(took, language)}</span>
     </div>
   );
 }

@@ -15,7 +15,7 @@ import styles from "./show.module.css";
 import { Summary } from "./summary";
 import { TimelineView } from "./timeline-view";
 import { useResults, type Results } from "./use-results";
-import { useCalls, useStory, type Calls } from "./use-story";
+import { useApprovals, useCalls, useStory, type Calls } from "./use-story";
 
 export default function RunPage() {
   const { id = "" } = useParams<{ id: string }>();
@@ -74,10 +74,11 @@ function Told({ story, results, calls, callsFailed }: ToldProps) {
   const tab = new URLSearchParams(useSearch()).get("tab") ?? "timeline";
   const { fold, version } = results;
   const records = calls?.records;
+  const approvals = useApprovals(story).data?.items;
   const entries = useMemo(
-    () => timeline({ story, steps: fold.steps, audit: records ?? [] }),
+    () => timeline({ story, steps: fold.steps, audit: records ?? [], approvals: approvals ?? [] }),
     // eslint-disable-next-line react-hooks/exhaustive-deps -- the fold changes in place; `version` says when
-    [story, fold, version, records],
+    [story, fold, version, records, approvals],
   );
   const tabs = [
     {

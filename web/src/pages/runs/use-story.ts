@@ -1,7 +1,7 @@
 // What is known of a run beside its results: its story and its calls to the host, fresh while it runs.
 import { useQuery } from "@tanstack/react-query";
 import { get, path, type Page } from "@/api/client";
-import { ENDED, type AuditRecord } from "@/api/types";
+import { ENDED, type Approval, type AuditRecord } from "@/api/types";
 import type { Story } from "@/api/types-runs";
 
 const EVERY_MS = 1_500;
@@ -55,6 +55,19 @@ export function useCalls(runId: string, story: Story | undefined) {
       const ended = Date.parse(run?.finished_at ?? "");
       return Date.now() - ended < RECORDED_WITHIN_MS ? 1_000 : false;
     },
+    retry: false,
+  });
+}
+
+/** What the approvals of a run are about; whoever may not see it reads the run's own words. */
+export function useApprovals(story: Story | undefined) {
+  const states = story?.approvals.map((one) => one.status).join(" ") ?? "";
+  const runId = story?.run.run_id ?? "";
+  return useQuery({
+    queryKey: ["run", runId, "approvals", states],
+    queryFn: ({ signal }) => get<Page<Approval>>("/v1/approvals", { run_id: runId, limit: 200 }, signal),
+    enabled: states !== "",
+    placeholderData: (before) => before,
     retry: false,
   });
 }

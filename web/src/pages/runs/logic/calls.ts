@@ -15,9 +15,14 @@ const SAME_CALL_MS = 2_000;
 export function callEntries(story: Story, steps: readonly Step[], audit: readonly AuditRecord[]): Entry[] {
   const hasCalls = story.model_calls.length > 0;
   const tools = steps.filter((step): step is ToolStep => step.kind === "tool");
-  const rest = audit.filter((record) => !(hasCalls && isModelCall(record)) && !isShownAsTool(record, tools));
+  const rest = audit.filter((record) => !(hasCalls && isModelCall(record)) && !isShownAsTool(record, tools) && !isIdle(record));
   const models = hasCalls ? story.model_calls.map((call, index) => modelEntry(call, index, story)) : [];
   return [...models, ...gathered(rest, story, steps)];
+}
+
+/** A look for new messages every second tells nobody anything. */
+function isIdle(record: AuditRecord): boolean {
+  return record.method === "steering.pull" && record.code === "ok";
 }
 
 /** A model that was asked; one that was refused stands among the refusals. */

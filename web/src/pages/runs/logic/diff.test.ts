@@ -15,6 +15,14 @@ describe("diffTexts", () => {
     expect(marked("明天下午三点", "明天下午四点")).toBe("明天下午[-三-]{+四+}点");
   });
 
+  it("does not look for the same words in texts that have nothing in common", () => {
+    expect(marked("please book: lunch", "hello: there you are")).toBe("[-please book: lunch-]{+hello: there you are+}");
+  });
+
+  it("takes the space between two changed words as changed", () => {
+    expect(marked("the quick brown fox jumps", "the slow red fox jumps")).toBe("the [-quick brown-]{+slow red+} fox jumps");
+  });
+
   it("gives one part for equal texts and none for empty ones", () => {
     expect(diffTexts("same", "same")).toEqual([{ side: "both", text: "same" }]);
     expect(diffTexts("", "")).toEqual([]);

@@ -64,6 +64,29 @@ function words(text: string): string[] {
   return text.match(/[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]|[\p{L}\p{N}_]+|\s+|[^\p{L}\p{N}_\s]/gu) ?? [];
 }
 
+/** Space and marks between two changes are part of the change. */
+function joined(pieces: readonly Piece[]): Piece[] {
+  const all = pieces.reduce((sum, piece) => sum + piece.text.length, 0);
+  const common = pieces.reduce((sum, piece) => sum + (piece.side === "both" ? letters(piece.text) : 0), 0);
+  const isOther = common * 8 < all;
+  const changes: { both: string; left: string; right: string }[] = [{ both: "", left: "", right: "" }];
+  pieces.forEach((piece, index) => {
+    const last = changes.at(-1) as (typeof changes)[number];
+    const isBetween = index > 0 && index < pieces.length - 1 && letters(piece.text) === 0;
+    if (piece.side !== "both") last[piece.side] += piece.text;
+    else if (isOther || isBetween) {
+      last.left += piece.text;
+      last.right += piece.text;
+    } else changes.push({ both: piece.text, left: "", right: "" });
+  });
+  const sides = ["both", "left", "right"] as const;
+  return changes.flatMap((change) => sides.filter((side) => change[side] !== "").map((side) => ({ side, text: change[side] })));
+}
+
+function letters(text: string): number {
+  return text.match(/[\p{L}\p{N}]/gu)?.length ?? 0;
+}
+
 /** By words; by lines where that is too much; as two blocks where that is too much as well. */
 export function diffTexts(left: string, right: string): Piece[] {
   const same = (a: string, b: string) => a === b;
@@ -77,5 +100,5 @@ export function diffTexts(left: string, right: string): Piece[] {
     if (last?.side === part.side) last.text += text;
     else pieces.push({ side: part.side, text });
   }
-  return pieces;
+  return pieces.length > 1 ? joined(pieces) : pieces;
 }

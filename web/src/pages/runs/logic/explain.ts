@@ -1,8 +1,9 @@
 // Says in plain words why a run, a call or a tool failed, and what to do about it.
 
 import type { Key } from "@/i18n";
-import type { AuditRecord } from "@/api/types";
+import type { AuditRecord, JsonObject } from "@/api/types";
 import type { Grant } from "@/api/types-runs";
+import { text } from "./read";
 import { say, type Say } from "./say";
 
 export interface Explanation {
@@ -63,14 +64,19 @@ export function explainFailure(code: string, agent: string): Explanation {
   };
 }
 
-/** Why a tool's call failed. */
-export function explainTool(code: string | undefined, tool: string): Explanation {
-  const upper = (code ?? "").toUpperCase();
-  const family = SAME[upper] ?? upper;
-  if (!isToolCode(family)) {
-    return { what: say("runs.tool.own.what", { tool, code: code ?? "?" }), todo: say("runs.tool.own.todo"), known: false };
-  }
-  return { what: say(`runs.tool.${family}.what`, { tool }), todo: say(`runs.tool.${family}.todo`, { tool }), known: true };
+/** Why a tool's call failed: a code in capitals is the tool's, one in lower case the host's refusal. */
+export function explainTool(error: JsonObject, tool: string, agent: string): Explanation {
+  const code = text(error, "code") ?? "?";
+  const reason = text(error["details"], "reason");
+  if (code === "unauthorized" && (reason === "denied" || reason === "expired")) return ofTool("DENIED", tool);
+  if (isCode(code)) return explainFailure(code, agent);
+  const family = SAME[code] ?? code;
+  if (isToolCode(family)) return ofTool(family, tool);
+  return { what: say("runs.tool.own.what", { tool, code }), todo: say("runs.tool.own.todo"), known: false };
+}
+
+function ofTool(code: ToolCode, tool: string): Explanation {
+  return { what: say(`runs.tool.${code}.what`, { tool }), todo: say(`runs.tool.${code}.todo`, { tool }), known: true };
 }
 
 /** The areas of rights, as the methods begin, and the key of the grant that covers each. */

@@ -49,7 +49,7 @@ export function cutKey(reason: string): "runs.cut.length" | "runs.cut.content_fi
 function toolEntry(step: ToolStep, story: Story): Entry {
   const isOpen = step.open && story.run.status === "running";
   const failed = step.error !== undefined;
-  const why = failed ? explainTool(text(step.error, "code"), step.name) : undefined;
+  const why = step.error === undefined ? undefined : explainTool(step.error, step.name, story.run.agent);
   const message = text(step.error, "message");
   const tone = failed ? "bad" : isOpen ? "live" : step.open || step.result === undefined ? "warn" : "ok";
   return {

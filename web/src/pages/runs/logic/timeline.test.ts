@@ -95,6 +95,29 @@ describe("timeline", () => {
     expect(entry?.notes[0]?.key).toBe("runs.tool.DENIED.what");
   });
 
+  it("tells a refused approval of a tool apart from a tool's own refusal", () => {
+    const refused = (error: JsonObject) =>
+      timeline({
+        story: story(), audit: [],
+        steps: steps(["tool.call.completed", { tool_call_id: "t1", tool_name: "x", error }, "200"]),
+      }).find((one) => one.kind === "tool")?.notes[0]?.key;
+    expect(refused({ code: "unauthorized", details: { reason: "expired" } })).toBe("runs.tool.DENIED.what");
+    expect(refused({ code: "unauthorized" })).toBe("runs.code.unauthorized.what");
+    expect(refused({ code: "UNAUTHORIZED" })).toBe("runs.tool.UNAUTHORIZED.what");
+    expect(refused({ code: "acme.lost" })).toBe("runs.tool.own.what");
+  });
+
+  it("says what an approval was about and who answered", () => {
+    const approval = { approval_id: "a1", action: "tool.call", status: "denied", answered_by: "admin", created_at: "2026-01-02T03:04:05.100Z", answered_at: "2026-01-02T03:04:05.900Z" };
+    const known = {
+      ...approval, status: "denied" as const, run_id: "run_1", runner_id: "r", agent: "office", nonce: "n", expires_at: "",
+      target: { tool_name: "project_cli", risk: "destructive" }, payload: { module: "calendar", method: "delete", input: {} },
+    };
+    const entry = timeline({ story: story({ approvals: [approval] }), steps: [], audit: [], approvals: [known] }).find((one) => one.kind === "approval");
+    expect(entry?.title.with).toEqual({ action: "calendar.delete" });
+    expect(entry?.notes).toEqual([{ key: "runs.approval.denied", with: { by: "admin" } }]);
+  });
+
   it("says which model stood in for one that failed", () => {
     const calls = [{ ...model, failed: true, outcome: "runtime_error" }, { ...model, model: "spare", at: "2026-01-02T03:04:05.300Z" }];
     const [first] = timeline({ story: story({ model_calls: calls }), steps: [], audit: [] }).filter((entry) => entry.kind === "model");

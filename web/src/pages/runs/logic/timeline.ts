@@ -1,7 +1,7 @@
 // A run as a story: everything that is known of it, in order, in sections a reader can follow.
 
-import type { AuditRecord, EventView, Json } from "@/api/types";
-import type { Grant, Story } from "@/api/types-runs";
+import type { Approval, AuditRecord, EventView, Json } from "@/api/types";
+import type { Grant, Story, StoryApproval } from "@/api/types-runs";
 import { callEntries } from "./calls";
 import { endEntries } from "./ending";
 import type { Step } from "./fold";
@@ -52,6 +52,8 @@ export interface Sources {
   story: Story;
   steps: readonly Step[];
   audit: readonly AuditRecord[];
+  /** The approvals of the run with what they are about, where the reader may see that. */
+  approvals?: readonly Approval[];
 }
 
 export const SECTIONS: readonly Section[] = ["in", "who", "work", "end", "out"];
@@ -143,7 +145,7 @@ function bindingFacts(story: Story): Detail {
 }
 
 /** Everything that happened while the run was running, in order of its beginning. */
-function work({ story, steps, audit }: Sources): Entry[] {
+function work({ story, steps, audit, approvals }: Sources): Entry[] {
   const calls = callEntries(story, steps, audit);
   const timed: { at: number; order: number; entry: Entry }[] = [];
   const began = time(story.run.started_at ?? story.run.created_at) ?? 0;
@@ -154,7 +156,7 @@ function work({ story, steps, audit }: Sources): Entry[] {
     before = entry.start ?? before;
     timed.push({ at: before, order: 2, entry });
   }
-  for (const entry of [...calls, ...asides(story)]) {
+  for (const entry of [...calls, ...asides(story, approvals ?? [])]) {
     timed.push({ at: entry.start ?? began, order: entry.kind === "diagnostic" ? 3 : 1, entry });
   }
   timed.sort((a, b) => a.at - b.at || a.order - b.order);
@@ -169,22 +171,8 @@ function work({ story, steps, audit }: Sources): Entry[] {
 }
 
 /** What was asked of people, and what the host found odd. */
-function asides(story: Story): Entry[] {
-  const approvals = story.approvals.map((approval): Entry => {
-    const [start, end] = [time(approval.created_at), time(approval.answered_at)];
-    const by = approval.answered_by ?? "";
-    const status = approval.status;
-    const known = ["allowed", "denied", "expired", "cancelled"] as const;
-    const found = known.find((word) => word === status);
-    return {
-      id: `approval-${approval.approval_id}`, section: "work", kind: "approval",
-      tone: found === undefined ? "live" : found === "allowed" ? "ok" : "warn",
-      title: say("runs.approval.title", { action: approval.action }),
-      notes: [say(found === undefined ? "runs.approval.pending" : `runs.approval.${found}`, { by })],
-      ...(start === undefined ? {} : { start }), ...(end === undefined ? { open: found === undefined } : { end }),
-      detail: { type: "none" },
-    };
-  });
+function asides(story: Story, approvals: readonly Approval[]): Entry[] {
+  const asked = story.approvals.map((one) => approvalEntry(one, approvals.find((known) => known.approval_id === one.approval_id)));
   const diagnostics = story.diagnostics.map((note, index): Entry => {
     const at = time(note.created_at);
     const kinds = ["invalid_result", "unknown_type", "model_failed", "after_terminal", "refused_result", "duplicate"] as const;
@@ -195,7 +183,26 @@ function asides(story: Story): Entry[] {
       ...(at === undefined ? {} : { start: at, end: at }), detail: { type: "text", text: note.message, markdown: false },
     };
   });
-  return [...approvals, ...diagnostics];
+  return [...asked, ...diagnostics];
+}
+
+const ANSWERS = ["allowed", "denied", "expired", "cancelled"] as const;
+
+function approvalEntry(approval: StoryApproval, known: Approval | undefined): Entry {
+  const [start, end] = [time(approval.created_at), time(approval.answered_at)];
+  const answer = ANSWERS.find((word) => word === approval.status);
+  const call = known?.payload ?? {};
+  const method = [text(call, "module"), text(call, "method")].filter((part) => part !== undefined).join(".");
+  const tool = text(known?.target, "tool_name");
+  const what = tool === "project_cli" && method !== "" ? method : (tool ?? approval.action);
+  return {
+    id: `approval-${approval.approval_id}`, section: "work", kind: "approval",
+    tone: answer === undefined ? "live" : answer === "allowed" ? "ok" : "warn",
+    title: say("runs.approval.title", { action: what }),
+    notes: [say(answer === undefined ? "runs.approval.pending" : `runs.approval.${answer}`, { by: approval.answered_by ?? "?" })],
+    ...(start === undefined ? {} : { start }), ...(end === undefined ? { open: answer === undefined } : { end }),
+    detail: known === undefined ? { type: "none" } : { type: "json", value: { ...known.target, ...known.payload } },
+  };
 }
 
 /** Cost and tokens in one look; nothing where nobody knows them. */
