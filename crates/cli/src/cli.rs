@@ -134,11 +134,12 @@ pub enum Events {
     Show(commands::events_show::Args),
 }
 
-/// List runners, write a new one, check one against the contract
+/// List runners, write a new one, add a plugin, check one against the contract
 #[derive(Debug, Subcommand)]
 pub enum Runner {
     List(commands::runner_list::Args),
     New(commands::runner_new::Args),
+    Add(commands::runner_add::Args),
     Test(commands::runner_test::Args),
 }
 

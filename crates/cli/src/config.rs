@@ -31,7 +31,7 @@ pub use artifacts::{Artifacts, Bucket};
 pub use limits::{Limit, Limits};
 pub use problem::{Invalid, Problem};
 pub use retention::Retention;
-pub use runner::{Launch, Process, Runner, Sandbox};
+pub use runner::{Launch, Process, Runner, Sandbox, Wire, is_langbot_plugin};
 pub use secret::Secret;
 pub use server::{Server, Store, StoreUrl, Sync};
 pub use surface::Webhook;

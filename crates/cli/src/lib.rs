@@ -46,6 +46,7 @@ pub async fn run(command: Command) -> Outcome {
         Command::Audit(args) => commands::audit::run(args).await,
         Command::Runner(Runner::List(args)) => commands::runner_list::run(args).await,
         Command::Runner(Runner::New(args)) => commands::runner_new::run(&args),
+        Command::Runner(Runner::Add(args)) => commands::runner_add::run(&args),
         Command::Runner(Runner::Test(args)) => commands::runner_test::run(args).await,
         Command::Tool(args) => commands::tool::run(args).await,
         Command::Serve(args) => commands::serve::run(args).await,

@@ -10,7 +10,7 @@ use greenroom_host::binding;
 use greenroom_host::settings::{Agent, Approvals, Limits, Retention, Settings, Webhook};
 use greenroom_objects::{BucketPlace, Place};
 use greenroom_protocol::RunnerId;
-use greenroom_runtime::RunnerSpec;
+use greenroom_runtime::{RunnerSpec, Wire};
 use greenroom_server::{Access, Role, ServerOptions, Token, hash_token};
 use greenroom_store::{Location, Options, Sync};
 use std::path::{Path, PathBuf};
@@ -192,6 +192,10 @@ fn runner_spec(name: &str, runner: &config::Runner) -> RunnerSpec {
     let plain = RunnerSpec {
         name: name.to_owned(),
         plugin: runner.plugin.clone(),
+        wire: match runner.wire {
+            config::Wire::Native => Wire::Native,
+            config::Wire::Langbot => Wire::Langbot,
+        },
         ..RunnerSpec::default()
     };
     let Launch::Process(process) = &runner.launch else { return plain };

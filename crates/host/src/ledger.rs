@@ -178,7 +178,7 @@ impl Ledger {
                 self.finish_messages(None, record.sequence);
                 self.fail(crate::run::status_of(&error.code), error, &record);
             }
-            Payload::Unknown => {
+            Payload::Unknown if record.kind != kind::PROCESSOR_LOG => {
                 let text = format!("`{}` is not a known result type", record.kind);
                 self.note("unknown_type", &text, now_ms);
             }

@@ -33,6 +33,8 @@ const STREAMS_AT_ONCE: usize = 8;
 const MODEL_FAILURES_NOTED: u32 = 20;
 /// Runs that are remembered as overdue.
 const OVERDUE_KNOWN: usize = 256;
+/// Runs whose end a runner may ask about.
+const ENDED_KNOWN: usize = 1024;
 
 #[derive(Debug)]
 pub(crate) struct LiveRun {
@@ -176,6 +178,8 @@ pub(crate) struct Live {
     tokens: Mutex<Tokens>,
     /// The last runs that were overdue, so that their runners are told why they are refused.
     overdue: Mutex<VecDeque<String>>,
+    /// The last runs that ended, with their workspaces.
+    ended: Mutex<VecDeque<(String, String)>>,
 }
 
 /// Which run and attempt a token stands for.
@@ -253,7 +257,22 @@ impl Live {
             overdue.truncate(OVERDUE_KNOWN - 1);
             overdue.push_front(run_id.to_owned());
         }
-        self.lock().remove(run_id);
+        let Some(live) = self.lock().remove(run_id) else { return };
+        if let Some(rights) = live.rights.get() {
+            let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+            ended.truncate(ENDED_KNOWN - 1);
+            ended.push_front((run_id.to_owned(), rights.identity.workspace_id.clone()));
+        }
+    }
+
+    /// The workspace of a run that is under way or has ended lately.
+    pub(crate) fn workspace_of(&self, run_id: &str) -> Option<String> {
+        if let Some(live) = self.get(run_id) {
+            return live.rights.get().map(|rights| rights.identity.workspace_id.clone());
+        }
+        let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = ended.iter().find(|(known, _)| known == run_id);
+        known.map(|(_, workspace)| workspace.clone())
     }
 
     /// Whether a run was ended by its deadline, as far as that is still known.

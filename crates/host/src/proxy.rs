@@ -13,6 +13,7 @@ mod call;
 mod events;
 mod fit;
 mod history;
+mod langbot;
 pub(crate) mod meter;
 mod models;
 mod resources;
@@ -130,6 +131,9 @@ async fn check_and_carry_out(
     run: Option<(&Arc<LiveRun>, &Rights)>,
     trail: &mut Trail,
 ) -> Answer {
+    if let Some(extra) = langbot::Extra::of(call) {
+        return langbot::serve(shared, call, extra, run, trail).await;
+    }
     let settings = shared.settings.load_full();
     let limits = &settings.limits;
     let method = Method::parse(&call.method);

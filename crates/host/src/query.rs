@@ -295,7 +295,7 @@ fn cut<T>(mut rows: Vec<T>, limit: usize) -> (Vec<T>, bool) {
     (rows, has_more)
 }
 
-fn run_view(run: RunRow) -> RunView {
+pub(crate) fn run_view(run: RunRow) -> RunView {
     RunView {
         run_id: run.run_id,
         event_id: run.event_id,

@@ -81,6 +81,9 @@ pub mod kind {
     /// Written by the host only: a new attempt begins, forget what was folded.
     pub const RUN_RESTARTED: &str = "run.restarted";
 
+    /// A line of a LangBot runner's log: kept with the run, acted on by nobody.
+    pub const PROCESSOR_LOG: &str = "processor.log";
+
     pub const STABLE: [&str; 9] = [
         MESSAGE_DELTA,
         MESSAGE_COMPLETED,

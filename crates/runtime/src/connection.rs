@@ -9,9 +9,10 @@ use crate::run::{Run, RunEnd, RunHandle, RunLimits};
 use crate::spec::Limits;
 use crate::state::Unavailable;
 use crate::tasks::Tasks;
+use crate::wires::Codec;
 use bytes::Bytes;
-use greenroom_protocol::AgentRunRequest;
-use greenroom_protocol::wire::{RpcError, method};
+use greenroom_protocol::wire::RpcError;
+use greenroom_protocol::{AgentRunRequest, RunnerId};
 use serde_json::value::RawValue;
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::AtomicUsize;
@@ -20,9 +21,13 @@ use std::time::Duration;
 use tokio::sync::{oneshot, watch};
 use tokio::task::AbortHandle;
 
+mod queue;
 mod requests;
+mod stopping;
 mod tools;
 
+use queue::Queue;
+pub(crate) use queue::Streamed;
 pub(crate) use requests::NoResult;
 
 /// After one sign of a connection's end, how long the explanation may take.
@@ -55,6 +60,8 @@ pub(crate) struct Connection {
     pub(crate) run_limits: RunLimits,
     pub(crate) proxy: Arc<dyn Proxy>,
     pub(crate) tasks: Tasks,
+    /// How this connection is spoken on.
+    pub(crate) codec: Codec,
     state: Mutex<State>,
     fate: watch::Sender<Fate>,
     /// How many runs are under way and not fenced, and how many calls of tools.
@@ -68,6 +75,8 @@ pub(crate) struct Connection {
 #[derive(Default)]
 pub(crate) struct State {
     runs: HashMap<String, Entry>,
+    /// Runs that the other side has not heard of, as it takes only so many at once.
+    queue: Queue,
     requests: HashMap<i64, Waiting>,
     request_last: i64,
     /// How many of the requests are calls of tools.
@@ -80,6 +89,9 @@ pub(crate) struct State {
 
 struct Entry {
     run: Arc<Run>,
+    /// The request that started it.
+    number: i64,
+    runner_id: RunnerId,
     /// Over for the host, but not answered by the runner yet.
     fenced: bool,
 }
@@ -98,11 +110,12 @@ pub(crate) struct Parts {
     pub(crate) limits: Limits,
     pub(crate) proxy: Arc<dyn Proxy>,
     pub(crate) tasks: Tasks,
+    pub(crate) codec: Codec,
 }
 
 impl Connection {
     pub(crate) fn new(parts: Parts, outbox: Outbox) -> Arc<Self> {
-        let Parts { id, runner, isolation, limits, proxy, tasks } = parts;
+        let Parts { id, runner, isolation, limits, proxy, tasks, codec } = parts;
         Arc::new(Self {
             id,
             runner,
@@ -117,6 +130,7 @@ impl Connection {
             limits,
             proxy,
             tasks,
+            codec,
             state: Mutex::default(),
             fate: watch::Sender::new(Fate::Serving),
             live: watch::Sender::new(0),
@@ -143,11 +157,13 @@ impl Connection {
             if state.runs.contains_key(&id) {
                 return Err(Unavailable::new(format!("run `{id}` is already under way")));
             }
-            state.runs.insert(id.clone(), Entry { run: run.clone(), fenced: false });
+            let number = state.expect(Waiting::Run(id.clone()));
+            let runner_id = request.runner_id.clone();
+            state.runs.insert(id, Entry { run: run.clone(), number, runner_id, fenced: false });
             self.live.send_modify(|live| *live += 1);
-            state.expect(Waiting::Run(id.clone()))
+            number
         };
-        if let Err(error) = self.send_request(number, method::RUN_AGENT, request) {
+        if let Err(error) = self.hand_over(number, self.codec.run(number, request)) {
             self.forget(number);
             let reason = format!("takes no runs: {error}");
             self.replace(reason.clone());
@@ -162,28 +178,6 @@ impl Connection {
             Fate::Serving => None,
             Fate::Replace { reason } | Fate::Gone { reason } => Some(reason.clone()),
         }
-    }
-
-    /// Tells the runner to stop a run, and replaces the process if it has not after the grace period.
-    pub(crate) fn cancel(self: &Arc<Self>, run: &Arc<Run>, reason: &str) {
-        if !self.is_under_way(run) {
-            return;
-        }
-        let params = serde_json::json!({ "run_id": run.id, "reason": reason });
-        let message =
-            serde_json::json!({ "jsonrpc": "2.0", "method": method::RUN_CANCEL, "params": params });
-        self.send_or_replace(format!("{message}\n").into());
-        let (connection, run) = (self.clone(), run.clone());
-        let grace = self.limits.cancel_grace;
-        self.tasks.spawn(async move {
-            let mut fate = connection.fate.subscribe();
-            let gone = fate.wait_for(|fate| matches!(fate, Fate::Gone { .. }));
-            if tokio::time::timeout(grace, gone).await.is_err() && connection.is_under_way(&run) {
-                let grace_s = grace.as_secs_f32();
-                connection
-                    .replace(format!("did not end a run within {grace_s} s of its cancellation"));
-            }
-        });
     }
 
     /// The host has let go of the run: it does not count any more, but its id stays taken until answered.
@@ -253,6 +247,7 @@ impl Connection {
                 open
             });
             state.requests.clear();
+            state.queue = Queue::default();
             state.tool_calls = 0;
             (std::mem::take(&mut state.runs), std::mem::take(&mut state.calls))
         };
@@ -312,18 +307,31 @@ impl Connection {
                 true
             }
             Some(Waiting::Run(id)) => {
-                if let Some(entry) = state.runs.remove(&id) {
-                    if !entry.fenced {
-                        self.live.send_modify(|live| *live -= 1);
-                    }
-                    entry.run.end(match answer {
-                        Ok(_) => RunEnd::Finished,
-                        Err(error) => RunEnd::Failed { code: error.code, message: error.message },
-                    });
-                }
+                let next = state.queue.next();
+                self.end_run(state, &id, answer);
+                next.into_iter().for_each(|frame| self.send_or_replace(frame));
                 true
             }
         }
+    }
+
+    fn end_run(
+        &self,
+        mut state: MutexGuard<'_, State>,
+        id: &str,
+        answer: Result<&RawValue, RpcError>,
+    ) {
+        if let Some(entry) = state.runs.remove(id) {
+            if !entry.fenced {
+                self.live.send_modify(|live| *live -= 1);
+            }
+            entry.run.end(match answer {
+                Ok(_) => RunEnd::Finished,
+                Err(error) => RunEnd::Failed { code: error.code, message: error.message },
+            });
+        }
+        drop(state);
+        self.codec.run_over(id);
     }
 
     /// A runner that takes nothing in cannot go on.
@@ -335,10 +343,6 @@ impl Connection {
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn is_under_way(&self, run: &Arc<Run>) -> bool {
-        self.lock().runs.get(&run.id).is_some_and(|entry| Arc::ptr_eq(&entry.run, run))
     }
 
     fn forget(&self, number: i64) {

@@ -6,13 +6,15 @@
 use crate::connection::{Connection, Fate, NoResult};
 use crate::runtime::Shared;
 use crate::state::Descriptor;
+use crate::wires::Codec;
+use crate::wires::langbot::{self, Session};
 use futures_util::future::BoxFuture;
 use greenroom_protocol::wire::{
     HostIdentity, InitializeParams, InitializeResult, METHOD_NOT_FOUND, PluginIdentity, method,
 };
 use greenroom_protocol::{AgentRunnerManifest, PROTOCOL_VERSION, RunnerId};
 use serde::Deserialize;
-use serde_json::value::RawValue;
+use serde_json::value::{RawValue, to_raw_value};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
@@ -81,6 +83,9 @@ async fn ask(
     pin: Option<&str>,
     host_version: &str,
 ) -> Result<Offer, String> {
+    if let Codec::Langbot(session) = &connection.codec {
+        return ask_plugin(connection, session, pin).await;
+    }
     let host = HostIdentity { name: "greenroom".to_owned(), version: host_version.to_owned() };
     let params = InitializeParams { protocol_version: PROTOCOL_VERSION.to_owned(), host };
     let answer = connection.request(method::INITIALIZE, &params).await;
@@ -88,9 +93,7 @@ async fn ask(
     let answer: InitializeResult = serde_json::from_str(answer.get())
         .map_err(|error| format!("answered `initialize` with something malformed: {error}"))?;
     check_identity(&answer, pin)?;
-    let plugin: Arc<str> = answer.plugin.path().into();
-    // Set once per connection, here.
-    let _ = connection.plugin.set(plugin.clone());
+    is_plugin(connection, &answer.plugin);
     let list = connection.request(method::LIST_AGENT_RUNNERS, &serde_json::json!({})).await;
     let list = match list {
         Ok(list) => Ok(list),
@@ -109,23 +112,57 @@ async fn ask(
         Err(_) if has_tools => return Ok(offer),
         Err(message) => return Err(format!("offers neither runners nor tools: {message}")),
     };
-    let mut seen = BTreeSet::new();
-    for manifest in manifests(&list)? {
-        match accept(manifest, &offer.plugin, &mut offer.warnings) {
-            Ok(manifest) if seen.insert(manifest.id.clone()) => {
-                offer.descriptors.push(Arc::new(Descriptor {
-                    manifest,
-                    runner: connection.runner.clone(),
-                    plugin: plugin.clone(),
-                    plugin_version: offer.plugin.version.clone(),
-                    isolation: connection.isolation.clone(),
-                }));
+    offer.take(connection, manifests(&list)?);
+    Ok(offer)
+}
+
+/// The same of a LangBot plugin, which shows everything at once and offers no tools here.
+async fn ask_plugin(
+    connection: &Arc<Connection>,
+    session: &Session,
+    pin: Option<&str>,
+) -> Result<Offer, String> {
+    let contents = langbot::handshake::ask(connection, session).await?;
+    let protocol_version = PROTOCOL_VERSION.to_owned();
+    let declared = InitializeResult { protocol_version, plugin: contents.plugin };
+    check_identity(&declared, pin)?;
+    is_plugin(connection, &declared.plugin);
+    let tools = Some(Listed::default());
+    let warnings = contents.warnings;
+    let descriptors = Vec::new();
+    let mut offer = Offer { plugin: declared.plugin, descriptors, warnings, tools, late: None };
+    let manifests = contents.manifests.iter().map(to_raw_value).collect::<Result<Vec<_>, _>>();
+    let manifests = manifests.map_err(|error| format!("has a malformed manifest: {error}"))?;
+    offer.take(connection, manifests.iter().map(|manifest| &**manifest).collect());
+    Ok(offer)
+}
+
+fn is_plugin(connection: &Connection, plugin: &PluginIdentity) {
+    // Set once per connection, by its handshake.
+    let _ = connection.plugin.set(plugin.path().into());
+}
+
+impl Offer {
+    /// Takes in what is acceptable of these manifests.
+    fn take(&mut self, connection: &Connection, manifests: Vec<&RawValue>) {
+        let plugin: Arc<str> = self.plugin.path().into();
+        let mut seen = BTreeSet::new();
+        for manifest in manifests {
+            match accept(manifest, &self.plugin, &mut self.warnings) {
+                Ok(manifest) if seen.insert(manifest.id.clone()) => {
+                    self.descriptors.push(Arc::new(Descriptor {
+                        manifest,
+                        runner: connection.runner.clone(),
+                        plugin: plugin.clone(),
+                        plugin_version: self.plugin.version.clone(),
+                        isolation: connection.isolation.clone(),
+                    }));
+                }
+                Ok(manifest) => self.warnings.push(format!("`{}` is declared twice", manifest.id)),
+                Err(warning) => self.warnings.push(warning),
             }
-            Ok(manifest) => offer.warnings.push(format!("`{}` is declared twice", manifest.id)),
-            Err(warning) => offer.warnings.push(warning),
         }
     }
-    Ok(offer)
 }
 
 /// Asks for tools; a process that takes its time gets its first runs before it has told.

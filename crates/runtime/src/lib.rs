@@ -26,6 +26,7 @@ mod stderr;
 pub mod supervisor;
 mod tasks;
 mod tools;
+mod wires;
 
 pub use child::{Child, ChildError, ChildHold, ChildSpec, Children, Confinement, Finished};
 pub use connection::ConnectionId;
@@ -34,7 +35,7 @@ pub use proxy::{ItemSink, NotTaken, Proxy, ProxyCall, ProxyFuture, Standing};
 pub use remote::AttachError;
 pub use run::{RunEnd, RunEvent, RunHandle};
 pub use runtime::Runtime;
-pub use spec::{Limits, RunnerSpec, Settings};
+pub use spec::{Limits, RunnerSpec, Settings, Wire};
 pub use state::{Descriptor, RunnerState, RunnerStatus, Unavailable};
 
 pub use tools::{PluginToolAnswer, PluginToolCall, PluginToolError, PluginTools};

@@ -3,9 +3,8 @@
 //! Invariant: who calls is said by the connection, never by the call.
 
 use crate::connection::{Connection, ConnectionId};
-use crate::outbox::NotSent;
+use crate::spec::Wire;
 use greenroom_protocol::AgentAPIError;
-use greenroom_protocol::wire::method;
 use serde_json::value::RawValue;
 use std::future::Future;
 use std::pin::Pin;
@@ -36,8 +35,28 @@ pub struct ProxyCall {
     pub results_before: u64,
     pub method: String,
     pub params: Box<RawValue>,
+    /// The wire that the connection speaks: some calls are known on one wire alone.
+    pub wire: Wire,
     /// Takes the items of a streaming call.
     pub sink: ItemSink,
+}
+
+impl ProxyCall {
+    /// Another call of the same caller's, for the same run.
+    pub(crate) fn again(&self, method: &str, params: Box<RawValue>) -> Self {
+        Self {
+            connection: self.connection,
+            runner: self.runner.clone(),
+            plugin: self.plugin.clone(),
+            run_id: self.run_id.clone(),
+            standing: self.standing,
+            results_before: self.results_before,
+            method: method.to_owned(),
+            params,
+            wire: self.wire,
+            sink: self.sink.clone(),
+        }
+    }
 }
 
 /// What the run that a call names is to the connection that calls.
@@ -72,14 +91,6 @@ impl ItemSink {
 
     /// Sends one item, and waits while the runner has too much to read already.
     pub async fn send(&self, item: &RawValue) -> Result<(), NotTaken> {
-        self.room().await;
-        let (name, id) = (method::STREAM_ITEM, &self.request_id);
-        let frame = format!(
-            "{{\"jsonrpc\":\"2.0\",\"method\":\"{name}\",\"params\":{{\"request_id\":{id},\"item\":{item}}}}}\n"
-        );
-        match self.connection.outbox.push(frame.into()) {
-            Ok(()) => Ok(()),
-            Err(NotSent::Full | NotSent::Closed) => Err(NotTaken),
-        }
+        self.connection.codec.send_item(&self.connection, &self.request_id, item).await
     }
 }

@@ -9,6 +9,9 @@ use crate::lookout::Lookout;
 use crate::proxy::{ItemSink, ProxyCall, Standing};
 use crate::run::{Run, RunEnd, Taken};
 use crate::tools::PluginToolError;
+use crate::wires::Codec;
+use crate::wires::langbot::chunks::Assembly;
+use bytes::Bytes;
 use greenroom_protocol::wire::{RequestId, RpcError, method};
 use greenroom_protocol::{AgentAPIError, ErrorCode, RawResult};
 use serde::Deserialize;
@@ -19,6 +22,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::net::unix::pipe;
 
+mod plugins;
 mod whose;
 
 /// Read at once; about what a busy runner writes between two looks.
@@ -47,13 +51,22 @@ pub(crate) struct Reader {
     /// Runs that got results in this chunk and have not been told.
     unannounced: Vec<Arc<Run>>,
     last: Option<Arc<Run>>,
+    /// A long message of which some pieces have come; on the LangBot wire alone.
+    assembly: Option<Assembly>,
     dropped: u64,
     warned_at: Option<Instant>,
 }
 
 impl Reader {
     pub(crate) fn new(connection: Arc<Connection>) -> Self {
-        Self { connection, unannounced: Vec::new(), last: None, dropped: 0, warned_at: None }
+        Self {
+            connection,
+            unannounced: Vec::new(),
+            last: None,
+            assembly: None,
+            dropped: 0,
+            warned_at: None,
+        }
     }
 
     /// Reads lines until the pipe ends.
@@ -96,6 +109,13 @@ impl Reader {
     }
 
     fn take(&mut self, line: &[u8]) {
+        match self.connection.codec {
+            Codec::Native => self.take_native(line),
+            Codec::Langbot(_) => self.take_plugins(line),
+        }
+    }
+
+    fn take_native(&mut self, line: &[u8]) {
         let Ok(text) = std::str::from_utf8(line) else {
             return self.corrupt("a line that is not UTF-8", line);
         };
@@ -127,7 +147,11 @@ impl Reader {
         let Some(run) = run else {
             return self.warn("a result of a run that is not under way on this connection");
         };
-        match run.offer(result, line.len(), &self.connection.run_limits) {
+        self.offer(run, result, line.len());
+    }
+
+    fn offer(&mut self, run: Arc<Run>, result: RawResult, bytes: usize) {
+        match run.offer(result, bytes, &self.connection.run_limits) {
             Taken::First => self.unannounced.push(run.clone()),
             Taken::More => {}
             Taken::Closed => return,
@@ -163,24 +187,52 @@ impl Reader {
         if serde_json::from_str::<RequestId>(id.get()).is_err() {
             return self.corrupt("a request with an improper id", id.get().as_bytes());
         }
+        let params = message.params.unwrap_or(RawValue::NULL);
+        let id = id.get().to_owned();
+        let call = self.proxy_call(&id, run_id_of(params), &message.method, params.to_owned());
+        self.carry_out(id.clone(), call, |connection, call| async move {
+            let answer = connection.proxy.call(call).await;
+            connection.codec.answer(&id, answer)
+        });
+    }
+
+    /// A call with the identity that the connection gives it.
+    fn proxy_call(
+        &mut self,
+        id: &str,
+        run_id: Option<String>,
+        method: &str,
+        params: Box<RawValue>,
+    ) -> ProxyCall {
+        // Results that came before the call are seen by it.
         self.announce();
         let connection = &self.connection;
-        let params = message.params.unwrap_or(RawValue::NULL);
-        let run_id = run_id_of(params);
         let (standing, results_before) =
             run_id.as_deref().map_or((Standing::Foreign, 0), |id| connection.standing(id));
-        let id = id.get().to_owned();
-        let call = ProxyCall {
+        ProxyCall {
             connection: connection.id,
             runner: connection.runner.clone(),
             plugin: connection.plugin.get().cloned().unwrap_or_default(),
             run_id,
             standing,
             results_before,
-            method: message.method.to_string(),
-            params: params.to_owned(),
-            sink: ItemSink { connection: connection.clone(), request_id: id.clone() },
-        };
+            method: method.to_owned(),
+            params,
+            wire: connection.codec.wire(),
+            sink: ItemSink { connection: connection.clone(), request_id: id.to_owned() },
+        }
+    }
+
+    /// Lets the host serve a call in a task of its own; the frame that comes out is the answer.
+    fn carry_out<F>(
+        &self,
+        id: String,
+        call: ProxyCall,
+        serve: impl FnOnce(Arc<Connection>, ProxyCall) -> F,
+    ) where
+        F: Future<Output = Bytes> + Send + 'static,
+    {
+        let connection = &self.connection;
         let mut state = connection.lock();
         let refusal = if state.calls.contains_key(&id) {
             let message = "a call with this request id is under way";
@@ -193,15 +245,16 @@ impl Reader {
         if let Some(error) = refusal {
             drop(state);
             connection.proxy.refused(&call, &error);
-            return connection.send_or_replace(answer_frame(&id, Err(error)));
+            return connection.send_or_replace(connection.codec.answer(&id, Err(error)));
         }
         // Registered under the lock, so that the task cannot be over before it is known.
         let (shared, key) = (connection.clone(), id.clone());
+        let served = serve(connection.clone(), call);
         let task = connection.tasks.spawn(async move {
-            let answer = shared.proxy.call(call).await;
+            let frame = served.await;
             let wanted = shared.lock().calls.remove(&id).is_some();
             if wanted {
-                shared.send_or_replace(answer_frame(&id, answer));
+                shared.send_or_replace(frame);
             }
         });
         state.calls.insert(key, task);
@@ -303,15 +356,4 @@ fn run_id_of(params: &RawValue) -> Option<String> {
         run_id: Option<String>,
     }
     serde_json::from_str::<Named>(params.get()).ok().and_then(|named| named.run_id)
-}
-
-fn answer_frame(id: &str, answer: Result<Box<RawValue>, AgentAPIError>) -> bytes::Bytes {
-    let frame = match answer {
-        Ok(result) => format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}\n"),
-        Err(error) => {
-            let error = serde_json::to_string(&RpcError::from(error)).unwrap_or_default();
-            format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"error\":{error}}}\n")
-        }
-    };
-    frame.into()
 }

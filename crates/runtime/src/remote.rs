@@ -9,6 +9,7 @@ use crate::reader::Reader;
 use crate::registry::Phase;
 use crate::run::RunEnd;
 use crate::runtime::Shared;
+use crate::wires::Codec;
 use bytes::Bytes;
 use futures_util::{Sink, SinkExt, Stream, StreamExt};
 use std::fmt::Display;
@@ -46,6 +47,7 @@ where
         limits: limits.clone(),
         proxy: shared.proxy.clone(),
         tasks: shared.tasks.clone(),
+        codec: Codec::Native,
     };
     let connection = Connection::new(parts, Outbox::new(limits.queue_bytes_max, None));
     let _release = Release { shared: shared.clone(), connection: connection.clone(), generation };

@@ -11,8 +11,10 @@ use crate::reader::Reader;
 use crate::registry::Phase;
 use crate::run::RunEnd;
 use crate::runtime::Shared;
-use crate::spec::{Limits, RunnerSpec};
+use crate::spec::{Limits, RunnerSpec, Wire};
 use crate::stderr::{self, LastLines};
+use crate::wires::Codec;
+use crate::wires::langbot::{SECRET_VARIABLE, Session};
 use greenroom_protocol::wire::method;
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -151,7 +153,17 @@ impl Slot {
         let (settings, id) = (&shared.settings, shared.next_connection());
         let place = Place::new(&settings.run_dir, &self.spec.name)
             .map_err(|error| format!("cannot be given a folder: {error}"))?;
-        let job = self.spec.job(&self.hidden, place, settings);
+        let mut job = self.spec.job(&self.hidden, place, settings);
+        let codec = match self.spec.wire {
+            Wire::Native => Codec::Native,
+            Wire::Langbot => {
+                let session = Session::new(&self.spec.program(), &settings.host_version);
+                let session =
+                    session.map_err(|error| format!("cannot be given a secret: {error}"))?;
+                job.env.insert(SECRET_VARIABLE.to_owned(), session.secret().to_owned());
+                Codec::Langbot(Box::new(session))
+            }
+        };
         let process = Process::start(job, settings);
         let process = timeout(settings.limits.start_timeout, process)
             .await
@@ -164,6 +176,7 @@ impl Slot {
             limits: settings.limits.clone(),
             proxy: shared.proxy.clone(),
             tasks: shared.tasks.clone(),
+            codec,
         };
         let outbox = Outbox::new(settings.limits.queue_bytes_max, Some(process.stdin));
         let connection = Connection::new(parts, outbox);

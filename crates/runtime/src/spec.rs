@@ -4,16 +4,28 @@
 
 use crate::process::{Place, plain};
 use crate::supervisor::job::Job;
+use crate::wires::langbot;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
+
+/// How a runner is spoken to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Wire {
+    /// JSON-RPC, as the contract says.
+    #[default]
+    Native,
+    /// As LangBot speaks to its plugins.
+    Langbot,
+}
 
 /// One `[runners.NAME]`. Two equal specs need no restart.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunnerSpec {
     pub name: String,
-    /// Empty for a remote runner, which connects by WebSocket.
+    /// Empty for a remote runner, which connects by WebSocket. Of a LangBot plugin the interpreter alone does.
     pub command: Vec<String>,
+    pub wire: Wire,
     pub dir: PathBuf,
     /// Whether it may write in `dir`, or only read there.
     pub owns_dir: bool,
@@ -38,6 +50,7 @@ impl Default for RunnerSpec {
         Self {
             name: String::new(),
             command: Vec::new(),
+            wire: Wire::default(),
             dir: PathBuf::new(),
             owns_dir: true,
             env: BTreeMap::new(),
@@ -53,9 +66,23 @@ impl Default for RunnerSpec {
 }
 
 impl RunnerSpec {
+    /// The command as it is started.
+    fn full_command(&self) -> Vec<String> {
+        let mut command = self.command.clone();
+        if self.wire == Wire::Langbot && command.len() == 1 {
+            command.extend(langbot::ARGUMENTS.map(str::to_owned));
+        }
+        command
+    }
+
+    /// The program that is started, as far as its place is known.
+    pub(crate) fn program(&self) -> PathBuf {
+        self.dir.join(self.command.first().map_or("", String::as_str))
+    }
+
     pub(crate) fn job(&self, hidden: &[PathBuf], place: Place, settings: &Settings) -> Job {
         Job {
-            command: self.command.clone(),
+            command: self.full_command(),
             dir: self.dir.clone(),
             owns_dir: self.owns_dir,
             env: self.env.clone(),

@@ -2,6 +2,10 @@
 //!
 //! Invariant: a runner either has a command or a token, never both and never neither.
 
+mod langbot;
+
+pub use langbot::is_plugin_folder as is_langbot_plugin;
+
 use super::Secret;
 use super::reader::{Reader, Value, clean};
 use std::collections::BTreeMap;
@@ -10,8 +14,18 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Runner {
     pub launch: Launch,
+    pub wire: Wire,
     /// The `author/name` the process must declare; `None` takes the first one it declares.
     pub plugin: Option<String>,
+}
+
+/// How the process is spoken to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Wire {
+    #[default]
+    Native,
+    /// A plugin of LangBot's, as it is.
+    Langbot,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,13 +71,26 @@ pub(super) const PROCESS_KEYS: [&str; 6] =
 
 impl Runner {
     pub(super) fn read(mut reader: Reader<'_>) -> Option<Self> {
-        if let Some(wire) = reader.get("wire") {
-            check_wire(&wire);
-        }
+        let wires = [("native", Wire::Native), ("langbot", Wire::Langbot)];
+        let wire = match reader.get("wire") {
+            Some(wire) => wire.choice(&wires).unwrap_or_default(),
+            None if langbot::is_plugin(&mut reader) => Wire::Langbot,
+            None => Wire::Native,
+        };
         let plugin = reader.get("plugin").and_then(|value| plugin(&value));
         let (command, token) = (reader.get("command"), reader.get("token"));
         let launch = match (command, token) {
+            (command, None) if wire == Wire::Langbot => {
+                langbot::read(&mut reader, command).map(Launch::Process)
+            }
             (Some(command), None) => Process::read(&mut reader, &command).map(Launch::Process),
+            (None, Some(token)) if wire == Wire::Langbot => {
+                reader.knows(&PROCESS_KEYS);
+                token.fail(
+                    format!("`{}` speaks the wire `langbot` and has a `token`", reader.path),
+                    "the host starts a LangBot plugin itself: give its folder as `dir`",
+                )
+            }
             (None, Some(token)) => {
                 refuse_process_keys(&mut reader);
                 token.secret().map(|token| Launch::Connect { token })
@@ -84,7 +111,7 @@ impl Runner {
             }
         };
         reader.finish();
-        Some(Self { launch: launch?, plugin })
+        Some(Self { launch: launch?, wire, plugin })
     }
 }
 
@@ -96,16 +123,6 @@ fn refuse_process_keys(reader: &mut Reader<'_>) {
                 "a runner that connects is started by someone else",
             );
         }
-    }
-}
-
-fn check_wire(value: &Value<'_>) {
-    let is_native = value.choice(&[("native", true), ("langbot", false)]);
-    if is_native == Some(false) {
-        value.fail::<()>(
-            format!("`{}`: `langbot` is not supported by this version", value.path),
-            "use `native`",
-        );
     }
 }
 
@@ -122,6 +139,12 @@ fn plugin(value: &Value<'_>) -> Option<String> {
 
 impl Process {
     pub(super) fn read(reader: &mut Reader<'_>, command: &Value<'_>) -> Option<Self> {
+        let words = split(command);
+        Self::started(reader, words)
+    }
+
+    /// A process that is started with these words.
+    fn started(reader: &mut Reader<'_>, command: Option<Vec<String>>) -> Option<Self> {
         let own = reader.get("dir");
         let words = [("on", Sandbox::On), ("off", Sandbox::Off)];
         let env = reader.get("env").map_or(Some(BTreeMap::new()), |value| environment(&value));
@@ -134,7 +157,7 @@ impl Process {
         let processes = reader.get("processes").and_then(|v| v.integer(1..=10_000)).unwrap_or(64);
         let memory_mb =
             reader.get("memory_mb").and_then(|v| v.integer(16..=1_048_576)).unwrap_or(2_048);
-        let mut args = split(command)?;
+        let mut args = command?;
         let owns_dir = own.is_some();
         let dir = own.map_or(Some(reader.cx.dir.to_owned()), |value| path(&value));
         let (dir, env) = (dir?, env?);

@@ -250,9 +250,9 @@ fn runners_that_are_not_ready_are_listed_with_their_last_error() {
     assert_snapshot!(told(dir.path(), &["runner", "list"]), @r#"
     exit 0
     --- stdout
-    NAME  STATUS       PLUGIN  RUNNERS  LAST ERROR
+    NAME  STATUS       WIRE  PLUGIN  RUNNERS  ASKS FOR  LAST ERROR
     a     ready
-    b     backing_off                   it ended with 1
+    b     backing_off                                   it ended with 1
     --- stderr
     "#);
     host.join().unwrap();

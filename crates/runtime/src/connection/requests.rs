@@ -61,11 +61,6 @@ impl Connection {
         method: &str,
         params: &impl Serialize,
     ) -> Result<(), NotSent> {
-        let mut frame = format!(r#"{{"jsonrpc":"2.0","id":{number},"method":"{method}","params":"#)
-            .into_bytes();
-        // Protocol types have string keys only and no failing serialisers.
-        serde_json::to_writer(&mut frame, params).expect("protocol types are JSON");
-        frame.extend_from_slice(b"}\n");
-        self.outbox.push(frame.into())
+        self.outbox.push(self.codec.request(number, method, params))
     }
 }

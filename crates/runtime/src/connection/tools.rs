@@ -5,6 +5,7 @@
 
 use super::{Connection, State, Waiting};
 use crate::tools::{PluginToolAnswer, PluginToolCall, PluginToolError};
+use crate::wires::native;
 use greenroom_protocol::wire::{CallToolParams, CallToolResult, RpcError, method};
 use serde_json::value::RawValue;
 use std::sync::Arc;
@@ -160,9 +161,8 @@ impl Drop for OpenCall {
             state.given_up.pop_front();
         }
         drop(state);
+        // Tools are offered on the native wire alone.
         let params = serde_json::json!({ "request_id": self.number });
-        let name = method::REQUEST_CANCEL;
-        let message = serde_json::json!({ "jsonrpc": "2.0", "method": name, "params": params });
-        self.connection.send_or_replace(format!("{message}\n").into());
+        self.connection.send_or_replace(native::notification(method::REQUEST_CANCEL, &params));
     }
 }

@@ -1,0 +1,112 @@
+//! `greenroom runner add`: makes a LangBot plugin a runner of this host.
+//!
+//! Invariant: a folder that is there already keeps what is in it; the configuration is only added to, and stays
+//! as it was when what was added does not fit.
+
+mod inspect;
+mod install;
+mod write;
+
+use crate::config;
+use crate::failure::{Exit, Failure, Outcome};
+use crate::output;
+use inspect::Plugin;
+use std::path::{Path, PathBuf};
+
+/// Make a LangBot plugin a runner of this host
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  greenroom runner add ./my-plugin
+  greenroom runner add author-plugin-0.1.0.lbpkg --name helper")]
+pub struct Args {
+    /// Folder of the plugin, or its package (.lbpkg)
+    path: PathBuf,
+    /// Name of the runner in the configuration [default: the plugin's]
+    #[arg(long)]
+    name: Option<String>,
+    /// Configuration to add it to [default: greenroom.toml]
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Python to make its environment with
+    #[arg(long, value_name = "PROGRAM", default_value = "python3")]
+    python: String,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(args: &Args) -> Outcome {
+    let file = config::find_file(args.config.as_deref());
+    let file = file.unwrap_or_else(|| PathBuf::from("greenroom.toml"));
+    let file = std::path::absolute(&file)?;
+    let folder = folder(args, &file)?;
+    if !config::is_langbot_plugin(&folder) {
+        let message = format!("`{}` is not a LangBot plugin", folder.display());
+        return Err(Failure::new(message)
+            .exit(Exit::Usage)
+            .hint("it has no `manifest.yaml` with `kind: Plugin`"));
+    }
+    let interpreter = install::environment(&folder, &args.python)?;
+    let plugin = inspect::inspect(&folder, &interpreter)?;
+    let name = args.name.clone().unwrap_or_else(|| plugin.runner_name());
+    if plugin.runners.is_empty() {
+        return Err(Failure::new(format!("`{}` offers no runner", plugin.path()))
+            .hint("only components of the kind `Runner` or `AgentRunner` run on this host"));
+    }
+    write::add(&file, &name, &folder, &plugin)?;
+    report(args, &file, &name, &plugin)
+}
+
+/// The folder of the plugin; a package is unpacked beside the configuration.
+fn folder(args: &Args, file: &Path) -> Result<PathBuf, Failure> {
+    let is_package = args.path.extension().is_some_and(|extension| extension == "lbpkg");
+    if !args.path.exists() {
+        let message = format!("`{}` does not exist", args.path.display());
+        return Err(Failure::new(message).exit(Exit::Usage));
+    }
+    if !is_package {
+        return Ok(std::fs::canonicalize(&args.path)?);
+    }
+    let stem = args.path.file_stem().unwrap_or_default();
+    let folder = file.parent().unwrap_or(file).join("plugins").join(stem);
+    if folder.exists() {
+        return Err(Failure::new(format!("`{}` exists already", folder.display()))
+            .hint("remove it to unpack the package again, or add the folder itself"));
+    }
+    install::unpack(&args.path, &folder, &args.python)?;
+    Ok(std::fs::canonicalize(&folder)?)
+}
+
+fn report(args: &Args, file: &Path, name: &str, plugin: &Plugin) -> Outcome {
+    if args.json {
+        output::print_json(&serde_json::json!({"name": name, "plugin": plugin.path(),
+            "version": plugin.version, "sdk_version": plugin.sdk_version,
+            "runners": plugin.runners, "config": file}))?;
+    } else {
+        let head = ["RUNNER", "DIALECT", "ASKS FOR"].map(str::to_owned).to_vec();
+        let rows = plugin.runners.iter().map(|runner| {
+            let id = format!("plugin:{}/{}", plugin.path(), runner.name);
+            vec![id, runner.kind.clone(), asks_for(&runner.permissions)]
+        });
+        output::print(&output::table(&std::iter::once(head).chain(rows).collect::<Vec<_>>()))?;
+    }
+    let runner = plugin.runners.first().map_or("", |runner| &runner.name);
+    output::note(&format!(
+        "added `[runners.{name}]` to `{}`\nhint: bind it with\n[agents.{name}]\nrunner = \"plugin:{}/{runner}\"",
+        file.display(),
+        plugin.path()
+    ));
+    Ok(Exit::Ok)
+}
+
+/// What a manifest asks for, in one line.
+pub(crate) fn asks_for(permissions: &serde_json::Value) -> String {
+    let asked = permissions.as_object().into_iter().flatten().filter_map(|(area, operations)| {
+        let operations: Vec<&str> =
+            operations.as_array()?.iter().filter_map(serde_json::Value::as_str).collect();
+        (!operations.is_empty()).then(|| format!("{area}: {}", operations.join(", ")))
+    });
+    let asked: Vec<String> = asked.collect();
+    if asked.is_empty() { "nothing".to_owned() } else { asked.join("; ") }
+}

@@ -1,0 +1,64 @@
+//! The Python environment of a plugin: made once, in its own folder.
+//!
+//! Invariant: nothing is installed outside the folder of the plugin.
+
+use crate::failure::Failure;
+use crate::output;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// What the plugin's process is made of, where its requirements do not say.
+const SDK: &str = "langbot-plugin";
+/// How much of what a program complained about is told.
+const COMPLAINT_CHARS: usize = 600;
+
+/// The interpreter of the plugin, with everything that it requires.
+pub(super) fn environment(folder: &Path, python: &str) -> Result<PathBuf, Failure> {
+    let venv = folder.join(".venv");
+    let interpreter = venv.join("bin/python");
+    if !interpreter.is_file() {
+        output::note(&format!("making a Python environment in `{}`", venv.display()));
+        run(python, [OsStr::new("-m"), OsStr::new("venv"), venv.as_os_str()])?;
+    }
+    let program = interpreter.to_string_lossy().into_owned();
+    let requirements = folder.join("requirements.txt");
+    if requirements.is_file() {
+        output::note("installing its requirements");
+        let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r"];
+        run(&program, pip.map(OsStr::new).into_iter().chain([requirements.as_os_str()]))?;
+    }
+    let has_sdk = run(&program, ["-c", "import langbot_plugin"].map(OsStr::new)).is_ok();
+    if !has_sdk {
+        output::note("installing the LangBot SDK");
+        let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", SDK];
+        run(&program, pip.map(OsStr::new))?;
+    }
+    Ok(interpreter)
+}
+
+/// Unpacks a package, whose names Python keeps within the folder.
+pub(super) fn unpack(package: &Path, folder: &Path, python: &str) -> Result<(), Failure> {
+    let words = [OsStr::new("-m"), OsStr::new("zipfile"), OsStr::new("-e")];
+    run(python, words.into_iter().chain([package.as_os_str(), folder.as_os_str()])).map(drop)
+}
+
+/// Runs a program to its end; what it complained about is told when it fails.
+pub(super) fn run<'a>(
+    program: &str,
+    args: impl IntoIterator<Item = &'a OsStr>,
+) -> Result<Output, Failure> {
+    #[expect(clippy::disallowed_methods, reason = "an operator's command, run for the operator")]
+    let output = Command::new(program).args(args).output();
+    let output = output.map_err(|error| {
+        Failure::from(anyhow::Error::new(error).context(format!("cannot start `{program}`")))
+            .hint("name another Python with `--python`")
+    })?;
+    if output.status.success() {
+        return Ok(output);
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    let skipped = said.chars().count().saturating_sub(COMPLAINT_CHARS);
+    let said: String = said.chars().skip(skipped).collect();
+    Err(Failure::new(format!("`{program}` failed: {}", output::plain(said.trim()))))
+}

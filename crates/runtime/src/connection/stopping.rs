@@ -1,0 +1,68 @@
+//! Telling a runner to stop a run, and what becomes of one that does not.
+//!
+//! Invariant: a run that was told to stop is over on this side already; a process that keeps it beyond its grace
+//! is replaced.
+
+use super::{Connection, Fate};
+use crate::run::Run;
+use crate::wires::langbot::Session;
+use crate::wires::{Codec, native};
+use greenroom_protocol::wire::method;
+use serde_json::value::RawValue;
+use std::sync::Arc;
+use std::time::Duration;
+
+impl Connection {
+    /// Tells the runner to stop a run, and replaces the process if it has not after the grace period.
+    pub(crate) fn cancel(self: &Arc<Self>, run: &Arc<Run>, reason: &str) {
+        let Some((number, runner)) = self.number_of(run) else { return };
+        let grace = match &self.codec {
+            Codec::Native => {
+                let params = serde_json::json!({ "run_id": run.id, "reason": reason });
+                self.send_or_replace(native::notification(method::RUN_CANCEL, &params));
+                self.limits.cancel_grace
+            }
+            Codec::Langbot(session) => match self.stop_plugins(session, number, &runner) {
+                Some(grace) => grace,
+                None => return,
+            },
+        };
+        let (connection, run) = (self.clone(), run.clone());
+        self.tasks.spawn(async move {
+            let mut fate = connection.fate.subscribe();
+            let gone = fate.wait_for(|fate| matches!(fate, Fate::Gone { .. }));
+            let is_gone = tokio::time::timeout(grace, gone).await.is_ok();
+            if !is_gone && connection.number_of(&run).is_some() {
+                let grace_s = grace.as_secs_f32();
+                connection
+                    .replace(format!("did not end a run within {grace_s} s of its cancellation"));
+            }
+        });
+    }
+
+    /// How long a plugin has to end a run; nothing where it never heard of it. One that is told to stop ends
+    /// the run without a word; one that cannot be told finds out by itself, and has longer to do so.
+    fn stop_plugins(
+        self: &Arc<Self>,
+        session: &Session,
+        number: i64,
+        runner: &str,
+    ) -> Option<Duration> {
+        if self.withdraw(number) {
+            return None;
+        }
+        if !session.is_told_to_stop(runner) {
+            return Some(self.limits.drain_max);
+        }
+        let connection = self.clone();
+        self.tasks.spawn(async move {
+            let Codec::Langbot(session) = &connection.codec else { return };
+            let stopped = session.cancel(&connection, number);
+            let stopped = tokio::time::timeout(connection.limits.cancel_grace, stopped).await;
+            if stopped == Ok(true) {
+                connection.answered(number, Ok(RawValue::NULL));
+            }
+        });
+        Some(self.limits.cancel_grace)
+    }
+}

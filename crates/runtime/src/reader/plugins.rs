@@ -1,0 +1,198 @@
+//! What a LangBot plugin writes: answers, streams of results, and actions that it asks for.
+//!
+//! Invariant: a line that is none of these harms nobody: whoever prints to standard output is told so. Frames
+//! that do not fit together end what is under way, as corrupt ones do on every wire.
+
+use super::{QUOTE_CHARS, Reader};
+use crate::connection::Streamed;
+use crate::run::Run;
+use crate::wires::Codec;
+use crate::wires::langbot::actions::{self, Reply};
+use crate::wires::langbot::chunks::{Assembly, Joined};
+use crate::wires::langbot::frames::Frame;
+use crate::wires::langbot::records::About;
+use crate::wires::langbot::serve::{Serving, timeout_of};
+use crate::wires::langbot::{Dialect, Session, results};
+use greenroom_protocol::result::kind;
+use greenroom_protocol::wire::RpcError;
+use greenroom_protocol::{AgentAPIError, ErrorCode};
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// How the lines of a message begin, whoever wrote them.
+const BEGINNINGS: [&str; 2] = ["{\"seq_id\"", "{\"type\": \"chunk_"];
+
+impl Reader {
+    pub(super) fn take_plugins(&mut self, line: &[u8]) {
+        let text = String::from_utf8_lossy(line);
+        let text = text.trim_ascii();
+        if !text.starts_with('{') {
+            return self.printed(text);
+        }
+        match serde_json::from_str::<Frame<'_>>(text) {
+            Ok(frame) if frame.kind.as_deref().is_some_and(|kind| kind.starts_with("chunk_")) => {
+                self.piece(&frame, line);
+            }
+            Ok(frame) => self.message(text.len(), &frame),
+            Err(_) if BEGINNINGS.iter().any(|beginning| text.starts_with(beginning)) => {
+                self.corrupt("a line that is not a LangBot message", line);
+            }
+            Err(_) => self.printed(text),
+        }
+    }
+
+    fn piece(&mut self, frame: &Frame<'_>, line: &[u8]) {
+        match Assembly::take(&mut self.assembly, frame) {
+            Joined::Part => {}
+            Joined::Broken(reason) => {
+                self.assembly = None;
+                self.corrupt(&format!("pieces that do not fit, it {reason}"), line);
+            }
+            Joined::Whole(message) => match serde_json::from_str::<Frame<'_>>(&message) {
+                Ok(frame) => self.message(message.len(), &frame),
+                Err(_) => self.corrupt("a long message that is not JSON", message.as_bytes()),
+            },
+        }
+    }
+
+    /// Text on standard output, which belongs to the wire.
+    fn printed(&mut self, text: &str) {
+        if !text.is_empty() {
+            let text: String = text.chars().take(QUOTE_CHARS).collect();
+            self.warn(&format!("text on standard output, which is not read: {text:?}"));
+        }
+    }
+
+    fn message(&mut self, bytes: usize, frame: &Frame<'_>) {
+        let data = frame.data.unwrap_or(RawValue::NULL);
+        match (frame.seq_id, frame.code, frame.action.as_deref()) {
+            (Some(number), Some(code), _) => self.answered(number, code, frame, data, bytes),
+            (Some(number), None, Some(action)) => self.asked(number, action, frame, data),
+            _ => self.warn("a message that is neither an answer nor a request"),
+        }
+    }
+
+    fn answered(
+        &mut self,
+        number: i64,
+        code: i64,
+        frame: &Frame<'_>,
+        data: &RawValue,
+        bytes: usize,
+    ) {
+        let is_end = code != 0 || frame.chunk_status.as_deref() == Some("end");
+        if !is_end {
+            match self.connection.streamed(number) {
+                Streamed::To(run) => return self.told(&run, data, bytes),
+                Streamed::Late => return,
+                Streamed::None => {}
+            }
+        }
+        let answer = match code {
+            0 => Ok(data),
+            code => {
+                let message = frame.message.as_deref().unwrap_or("no reason was given").to_owned();
+                Err(RpcError { code, message, data: None })
+            }
+        };
+        // Results that came before the answer belong before the end of the run.
+        self.announce();
+        if !self.connection.answered(number, answer) {
+            self.warn("an answer to nothing that was asked");
+        }
+    }
+
+    /// One result of a run.
+    fn told(&mut self, run: &Arc<Run>, data: &RawValue, bytes: usize) {
+        let Some(mut result) = results::translate(&run.id, data) else { return };
+        let is_start = result.kind == kind::TOOL_CALL_STARTED;
+        if (is_start || result.kind == kind::TOOL_CALL_COMPLETED)
+            && let Codec::Langbot(session) = &self.connection.codec
+            && let Some(told) = &result.data
+            && let Some(paired) = session.tells(&run.id, is_start, told)
+        {
+            result.data = Some(paired);
+        }
+        self.offer(run.clone(), result, bytes);
+    }
+
+    fn asked(&mut self, number: i64, action: &str, frame: &Frame<'_>, data: &RawValue) {
+        let connection = self.connection.clone();
+        let Codec::Langbot(session) = &connection.codec else { return };
+        let id = number.to_string();
+        let field = |key: &str| serde_json::from_str::<Value>(data.get()).ok()?.get(key).cloned();
+        let answer = match action {
+            "register_plugin" => session.register(data).map(|()| json!({})).inspect_err(|error| {
+                connection.replace(format!("could not register: {}", error.message));
+            }),
+            "get_langbot_version" => Ok(session.version()),
+            "__ping" | "__heartbeat" => Ok(json!({"alive": true})),
+            "__cancel_action" => {
+                let given_up = field("seq_id")
+                    .and_then(|number| connection.lock().calls.remove(&number.to_string()));
+                Ok(json!({"cancelled": given_up.inspect(|call| call.abort()).is_some()}))
+            }
+            "__stream_ack" => {
+                let stream = field("seq_id").unwrap_or_default().to_string();
+                let index = field("index").and_then(|index| index.as_u64());
+                let accepted = index.is_some_and(|index| session.acknowledged(&stream, index));
+                Ok(json!({"accepted": accepted}))
+            }
+            _ => return self.call_host(session, &id, action, frame, data),
+        };
+        let answer = answer.and_then(|answer| to_raw_value(&answer).map_err(malformed));
+        connection.send_or_replace(connection.codec.answer(&id, answer));
+    }
+
+    /// An action that the host's proxy answers.
+    fn call_host(
+        &mut self,
+        session: &Session,
+        id: &str,
+        action: &str,
+        frame: &Frame<'_>,
+        data: &RawValue,
+    ) {
+        let data: Value = serde_json::from_str(data.get()).unwrap_or_default();
+        let run_id = data["run_id"].as_str().map(str::to_owned);
+        let asked = actions::translate(action, &data).and_then(|mut asked| {
+            if let (Some(run_id), "tools.call") = (&run_id, asked.method)
+                && asked.params.get("tool_call_id").is_none()
+            {
+                let tool = data["tool_name"].as_str().unwrap_or_default();
+                asked.params["tool_call_id"] = session.tool_call_id(run_id, tool).into();
+            }
+            asked.params["run_id"] = data["run_id"].clone();
+            let params = to_raw_value(&asked.params).map_err(malformed)?;
+            Ok((asked, params))
+        });
+        let (asked, params) = match asked {
+            Ok(asked) => asked,
+            Err(error) => {
+                let call = self.proxy_call(id, run_id, action, RawValue::NULL.to_owned());
+                let connection = &self.connection;
+                connection.proxy.refused(&call, &error);
+                return connection.send_or_replace(connection.codec.answer(id, Err(error)));
+            }
+        };
+        let runner = run_id.as_deref().and_then(|id| self.connection.runner_of(id));
+        let about = About {
+            run_id: run_id.clone().unwrap_or_default(),
+            dialect: runner.as_ref().map_or(Dialect::Runner, |id| session.dialect(id.runner())),
+            runner_id: runner.map(|id| id.as_str().to_owned()).unwrap_or_default(),
+        };
+        if asked.reply == Reply::Stream {
+            session.open_stream(id, frame.stream_flow_control == Some(1), &data);
+        }
+        let timeout = timeout_of(&data);
+        let call = self.proxy_call(id, run_id, asked.method, params);
+        self.carry_out(id.to_owned(), call, |connection, call| {
+            Serving { connection, call, asked, about, timeout }.serve()
+        });
+    }
+}
+
+fn malformed(error: serde_json::Error) -> AgentAPIError {
+    AgentAPIError::new(ErrorCode::InvalidArgument, error.to_string())
+}

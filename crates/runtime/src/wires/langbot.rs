@@ -1,0 +1,239 @@
+//! The LangBot wire: plugins of that host, started and spoken to as they are.
+//!
+//! Invariant: who a plugin is comes from the secret that its process was started with and from the pin of the
+//! configuration; what it asks for passes the same proxy as every call, under other names.
+
+pub(crate) mod actions;
+pub(crate) mod chunks;
+mod content;
+mod context;
+pub(crate) mod frames;
+pub(crate) mod handshake;
+mod manifest;
+mod messages;
+mod pairing;
+pub(crate) mod records;
+pub(crate) mod results;
+mod sdk;
+pub(crate) mod serve;
+mod stream;
+
+use bytes::Bytes;
+use frames::Part;
+use greenroom_protocol::{AgentAPIError, AgentRunRequest, ErrorCode};
+use manifest::Contents;
+use pairing::Pairing;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use stream::Flow;
+use tokio::sync::watch;
+
+/// Where a plugin finds the secret that it registers with.
+pub(crate) const SECRET_VARIABLE: &str = "LANGBOT_PLUGIN_REGISTRATION_CAPABILITY";
+/// What follows the interpreter in the command of a plugin.
+pub(crate) const ARGUMENTS: [&str; 5] = ["-m", "langbot_plugin.cli", "run", "-s", "--prod"];
+/// Runs that a plugin is given at once: it serves 128, and a few may still be on their way out.
+pub(crate) const WINDOW: usize = 124;
+
+/// The two ways in which runners of plugins are spoken to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Dialect {
+    /// Dialect A, of the protocol's first document.
+    AgentRunner,
+    /// Dialect B, of the SDK as it is published.
+    Runner,
+}
+
+impl Dialect {
+    fn of_kind(kind: &str) -> Option<Self> {
+        [Dialect::AgentRunner, Dialect::Runner].into_iter().find(|dialect| dialect.kind() == kind)
+    }
+
+    fn kind(self) -> &'static str {
+        match self {
+            Dialect::AgentRunner => "AgentRunner",
+            Dialect::Runner => "Runner",
+        }
+    }
+
+    fn run_action(self) -> &'static str {
+        match self {
+            Dialect::AgentRunner => "run_agent",
+            Dialect::Runner => "run_runner",
+        }
+    }
+}
+
+/// What is known of the plugin on the other end.
+pub(crate) struct Session {
+    secret: String,
+    host_version: String,
+    sdk_version: Option<String>,
+    /// The container that the plugin registered with.
+    registered: watch::Sender<Option<Arc<Value>>>,
+    dialects: OnceLock<BTreeMap<String, Dialect>>,
+    /// Streaming calls under way, by the id of their request.
+    streams: Mutex<HashMap<String, Arc<Flow>>>,
+    /// Calls of tools, by run.
+    pairings: Mutex<HashMap<String, Pairing>>,
+}
+
+impl Session {
+    /// For a process that is about to be started with this interpreter.
+    pub(crate) fn new(interpreter: &Path, host_version: &str) -> Result<Self, getrandom::Error> {
+        let mut bytes = [0; 32];
+        getrandom::fill(&mut bytes)?;
+        Ok(Self {
+            secret: hex(&bytes),
+            host_version: host_version.to_owned(),
+            sdk_version: sdk::version(interpreter),
+            registered: watch::Sender::new(None),
+            dialects: OnceLock::new(),
+            streams: Mutex::default(),
+            pairings: Mutex::default(),
+        })
+    }
+
+    /// What the process finds in its environment.
+    pub(crate) fn secret(&self) -> &str {
+        &self.secret
+    }
+
+    pub(crate) fn version(&self) -> Value {
+        json!({"version": self.host_version, "api_features": []})
+    }
+
+    /// The plugin says who it is, and shows that it is the process that was started.
+    pub(crate) fn register(&self, data: &RawValue) -> Result<(), AgentAPIError> {
+        #[derive(Deserialize)]
+        struct Registration {
+            #[serde(default)]
+            registration_capability: String,
+            #[serde(default)]
+            plugin_container: Value,
+        }
+        let invalid = |error: serde_json::Error| {
+            AgentAPIError::new(ErrorCode::InvalidArgument, error.to_string())
+        };
+        let told: Registration = serde_json::from_str(data.get()).map_err(invalid)?;
+        let refuse = |message: &str| Err(AgentAPIError::new(ErrorCode::Unauthorized, message));
+        if !is_same(told.registration_capability.as_bytes(), self.secret.as_bytes()) {
+            return refuse("this is not the secret that the process was started with");
+        }
+        let first = self.registered.send_if_modified(|registered| {
+            let first = registered.is_none();
+            registered.get_or_insert_with(|| Arc::new(told.plugin_container));
+            first
+        });
+        if first { Ok(()) } else { refuse("the plugin has registered already") }
+    }
+
+    fn settle(&self, contents: &Contents) {
+        // Set once per connection, by its handshake.
+        let _ = self.dialects.set(contents.dialects.clone());
+    }
+
+    /// How a runner of this plugin is spoken to.
+    pub(crate) fn dialect(&self, runner: &str) -> Dialect {
+        let known = self.dialects.get().and_then(|dialects| dialects.get(runner));
+        known.copied().unwrap_or(Dialect::Runner)
+    }
+
+    pub(crate) fn run(&self, number: i64, request: &AgentRunRequest) -> Bytes {
+        let dialect = self.dialect(&request.runner_name);
+        let context = context::render(&request.context, dialect, &self.host_version);
+        let data = json!({"runner_name": request.runner_name, "context": context});
+        frames::request(number, dialect.run_action(), &data)
+    }
+
+    /// One item of a stream as a frame, once the plugin has room for it.
+    pub(crate) async fn item(&self, request_id: &str, item: &RawValue) -> Option<Bytes> {
+        let flow = lock(&self.streams).get(request_id).cloned()?;
+        let item: Value = serde_json::from_str(item.get()).ok()?;
+        let chunk = flow.chunk(&item)?.to_string();
+        let index = flow.next().await;
+        Some(frames::success(request_id, &chunk, Part::Continue, index))
+    }
+
+    pub(crate) fn open_stream(&self, request_id: &str, acknowledges: bool, data: &Value) {
+        let remove_think = data["remove_think"] == true;
+        let flow = Arc::new(Flow::new(acknowledges, remove_think));
+        lock(&self.streams).insert(request_id.to_owned(), flow);
+    }
+
+    pub(crate) fn close_stream(&self, request_id: &str) {
+        lock(&self.streams).remove(request_id);
+    }
+
+    /// The plugin has taken what was streamed up to here; whether that can be.
+    pub(crate) fn acknowledged(&self, request_id: &str, index: u64) -> bool {
+        let flow = lock(&self.streams).get(request_id).cloned();
+        flow.is_some_and(|flow| flow.acknowledge(index))
+    }
+
+    /// The id under which a tool is called.
+    pub(crate) fn tool_call_id(&self, run_id: &str, tool: &str) -> String {
+        let fresh = format!("call_{:016x}", getrandom::u64().unwrap_or_default());
+        lock(&self.pairings).entry(run_id.to_owned()).or_default().call(tool, fresh)
+    }
+
+    /// What a runner tells of a call of a tool, under the id that the host has for it.
+    pub(crate) fn tells(
+        &self,
+        run_id: &str,
+        is_start: bool,
+        data: &RawValue,
+    ) -> Option<Box<RawValue>> {
+        lock(&self.pairings).entry(run_id.to_owned()).or_default().tell(is_start, data)
+    }
+
+    pub(crate) fn run_over(&self, run_id: &str) {
+        lock(&self.pairings).remove(run_id);
+    }
+}
+
+impl std::fmt::Debug for Session {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // Never the secret.
+        write!(f, "Session({:?})", self.sdk_version)
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Takes as long for every text of the same length.
+fn is_same(one: &[u8], other: &[u8]) -> bool {
+    let differs = one.iter().zip(other).fold(0, |found, (a, b)| found | (a ^ b));
+    one.len() == other.len() && differs == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::value::to_raw_value;
+
+    #[test]
+    fn only_the_process_with_the_secret_registers_and_only_once() {
+        let session = Session::new(Path::new("python3"), "0.1.0").unwrap();
+        let register = |secret: &str| {
+            let data = json!({"registration_capability": secret, "plugin_container": {"a": 1}});
+            session.register(&to_raw_value(&data).unwrap())
+        };
+        assert_eq!(register("").unwrap_err().code, ErrorCode::Unauthorized);
+        assert_eq!(register(&"0".repeat(64)).unwrap_err().code, ErrorCode::Unauthorized);
+        assert_eq!(register(session.secret()), Ok(()));
+        assert_eq!(register(session.secret()).unwrap_err().code, ErrorCode::Unauthorized);
+        assert_eq!(**session.registered.borrow().as_ref().unwrap(), json!({"a": 1}));
+        assert!(!format!("{session:?}").contains(session.secret()));
+    }
+}

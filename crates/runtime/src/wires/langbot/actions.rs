@@ -1,0 +1,288 @@
+//! Actions that a plugin asks of the host, as calls of the host's own methods, and their answers told back.
+//!
+//! Invariant: an action means a method of the proxy and is checked, metered and recorded there; what has no
+//! meaning here is refused with a code, never left without an answer.
+
+use super::messages::{self, to_model};
+use super::records::{self, About};
+use greenroom_protocol::{AgentAPIError, ErrorCode};
+use serde_json::{Map, Value, json};
+
+/// An action as a call.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Asked {
+    pub(crate) method: &'static str,
+    pub(crate) params: Value,
+    pub(crate) reply: Reply,
+}
+
+/// How the host's answer is told.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Reply {
+    AsIs,
+    Nothing,
+    Success,
+    /// `{success: deleted}`.
+    Deleted,
+    /// Under this key.
+    Under(&'static str),
+    Message,
+    /// Chunk by chunk.
+    Stream,
+    Tool,
+    ToolResult,
+    Passages,
+    History,
+    Found {
+        query: String,
+    },
+    Event,
+    Events,
+    /// Of one page.
+    StateKeys,
+    /// Of all pages.
+    StorageKeys,
+    StorageValue,
+    /// With what `artifacts.metadata` says beside it.
+    Range {
+        artifact_id: String,
+    },
+    Steering,
+    Run,
+    Runs,
+    RunEvents,
+}
+
+/// What an action asks for.
+pub(crate) fn translate(action: &str, data: &Value) -> Result<Asked, AgentAPIError> {
+    let picked = |keys: &[(&str, &str)]| pick(data, keys);
+    let same = |keys: &[&str]| pick(data, &keys.iter().map(|key| (*key, *key)).collect::<Vec<_>>());
+    let call = |method, params, reply| Asked { method, params, reply };
+    let text = |key: &str| data[key].as_str().unwrap_or_default().to_owned();
+    Ok(match action {
+        "invoke_llm" => call("models.invoke", model_call(data), Reply::Message),
+        "invoke_llm_stream" => call("models.stream", model_call(data), Reply::Stream),
+        "invoke_rerank" => {
+            let keys = [
+                ("rerank_model_uuid", "model_id"),
+                ("query", "query"),
+                ("documents", "documents"),
+                ("top_k", "top_k"),
+            ];
+            call("models.rerank", picked(&keys), Reply::AsIs)
+        }
+        "invoke_embedding" => {
+            let keys = [("embedding_model_uuid", "model_id"), ("texts", "inputs")];
+            call("models.embed", picked(&keys), Reply::AsIs)
+        }
+        "count_tokens" => call("models.count_tokens", token_count(data), Reply::AsIs),
+        "get_tool_detail" => call("tools.get_detail", same(&["tool_name"]), Reply::Tool),
+        "call_tool" => call(
+            "tools.call",
+            same(&["tool_name", "parameters", "tool_call_id"]),
+            Reply::ToolResult,
+        ),
+        "retrieve_knowledge_base" | "retrieve_knowledge" => call(
+            "knowledge.retrieve",
+            same(&["kb_id", "query_text", "top_k", "filters"]),
+            Reply::Passages,
+        ),
+        "get_prompt" => call("langbot.get_prompt", json!({}), Reply::AsIs),
+        "history_page" => call("history.page", history_page(data), Reply::History),
+        "history_search" => call(
+            "history.search",
+            same(&["query", "filters", "top_k"]),
+            Reply::Found { query: text("query") },
+        ),
+        "event_get" => call("events.get", same(&["event_id"]), Reply::Event),
+        "event_page" => call(
+            "events.page",
+            same(&["conversation_id", "event_types", "before_cursor", "limit"]),
+            Reply::Events,
+        ),
+        "artifact_metadata" => call("artifacts.metadata", same(&["artifact_id"]), Reply::AsIs),
+        "artifact_read" => {
+            let keys = [("artifact_id", "artifact_id"), ("offset", "offset"), ("limit", "length")];
+            call(
+                "artifacts.read_range",
+                picked(&keys),
+                Reply::Range { artifact_id: text("artifact_id") },
+            )
+        }
+        "state_get" => call("state.get", same(&["scope", "key"]), Reply::AsIs),
+        "state_set" => call("state.set", state_value(data), Reply::Success),
+        "state_delete" => call("state.delete", same(&["scope", "key"]), Reply::Deleted),
+        "state_list" => call("state.list", same(&["scope", "prefix", "limit"]), Reply::StateKeys),
+        "steering_pull" => call("steering.pull", steering(data), Reply::Steering),
+        "get_config_file" => call("langbot.get_config_file", same(&["file_key"]), Reply::AsIs),
+        "run_get" => call("langbot.run_get", same(&["target_run_id"]), Reply::Run),
+        "run_list" => call(
+            "langbot.run_list",
+            same(&["conversation_id", "statuses", "before_cursor", "limit"]),
+            Reply::Runs,
+        ),
+        "run_events_page" => {
+            let keys = ["target_run_id", "before_cursor", "after_cursor", "limit", "direction"];
+            call("langbot.run_events_page", same(&keys), Reply::RunEvents)
+        }
+        "run_cancel" => call("langbot.run_cancel", same(&["target_run_id", "reason"]), Reply::Run),
+        "run_append_result" => {
+            call("langbot.run_append_result", same(&["target_run_id"]), Reply::AsIs)
+        }
+        "run_finalize" => call("langbot.run_finalize", same(&["target_run_id"]), Reply::AsIs),
+        "call_platform_api" | "send_message" | "reply_message" => {
+            call("platform.request_action", platform(action, data), Reply::Under("result"))
+        }
+        _ => return storage(action, data).ok_or_else(|| unknown(action)),
+    })
+}
+
+/// An answer of the host's as the plugin reads it.
+pub(crate) fn told(reply: &Reply, about: &About, answer: &Value) -> Result<Value, AgentAPIError> {
+    let items = || answer["items"].as_array().map_or(&[][..], Vec::as_slice);
+    let keys = || items().iter().map(|item| item["key"].clone()).collect::<Value>();
+    Ok(match reply {
+        Reply::AsIs | Reply::Stream | Reply::StorageKeys | Reply::Range { .. } => answer.clone(),
+        Reply::Nothing => json!({}),
+        Reply::Success => json!({"success": true}),
+        Reply::Deleted => json!({"success": answer["deleted"]}),
+        Reply::Under(key) => json!({ *key: answer }),
+        Reply::Message => messages::answer(answer),
+        Reply::Tool => {
+            json!({"tool": {"name": answer["tool_name"], "description": answer["description"],
+            "human_desc": answer["description"], "parameters": answer["parameters"],
+            "metadata": answer["metadata"]}})
+        }
+        Reply::ToolResult => json!({"result": tool_result(answer)?}),
+        Reply::Passages => {
+            let passages = items().iter().enumerate();
+            json!({"results": passages.map(|(at, item)| records::passage(at, item)).collect::<Value>()})
+        }
+        Reply::History => records::page(answer, records::transcript),
+        Reply::Found { query } => {
+            let mut found = records::page(answer, records::transcript);
+            found["total_count"] = items().len().into();
+            found["query"] = query.as_str().into();
+            found
+        }
+        Reply::Event => records::event(answer),
+        Reply::Events => records::page(answer, records::event),
+        Reply::StateKeys => json!({"keys": keys(), "has_more": answer["has_more"]}),
+        Reply::StorageValue => match answer["data_base64"].as_str() {
+            Some(data) => json!({"value_base64": data}),
+            None => return Err(AgentAPIError::new(ErrorCode::NotFound, "there is no such key")),
+        },
+        Reply::Steering => records::page(answer, |item| records::steering(item, about)),
+        Reply::Run => records::run(answer),
+        Reply::Runs => records::page(answer, records::run),
+        Reply::RunEvents => records::page(answer, records::run_event),
+    })
+}
+
+fn unknown(action: &str) -> AgentAPIError {
+    let action: String = action.chars().take(100).collect();
+    let message = format!("this host does not know the action `{}`", action.escape_debug());
+    AgentAPIError::new(ErrorCode::InvalidArgument, message).detail("reason", "unknown_action")
+}
+
+/// The fields of `data` under other names; what is null is left out.
+fn pick(data: &Value, keys: &[(&str, &str)]) -> Value {
+    let picked = keys.iter().filter_map(|(theirs, ours)| {
+        let value = data.get(*theirs).filter(|value| !value.is_null())?;
+        Some(((*ours).to_owned(), value.clone()))
+    });
+    Value::Object(picked.collect())
+}
+
+fn model_call(data: &Value) -> Value {
+    let mut params = pick(data, &[("llm_model_uuid", "model_id"), ("extra_args", "extra_args")]);
+    params["messages"] = to_model(&data["messages"]);
+    if let Some(tools) = messages::tools(&data["funcs"]) {
+        params["tools"] = tools;
+    }
+    params
+}
+
+/// Functions count as the text that they are.
+fn token_count(data: &Value) -> Value {
+    let mut params = pick(data, &[("llm_model_uuid", "model_id")]);
+    params["messages"] = to_model(&data["messages"]);
+    if let Some(tools) = messages::tools(&data["funcs"]) {
+        params["text"] = tools.to_string().into();
+    }
+    params
+}
+
+fn history_page(data: &Value) -> Value {
+    let keys = [
+        "conversation_id",
+        "before_cursor",
+        "after_cursor",
+        "limit",
+        "direction",
+        "include_artifacts",
+    ];
+    let mut keys: Vec<(&str, &str)> = keys.iter().map(|key| (*key, *key)).collect();
+    keys.push(("include_attachments", "include_artifacts"));
+    pick(data, &keys)
+}
+
+/// A null is a value of its own here.
+fn state_value(data: &Value) -> Value {
+    let mut params = pick(data, &[("scope", "scope"), ("key", "key")]);
+    params["value"] = data["value"].clone();
+    params
+}
+
+fn steering(data: &Value) -> Value {
+    match data["mode"].as_str() {
+        Some("one" | "one-at-a-time") => json!({"limit": 1}),
+        _ => pick(data, &[("limit", "limit")]),
+    }
+}
+
+fn platform(action: &str, data: &Value) -> Value {
+    let named = data["action"].as_str().unwrap_or(action);
+    let named = if named == "send_message" { "message.send" } else { named };
+    let mut target = Map::new();
+    for key in ["bot_uuid", "context_tool", "target_type", "target_id"] {
+        target.extend(data.get(key).map(|value| (key.to_owned(), value.clone())));
+    }
+    json!({"action": named, "target": target, "payload": data.get("params").unwrap_or(&json!({}))})
+}
+
+fn storage(action: &str, data: &Value) -> Option<Asked> {
+    let areas = [("plugin_storage", "plugin"), ("workspace_storage", "workspace")];
+    let (name, area) = areas.into_iter().find(|(name, _)| action.contains(name))?;
+    let rest = action.replacen(name, "*", 1);
+    let (method, keys, reply): (_, &[(&str, &str)], _) = match rest.as_str() {
+        "set_*" => ("storage.set", &[("key", "key"), ("value_base64", "value")], Reply::Nothing),
+        "get_*" => ("storage.get", &[("key", "key")], Reply::StorageValue),
+        "delete_*" => ("storage.delete", &[("key", "key")], Reply::Nothing),
+        "get_*_keys" => ("storage.list", &[], Reply::StorageKeys),
+        _ => return None,
+    };
+    let mut params = pick(data, keys);
+    params["area"] = area.into();
+    Some(Asked { method, params, reply })
+}
+
+/// What a tool gave is an object there; a tool that failed is an error.
+fn tool_result(answer: &Value) -> Result<Value, AgentAPIError> {
+    let error = &answer["error"];
+    if !error.is_null() {
+        let text = error["message"].as_str().or(error.as_str()).map(str::to_owned);
+        let message = text.unwrap_or_else(|| error.to_string());
+        let error = AgentAPIError::new(ErrorCode::RuntimeError, message)
+            .detail("tool_error", error.clone());
+        return Err(error.detail("content", answer["content"].clone()));
+    }
+    Ok(match &answer["result"] {
+        Value::Object(result) => Value::Object(result.clone()),
+        Value::Null => json!({"result": answer["content"]}),
+        other => json!({ "result": other }),
+    })
+}
+
+#[cfg(test)]
+mod tests;

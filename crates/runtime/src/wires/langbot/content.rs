@@ -1,0 +1,175 @@
+//! Content elements and attachments, from our spelling to LangBot's and back.
+//!
+//! Invariant: bytes stay where they are: an artifact travels as `artifact:ID` in the place of an address, and
+//! becomes a reference again when a plugin hands it back.
+
+use serde_json::{Map, Value, json};
+
+/// Stands before the id of an artifact where LangBot has an address.
+const ARTIFACT: &str = "artifact:";
+
+/// One of our elements in LangBot's spelling.
+pub(crate) fn to_langbot(element: &Value) -> Value {
+    let text = |key: &str| element[key].as_str();
+    let kind = text("type").unwrap_or_default();
+    if kind == "text" {
+        return json!({"type": "text", "text": element["text"]});
+    }
+    let address = text("artifact_id").map(|id| format!("{ARTIFACT}{id}"));
+    let address = address.or_else(|| text("url").map(str::to_owned));
+    let mime_type = text("mime_type").unwrap_or("application/octet-stream");
+    let data = text("data_base64").map(|data| format!("data:{mime_type};base64,{data}"));
+    let name = text("name").unwrap_or(kind);
+    match (kind, address, data) {
+        ("image", Some(url), _) => json!({"type": "image_url", "image_url": {"url": url}}),
+        ("image", None, data) => json!({"type": "image_base64", "image_base64": data}),
+        (_, Some(url), _) => json!({"type": "file_url", "file_url": url, "file_name": name}),
+        (_, None, data) => json!({"type": "file_base64", "file_base64": data, "file_name": name}),
+    }
+}
+
+/// One of LangBot's elements in our spelling. What is missing in it stays missing: whoever reads it says so.
+pub(crate) fn from_langbot(element: &Value) -> Value {
+    let text = |key: &str| element[key].as_str();
+    let name = text("file_name");
+    match text("type").unwrap_or_default() {
+        "text" => json!({"type": "text", "text": text("text").unwrap_or_default()}),
+        "image_url" => media("image", element["image_url"]["url"].as_str(), None, name),
+        "image_base64" => media("image", None, text("image_base64"), name),
+        "file_url" => media("file", text("file_url"), None, name),
+        "file_base64" => media("file", None, text("file_base64"), name),
+        // Ours already, or of no kind that is known: told by whoever reads it.
+        _ => element.clone(),
+    }
+}
+
+/// The content of a message in our spelling: text, or elements.
+pub(crate) fn message_content(content: &Value) -> Value {
+    match content {
+        Value::Array(elements) => elements.iter().map(from_langbot).collect(),
+        Value::Null => Value::Null,
+        other => other.clone(),
+    }
+}
+
+/// The text alone of LangBot's content.
+pub(crate) fn text_of(content: &Value) -> Option<String> {
+    match content {
+        Value::String(text) => Some(text.clone()),
+        Value::Array(elements) => {
+            let texts = elements.iter().filter_map(|element| element["text"].as_str());
+            Some(texts.collect())
+        }
+        _ => None,
+    }
+}
+
+/// An attachment as dialect B knows it: it refuses fields that it does not know.
+pub(crate) fn attachment(artifact: &Value) -> Value {
+    let mime_type = artifact["mime_type"].as_str();
+    let kind = match mime_type.and_then(|mime| mime.split('/').next()) {
+        Some("image") => "image",
+        Some("audio") => "voice",
+        _ => "file",
+    };
+    json!({
+        "ref": artifact["artifact_id"], "id": artifact["artifact_id"], "type": kind,
+        "mime_type": mime_type, "size": artifact["size_bytes"], "name": artifact["name"],
+        "source": "artifact",
+    })
+}
+
+fn media(kind: &str, address: Option<&str>, data: Option<&str>, name: Option<&str>) -> Value {
+    let mut media = Map::new();
+    let mut put = |key: &str, value: Option<&str>| {
+        if let Some(value) = value {
+            media.insert(key.to_owned(), value.into());
+        }
+    };
+    put("name", name);
+    if let Some(address) = address {
+        match address.strip_prefix(ARTIFACT) {
+            Some(id) => put("artifact_id", Some(id)),
+            None => put("url", Some(address)),
+        }
+    }
+    let mut kind = kind;
+    if let Some(data) = data {
+        let (mime_type, bytes) = split_data(data);
+        let mime_type = mime_type.unwrap_or_else(|| guessed(kind, bytes));
+        put("data_base64", Some(bytes));
+        put("mime_type", Some(mime_type));
+        kind = match mime_type.split('/').next() {
+            Some("image") => "image",
+            Some("audio") => "audio",
+            Some("video") => "video",
+            _ => kind,
+        };
+    }
+    put("type", Some(kind));
+    Value::Object(media)
+}
+
+/// The type and the bytes of a `data:` address, or bytes alone.
+fn split_data(data: &str) -> (Option<&str>, &str) {
+    let split = data.strip_prefix("data:").and_then(|rest| rest.split_once(','));
+    match split {
+        Some((head, bytes)) => (head.split(';').next().filter(|mime| !mime.is_empty()), bytes),
+        None => (None, data),
+    }
+}
+
+/// Pictures say by their first bytes what they are.
+fn guessed(kind: &str, base64: &str) -> &'static str {
+    let beginnings = [
+        ("/9j/", "image/jpeg"),
+        ("R0lG", "image/gif"),
+        ("UklG", "image/webp"),
+        ("iVBOR", "image/png"),
+    ];
+    let found = beginnings.iter().find(|(beginning, _)| base64.starts_with(beginning));
+    match (found, kind) {
+        (Some((_, mime_type)), _) => mime_type,
+        (None, "image") => "image/png",
+        (None, _) => "application/octet-stream",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_element_comes_back_as_it_went() {
+        for element in [
+            json!({"type": "text", "text": "hi"}),
+            json!({"type": "image", "url": "https://example.com/a.png"}),
+            json!({"type": "image", "artifact_id": "art_1"}),
+            json!({"type": "image", "data_base64": "iVBORw0K", "mime_type": "image/png"}),
+            json!({"type": "file", "artifact_id": "art_2", "name": "a.pdf"}),
+            json!({"type": "audio", "data_base64": "AAAA", "mime_type": "audio/wav", "name": "a.wav"}),
+        ] {
+            assert_eq!(from_langbot(&to_langbot(&element)), element);
+        }
+    }
+
+    #[test]
+    fn a_picture_without_its_type_gets_the_one_of_its_first_bytes() {
+        let picture = from_langbot(&json!({"type": "image_base64", "image_base64": "/9j/4AAQ"}));
+        assert_eq!(
+            picture,
+            json!({"type": "image", "data_base64": "/9j/4AAQ", "mime_type": "image/jpeg"})
+        );
+    }
+
+    #[test]
+    fn an_attachment_has_only_fields_that_the_sdk_takes() {
+        let artifact = json!({"artifact_id": "art_1", "name": "a.png", "mime_type": "image/png",
+            "size_bytes": 5, "sha256": "00", "metadata": {"x": 1}});
+        assert_eq!(
+            attachment(&artifact),
+            json!({"ref": "art_1", "id": "art_1", "type": "image", "mime_type": "image/png",
+                "size": 5, "name": "a.png", "source": "artifact"})
+        );
+    }
+}

@@ -1,0 +1,247 @@
+//! What a plugin's container says about its runners, as manifests of ours.
+//!
+//! Invariant: a component that is no runner offers nothing here, and is named so that nobody waits for it. What
+//! a runner asks for is translated, never widened beyond what LangBot's own words mean.
+
+use super::Dialect;
+use greenroom_protocol::wire::PluginIdentity;
+use serde_json::{Map, Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What is known of a plugin from its container.
+#[derive(Debug)]
+pub(crate) struct Contents {
+    pub(crate) plugin: PluginIdentity,
+    /// Manifests in our shape, unchecked.
+    pub(crate) manifests: Vec<Value>,
+    /// How each runner is spoken to, by its name.
+    pub(crate) dialects: BTreeMap<String, Dialect>,
+    pub(crate) warnings: Vec<String>,
+}
+
+/// Who the plugin says it is; a clause about it where it does not say.
+pub(crate) fn identity(container: &Value) -> Result<PluginIdentity, String> {
+    let metadata = &container["manifest"]["manifest"]["metadata"];
+    let text = |key: &str| metadata[key].as_str().unwrap_or_default().to_owned();
+    let plugin =
+        PluginIdentity { author: text("author"), name: text("name"), version: text("version") };
+    match plugin.author.is_empty() || plugin.name.is_empty() {
+        true => Err("has no `metadata.author` and `metadata.name` in its manifest".to_owned()),
+        false => Ok(plugin),
+    }
+}
+
+/// Reads a container; `sdk_version` is told with every runner.
+pub(crate) fn contents(container: &Value, sdk_version: Option<&str>) -> Result<Contents, String> {
+    let plugin = identity(container)?;
+    let mut found =
+        Contents { plugin, manifests: Vec::new(), dialects: BTreeMap::new(), warnings: Vec::new() };
+    let mut others = BTreeSet::new();
+    for component in container["components"].as_array().into_iter().flatten() {
+        let manifest = &component["manifest"]["manifest"];
+        let kind = manifest["kind"].as_str().unwrap_or_default();
+        let Some(dialect) = Dialect::of_kind(kind) else {
+            others.insert(kind.to_owned());
+            continue;
+        };
+        let name = manifest["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+        found.manifests.push(runner(manifest, &found.plugin, dialect, sdk_version));
+        found.dialects.insert(name, dialect);
+    }
+    if !others.is_empty() {
+        let others: Vec<String> = others.into_iter().map(|kind| format!("`{kind}`")).collect();
+        let others = others.join(", ");
+        found.warnings.push(format!("components of the kinds {others} are not used by this host"));
+    }
+    match found.manifests.is_empty() {
+        true => Err("offers no component of the kind `Runner` or `AgentRunner`".to_owned()),
+        false => Ok(found),
+    }
+}
+
+fn runner(
+    manifest: &Value,
+    plugin: &PluginIdentity,
+    dialect: Dialect,
+    sdk_version: Option<&str>,
+) -> Value {
+    let (metadata, spec) = (&manifest["metadata"], &manifest["spec"]);
+    let name = metadata["name"].as_str().unwrap_or_default();
+    let mut about = Map::new();
+    about.insert("wire".to_owned(), "langbot".into());
+    about.insert("dialect".to_owned(), dialect.kind().into());
+    about.extend(sdk_version.map(|version| ("sdk_version".to_owned(), version.into())));
+    for key in ["usages", "events", "supported_event_patterns"] {
+        if !spec[key].is_null() {
+            about.insert(key.to_owned(), spec[key].clone());
+        }
+    }
+    let mut ours = json!({
+        "id": format!("plugin:{}/{name}", plugin.path()),
+        "name": name,
+        "label": text_or(&metadata["label"], name),
+        "capabilities": object_or_empty(&spec["capabilities"]),
+        "permissions": permissions(spec, dialect),
+        "config_schema": form(&spec["config"]),
+        "metadata": about,
+    });
+    if has_text(&metadata["description"]) {
+        ours["description"] = metadata["description"].clone();
+    }
+    for key in ["protocol_version", "context"] {
+        if !spec[key].is_null() {
+            ours[key] = spec[key].clone();
+        }
+    }
+    ours
+}
+
+/// Dialect B counts tokens under a name of its own, makes vectors under `invoke`, and has no word for the
+/// artifacts that a runner with `multimodal_input` is handed.
+fn permissions(spec: &Value, dialect: Dialect) -> Value {
+    let mut asked = object_or_empty(&spec["permissions"]);
+    if dialect == Dialect::AgentRunner {
+        return asked;
+    }
+    if let Some(models) = asked["models"].as_array() {
+        let mut operations: Vec<Value> = Vec::new();
+        for operation in models {
+            let means: &[&str] = match operation.as_str() {
+                Some("invoke") => &["invoke", "embed"],
+                Some("count_tokens") => &["invoke"],
+                _ => &[],
+            };
+            let means: Vec<Value> = match means {
+                [] => vec![operation.clone()],
+                means => means.iter().map(|name| (*name).into()).collect(),
+            };
+            operations.extend(means);
+        }
+        let mut seen = BTreeSet::new();
+        operations.retain(|operation| seen.insert(operation.to_string()));
+        asked["models"] = operations.into();
+    }
+    if spec["capabilities"]["multimodal_input"] == true {
+        asked["artifacts"] = json!(["metadata", "read"]);
+    }
+    if let Some(asked) = asked.as_object_mut()
+        && asked.get("interactions").is_some_and(|asked| *asked == json!([]))
+    {
+        asked.remove("interactions");
+    }
+    asked
+}
+
+/// Items of a form with the label that ours must have.
+fn form(config: &Value) -> Value {
+    let items = config.as_array().map_or(&[][..], Vec::as_slice);
+    let item = |item: &Value| {
+        let mut ours = item.clone();
+        if ours.is_object() {
+            let name = item["name"].as_str().unwrap_or_default();
+            ours["label"] = text_or(&item["label"], name);
+            if !has_text(&item["description"]) {
+                ours.as_object_mut().map(|ours| ours.remove("description"));
+            }
+            ours["required"] = item["required"].as_bool().unwrap_or_default().into();
+            let options = item["options"].as_array().into_iter().flatten();
+            ours["options"] = options.map(option).collect();
+        }
+        ours
+    };
+    items.iter().map(item).collect()
+}
+
+fn option(option: &Value) -> Value {
+    let mut ours = option.clone();
+    if let Some(word) = option.as_str() {
+        return json!({"name": word, "label": word});
+    }
+    if ours.is_object() {
+        let name = option["name"].as_str().or(option["value"].as_str()).unwrap_or_default();
+        ours["label"] = text_or(&option["label"], name);
+        ours["name"] = name.into();
+    }
+    ours
+}
+
+fn text_or(text: &Value, otherwise: &str) -> Value {
+    if has_text(text) { text.clone() } else { otherwise.into() }
+}
+
+fn has_text(text: &Value) -> bool {
+    text.is_string() || text.as_object().is_some_and(|texts| texts.values().any(Value::is_string))
+}
+
+fn object_or_empty(value: &Value) -> Value {
+    if value.is_object() { value.clone() } else { json!({}) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use greenroom_protocol::AgentRunnerManifest;
+
+    fn container(components: Value) -> Value {
+        json!({"manifest": {"owner": "builtin", "rel_path": "manifest.yaml", "manifest": {
+            "kind": "Plugin", "metadata": {"author": "acme", "name": "bot", "version": "0.2.0"}}},
+            "status": "initialized", "components": components})
+    }
+
+    fn component(kind: &str, spec: Value) -> Value {
+        json!({"component_config": {}, "manifest": {"owner": "builtin", "rel_path": "x.yaml", "manifest": {
+            "kind": kind, "metadata": {"name": "main", "label": {"en_US": "Bot", "zh_Hans": null},
+                "description": {"en_US": "Answers"}}, "spec": spec}}})
+    }
+
+    fn manifest(kind: &str, spec: Value) -> AgentRunnerManifest {
+        let found = contents(&container(json!([component(kind, spec)])), Some("0.7.18")).unwrap();
+        serde_json::from_value(found.manifests[0].clone()).unwrap()
+    }
+
+    #[test]
+    fn a_runner_of_dialect_b_becomes_a_manifest_of_ours() {
+        let spec = json!({"usages": ["agent"],
+            "capabilities": {"streaming": true, "multimodal_input": true, "interactions": false},
+            "permissions": {"models": ["invoke", "stream", "count_tokens"], "tools": ["call"],
+                "storage": ["plugin"], "interactions": []},
+            "config": [{"type": "select", "name": "tone", "options": [{"name": "calm"}]}]});
+        let ours = serde_json::to_value(manifest("Runner", spec)).unwrap();
+        assert_eq!(ours["id"], "plugin:acme/bot/main");
+        assert_eq!(ours["label"], json!({"en_US": "Bot"}));
+        assert_eq!(ours["protocol_version"], "1");
+        assert_eq!(ours["capabilities"]["streaming"], true);
+        assert_eq!(ours["permissions"]["models"], json!(["invoke", "embed", "stream"]));
+        assert_eq!(ours["permissions"]["artifacts"], json!(["metadata", "read"]));
+        assert_eq!(ours["config_schema"][0]["label"], "tone");
+        assert_eq!(ours["config_schema"][0]["options"], json!([{"name": "calm", "label": "calm"}]));
+        assert_eq!(
+            ours["metadata"],
+            json!({"wire": "langbot", "dialect": "Runner", "sdk_version": "0.7.18", "usages": ["agent"]})
+        );
+    }
+
+    #[test]
+    fn a_runner_of_dialect_a_keeps_what_it_asks_for() {
+        let spec = json!({"protocol_version": "1", "context": {"supports_history_pull": true},
+            "permissions": {"models": ["invoke"], "artifacts": ["read"]}});
+        let ours = manifest("AgentRunner", spec);
+        assert_eq!(ours.permissions.models.len(), 1);
+        assert_eq!(ours.permissions.artifacts.len(), 1);
+        assert_eq!(ours.metadata["dialect"], "AgentRunner");
+    }
+
+    #[test]
+    fn a_plugin_without_runners_or_without_a_name_is_told_so() {
+        let error = contents(&container(json!([component("Tool", json!({}))])), None).unwrap_err();
+        assert_eq!(error, "offers no component of the kind `Runner` or `AgentRunner`");
+        let error = contents(&json!({"components": []}), None).unwrap_err();
+        assert_eq!(error, "has no `metadata.author` and `metadata.name` in its manifest");
+        let both = json!([
+            component("Tool", json!({})),
+            component("Runner", json!({"usages": ["agent"]}))
+        ]);
+        let found = contents(&container(both), None).unwrap();
+        assert_eq!(found.warnings, ["components of the kinds `Tool` are not used by this host"]);
+    }
+}

@@ -1,0 +1,47 @@
+//! Frames of the native wire: JSON-RPC 2.0, one message per line (CONTRACT §3).
+//!
+//! Invariant: a frame is one line and ends with a newline.
+
+use bytes::Bytes;
+use greenroom_protocol::wire::{RpcError, method};
+use greenroom_protocol::{AgentAPIError, AgentRunRequest};
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+pub(crate) fn request(number: i64, method: &str, params: &impl Serialize) -> Bytes {
+    let mut frame =
+        format!(r#"{{"jsonrpc":"2.0","id":{number},"method":"{method}","params":"#).into_bytes();
+    // Protocol types have string keys only and no failing serialisers.
+    serde_json::to_writer(&mut frame, params).expect("protocol types are JSON");
+    frame.extend_from_slice(b"}\n");
+    frame.into()
+}
+
+pub(crate) fn run(number: i64, run: &AgentRunRequest) -> Bytes {
+    request(number, method::RUN_AGENT, run)
+}
+
+/// Something that needs no answer.
+pub(crate) fn notification(method: &str, params: &serde_json::Value) -> Bytes {
+    let message = serde_json::json!({ "jsonrpc": "2.0", "method": method, "params": params });
+    format!("{message}\n").into()
+}
+
+pub(crate) fn answer(id: &str, answer: Result<Box<RawValue>, AgentAPIError>) -> Bytes {
+    let frame = match answer {
+        Ok(result) => format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}\n"),
+        Err(error) => {
+            let error = serde_json::to_string(&RpcError::from(error)).unwrap_or_default();
+            format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"error\":{error}}}\n")
+        }
+    };
+    frame.into()
+}
+
+pub(crate) fn item(request_id: &str, item: &RawValue) -> Bytes {
+    let name = method::STREAM_ITEM;
+    format!(
+        "{{\"jsonrpc\":\"2.0\",\"method\":\"{name}\",\"params\":{{\"request_id\":{request_id},\"item\":{item}}}}}\n"
+    )
+    .into()
+}
