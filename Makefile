@@ -7,19 +7,36 @@ SHELL := /bin/bash
 DATA ?= greenroom-data
 FEATURES := --features greenroom/faults
 
-.PHONY: help run build test check unit soak schemas bench clean
+# What the web interface is built from.
+WEB_SOURCES = web/index.html web/package.json web/vite.config.ts web/tsconfig.json \
+	$(shell find web/src web/public web/scripts -type f)
+
+.PHONY: help run build web test check unit soak schemas bench clean
 
 help: ## Show what there is to make
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
-run: ## Build the host and start it: no key, no service, no config needed
+run: web ## Build the host with its web interface and start it: no key, no service, no config needed
 	cargo run --release --bin greenroom -- serve --data $(DATA)
 
-build: ## Build the release binary
+build: web ## Build the release binary, which carries the web interface
 	cargo build --release --bin greenroom
 
-test: ## Everything: format, lints, all tests on SQLite and a real PostgreSQL, the HTTP fuzzer
+web: web/dist/index.html ## Build the web interface, when it changed
+
+web/dist/index.html: web/node_modules/.package-lock.json $(WEB_SOURCES)
+	cd web && npm run build
+	@touch $@
+
+web/node_modules/.package-lock.json: web/package-lock.json
+	@command -v npm >/dev/null || { echo "error: the web interface is built with Node 20 or newer and npm" >&2; exit 1; }
+	cd web && npm ci --no-audit --no-fund --loglevel=error
+	@touch $@
+
+test: ## Everything: format, lints, all tests on SQLite and a real PostgreSQL, the web interface, the HTTP fuzzer
 	./tests/prepare.sh
+	$(MAKE) --no-print-directory web
+	cd web && npm run check
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets $(FEATURES) -- -D warnings
 	$(MAKE) --no-print-directory unit
@@ -44,4 +61,4 @@ bench: ## Measure the budgets beside their baselines and record them in bench/RE
 
 clean: ## Remove build output and the data folder of `make run`
 	cargo clean
-	rm -rf $(DATA)
+	rm -rf web/dist web/node_modules $(DATA)

@@ -4,10 +4,11 @@ set -euo pipefail
 
 say() { printf 'prepare: %s\n' "$*" >&2; }
 
+sudo=()
+[ "$(id -u)" -eq 0 ] || sudo=(sudo)
+
 install_packages() {
   say "installing $* (apt)"
-  local sudo=()
-  [ "$(id -u)" -eq 0 ] || sudo=(sudo)
   "${sudo[@]}" apt-get update -qq
   DEBIAN_FRONTEND=noninteractive "${sudo[@]}" apt-get install -y -qq --no-install-recommends "$@" >/dev/null
 }
@@ -19,10 +20,29 @@ compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null || command -v initdb >/
 command -v python3 >/dev/null || missing+=(python3)
 command -v node >/dev/null || missing+=(nodejs)
 command -v npm >/dev/null || missing+=(npm)
+command -v chromium >/dev/null || missing+=(chromium)
+# Browsers draw Chinese with whatever font there is; without one, pictures show empty boxes.
+compgen -G '/usr/share/fonts/*/wqy/*' >/dev/null || missing+=(fonts-wqy-zenhei)
 if command -v python3 >/dev/null && ! python3 -c 'import ensurepip' 2>/dev/null; then missing+=(python3-venv); fi
 [ ${#missing[@]} -eq 0 ] || install_packages "${missing[@]}"
+
+# Some systems still have an older Node, which cannot build the web interface.
+if [ "$(node -p 'parseInt(process.versions.node)')" -lt 20 ]; then
+  say "installing Node 22 (npm)"
+  "${sudo[@]}" npm install --global --no-audit --no-fund --loglevel=error node@22
+fi
 
 if ! cargo nextest --version >/dev/null 2>&1; then
   say "installing cargo-nextest (a few minutes, once)"
   cargo install --locked --quiet cargo-nextest
+fi
+
+# The published LangBot SDK, which the tests of the LangBot wire start plugins with.
+langbot=0.7.18
+venv=$HOME/.cache/greenroom/langbot-$langbot
+if ! "$venv/bin/python" -c 'import langbot_plugin' 2>/dev/null; then
+  say "installing langbot-plugin $langbot into $venv"
+  rm -rf "$venv"
+  python3 -m venv "$venv"
+  "$venv/bin/pip" install --quiet --disable-pip-version-check "langbot-plugin==$langbot"
 fi

@@ -47,6 +47,7 @@ pub fn wants_json(matches: &ArgMatches) -> bool {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     Serve(commands::serve::Args),
+    Open(commands::open::Args),
     Init(commands::init::Args),
     Check(commands::check::Args),
     Send(commands::send::Args),

@@ -96,6 +96,19 @@ impl Client {
         self.get(&["v1", "runs", run_id], &[]).await
     }
 
+    /// Where the host is, as a browser on this machine would go there.
+    pub fn address(&self) -> Result<String, Failure> {
+        let url = self.place.locate()?.url;
+        let listening = url.host_str().zip(url.port()).map(|(host, port)| format!("{host}:{port}"));
+        let listening = listening.and_then(|text| text.parse().ok());
+        Ok(match listening {
+            Some(listening) if url.scheme() == "http" => {
+                format!("http://{}", crate::sign_in::reachable(listening))
+            }
+            _ => url.to_string(),
+        })
+    }
+
     /// What a command line needs to reach the same host, with a blank before it; nothing in the usual folder.
     pub fn option(&self) -> String {
         match &self.place {

@@ -16,6 +16,7 @@ pub mod events_list;
 pub mod events_show;
 pub mod history;
 pub mod init;
+pub mod open;
 pub mod runner_add;
 pub mod runner_list;
 pub mod runner_new;

@@ -17,6 +17,7 @@ pub mod output;
 pub mod reading;
 mod restart;
 mod secrets;
+mod sign_in;
 pub mod times;
 mod timezone;
 mod watch;
@@ -28,6 +29,7 @@ use failure::{Failure, Outcome};
 /// Carries out a command that talks to a host, or to none.
 pub async fn run(command: Command) -> Outcome {
     match command {
+        Command::Open(args) => commands::open::run(args).await,
         Command::Init(args) => commands::init::run(&args),
         Command::Completions(args) => commands::completions::run(&args),
         Command::Send(args) => commands::send::run(args).await,

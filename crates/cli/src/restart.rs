@@ -5,8 +5,9 @@
 use crate::config::{Config, Limits};
 
 /// Limits that the server or the runtime are started with.
-const LIMITS: [&str; 13] = [
+const LIMITS: [&str; 18] = [
     "event_bytes",
+    "agui_bytes",
     "line_bytes",
     "output_bytes",
     "run_buffer_bytes",
@@ -19,6 +20,10 @@ const LIMITS: [&str; 13] = [
     "tool_processes",
     "request_timeout_s",
     "connections_open",
+    "sign_in_code_s",
+    "session_idle_s",
+    "session_s",
+    "sessions",
 ];
 
 /// The keys that differ and wait for the next start.

@@ -11,7 +11,7 @@ use greenroom_host::settings::{Agent, Approvals, Limits, Retention, Settings, We
 use greenroom_objects::{BucketPlace, Place};
 use greenroom_protocol::RunnerId;
 use greenroom_runtime::{RunnerSpec, Wire};
-use greenroom_server::{Access, Role, ServerOptions, Token, hash_token};
+use greenroom_server::{Access, Role, ServerOptions, SessionLimits, Token, hash_token};
 use greenroom_store::{Location, Options, Sync};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -331,7 +331,8 @@ pub(crate) fn access(config: &Config, admin_token: &str) -> Access {
     Access::new(tokens.chain([admin]).collect(), runners.collect())
 }
 
-pub(crate) fn server(config: &Config) -> ServerOptions {
+pub(crate) fn server(config: &Config, admin_token: &str) -> ServerOptions {
+    let limits = &config.limits;
     ServerOptions {
         event_bytes_max: size(config.limits.event_bytes),
         agui_bytes_max: size(config.limits.agui_bytes),
@@ -340,7 +341,21 @@ pub(crate) fn server(config: &Config) -> ServerOptions {
         connections_max: size(config.limits.connections_open),
         allowed_hosts: config.server.allowed_hosts.clone(),
         allowed_origins: config.server.allowed_origins.clone(),
+        cookie: cookie(admin_token),
+        sessions: SessionLimits {
+            code: Duration::from_secs(limits.sign_in_code_s),
+            idle: Duration::from_secs(limits.session_idle_s),
+            whole: Duration::from_secs(limits.session_s),
+            sessions_max: size(limits.sessions),
+        },
     }
+}
+
+/// Another name for every data folder, since browsers tell cookies of one machine apart by name alone.
+fn cookie(admin_token: &str) -> String {
+    let folder = hash_token(&format!("cookie of {admin_token}"));
+    let short: String = folder.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
+    format!("greenroom_session_{short}")
 }
 
 pub(crate) fn store(config: &Config, data: &Path) -> Options {

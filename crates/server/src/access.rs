@@ -1,14 +1,18 @@
-//! Who may do what: tokens by hash, roles, and the one table of what a role may.
+//! Who may do what: tokens by hash, sessions that stand for them, roles, and the one table of what a role may.
 //!
-//! Invariant: a token's text is never kept, only its SHA-256.
+//! Invariant: a token's text is never kept, only its SHA-256. A session counts only where the request comes
+//! from a page of the host's own, because browsers add its cookie to whatever any page has them send.
 
 use crate::answer::Problem;
+use crate::origin;
 use crate::router::App;
+use crate::session::cookie;
 use axum::extract::FromRequestParts;
 use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
 use greenroom_host::Sender;
 use greenroom_protocol::TriggerSource;
+use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -45,9 +49,14 @@ pub struct Access {
 impl Access {
     pub fn new(tokens: Vec<Token>, runners: Vec<([u8; 32], String)>) -> Self {
         let tokens = tokens.into_iter().map(|Token { hash, role, name, answers }| {
-            (hash, Caller { role, name: name.into(), answers })
+            (hash, Caller { role, name: name.into(), answers, token: hash, session: None })
         });
         Self { tokens: tokens.collect(), runners: runners.into_iter().collect() }
+    }
+
+    /// Whoever has the token with this hash.
+    pub(crate) fn caller(&self, token: &[u8; 32]) -> Option<&Caller> {
+        self.tokens.get(token)
     }
 
     pub(crate) fn runner(&self, token: &str) -> Option<&String> {
@@ -65,6 +74,10 @@ pub(crate) struct Caller {
     role: Role,
     name: Arc<str>,
     answers: bool,
+    /// Hash of the token that was shown, or that the session stands for.
+    token: [u8; 32],
+    /// Hash of what the cookie holds, where that was shown.
+    session: Option<[u8; 32]>,
 }
 
 impl Caller {
@@ -117,6 +130,28 @@ impl Caller {
         self.answers
     }
 
+    pub(crate) fn token(&self) -> &[u8; 32] {
+        &self.token
+    }
+
+    pub(crate) fn session(&self) -> Option<&[u8; 32]> {
+        self.session.as_ref()
+    }
+
+    /// What it is told about itself.
+    pub(crate) fn view(&self) -> Value {
+        let (role, agents) = match &self.role {
+            Role::Admin => ("admin", None),
+            Role::Reader => ("reader", None),
+            Role::Sender { agents } => ("sender", agents.as_ref()),
+        };
+        let mut view = json!({"name": &*self.name, "role": role, "answers": self.answers});
+        if let Some(agents) = agents {
+            view["agents"] = json!(&**agents);
+        }
+        view
+    }
+
     /// How facts name it.
     pub(crate) fn name(&self) -> &str {
         &self.name
@@ -159,9 +194,29 @@ impl FromRequestParts<App> for Caller {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
+        if !parts.headers.contains_key(AUTHORIZATION) {
+            return by_session(parts, app);
+        }
         let token = bearer(parts).ok_or_else(Problem::unauthenticated)?;
         let access = app.access.load();
-        let caller = access.tokens.get(&hash_token(token)).ok_or_else(Problem::unauthenticated)?;
+        let caller = access.caller(&hash_token(token)).ok_or_else(Problem::unauthenticated)?;
         Ok(caller.clone())
     }
+}
+
+fn by_session(parts: &Parts, app: &App) -> Result<Caller, Problem> {
+    let mut shown = cookie::values(&parts.headers, &app.options.cookie).map(hash_token).peekable();
+    if shown.peek().is_none() {
+        return Err(Problem::unauthenticated());
+    }
+    origin::check_own_page(&parts.method, &parts.uri, &parts.headers)?;
+    let mut open =
+        shown.filter_map(|session| app.sessions.token_of(&session).map(|token| (session, token)));
+    // With two of them somebody else may have put one there: nobody can tell who is meant.
+    let (Some((session, token)), None) = (open.next(), open.next()) else {
+        return Err(Problem::unauthenticated());
+    };
+    let access = app.access.load();
+    let caller = access.caller(&token).ok_or_else(Problem::unauthenticated)?;
+    Ok(Caller { session: Some(session), ..caller.clone() })
 }

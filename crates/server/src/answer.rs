@@ -43,8 +43,21 @@ impl Problem {
     }
 
     pub(crate) fn unauthenticated() -> Self {
-        let message = "a valid bearer token is needed: `Authorization: Bearer TOKEN`";
+        Self::not_proven(
+            "a valid bearer token is needed: `Authorization: Bearer TOKEN`, or a session",
+        )
+    }
+
+    /// Nobody knows who this is.
+    pub(crate) fn not_proven(message: &str) -> Self {
         Self::new(StatusCode::UNAUTHORIZED, ErrorCode::Unauthorized, message)
+    }
+
+    pub(crate) fn rate_limited(message: impl Into<String>, retry_after_s: u64) -> Self {
+        let status = StatusCode::TOO_MANY_REQUESTS;
+        let mut problem = Self::new(status, ErrorCode::RateLimited, message);
+        problem.retry_after_s = Some(retry_after_s);
+        problem
     }
 
     pub(crate) fn forbidden(message: impl Into<String>) -> Self {
@@ -118,12 +131,7 @@ impl From<Refusal> for Problem {
                 Self::new(StatusCode::NOT_FOUND, ErrorCode::NotFound, message)
             }
             Refusal::NotAllowed(_) => Self::forbidden(message),
-            Refusal::Busy => {
-                let mut problem =
-                    Self::new(StatusCode::TOO_MANY_REQUESTS, ErrorCode::RateLimited, message);
-                problem.retry_after_s = Some(1);
-                problem
-            }
+            Refusal::Busy => Self::rate_limited(message, 1),
             Refusal::Stopping => Self::unavailable(&message),
             Refusal::Store(error) => error.into(),
         }

@@ -23,6 +23,7 @@ use greenroom_protocol::ErrorCode;
 use greenroom_protocol::api::artifacts::check_artifact_name;
 use greenroom_store::types::ArtifactRow;
 use range::Wanted;
+pub(crate) use range::has_bytes;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 

@@ -1,13 +1,13 @@
 //! Before and after every request: where it comes from, its id, its log line.
 //!
 //! Invariant: every request is answered once and logged once, a handler that panics included. Neither
-//! tokens nor query values reach the log.
+//! tokens nor query values reach the log. What is behind `/v1` stays in no cache that was not told to keep it.
 
 use crate::answer::Problem;
 use crate::origin::{self, From};
 use crate::router::App;
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use futures_util::FutureExt;
@@ -16,6 +16,7 @@ use std::time::Instant;
 use tracing::Instrument;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+const RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
 
 pub(crate) async fn guard(State(app): State<App>, mut request: Request, next: Next) -> Response {
     let id = request_id(request.headers());
@@ -26,7 +27,14 @@ pub(crate) async fn guard(State(app): State<App>, mut request: Request, next: Ne
     let started = Instant::now();
     let mut response = let_in(&app, request, next).instrument(span.clone()).await;
     response.headers_mut().insert(REQUEST_ID, id);
-    response.headers_mut().insert("x-content-type-options", HeaderValue::from_static("nosniff"));
+    let headers = response.headers_mut();
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    // What pages of other sites embed without asking, they do not get.
+    headers.insert(RESOURCE_POLICY, HeaderValue::from_static("same-origin"));
+    if path.starts_with("/v1/") {
+        let unkept = HeaderValue::from_static("no-store");
+        headers.entry(header::CACHE_CONTROL).or_insert(unkept);
+    }
     let status = response.status().as_u16();
     let took_us = started.elapsed().as_micros();
     span.in_scope(|| tracing::debug!(%method, path, status, took_us, "answered"));

@@ -22,10 +22,13 @@ mod query;
 mod resources;
 mod router;
 mod runs;
+mod session;
 mod stream;
 mod system;
 mod tool_runtime;
+mod ui;
 
 pub use access::{Access, Role, Token, hash_token};
 pub use listen::{bind, serve};
 pub use router::{Server, ServerOptions};
+pub use session::SessionLimits;

@@ -16,12 +16,13 @@ use serde_json::{Map, Value, json};
 
 pub(crate) async fn document(State(app): State<App>) -> Response {
     // A host that nobody asks spares the time and the memory.
-    let build = || Bytes::from(describe(app.host.settings().limits.page_size).to_string());
+    let page_size = app.host.settings().limits.page_size;
+    let build = || Bytes::from(describe(page_size, &app.options.cookie).to_string());
     let document = app.openapi.get_or_init(build).clone();
     ([(CONTENT_TYPE, "application/json")], document).into_response()
 }
 
-fn describe(page_size_max: usize) -> Value {
+fn describe(page_size_max: usize, cookie: &str) -> Value {
     let mut paths: Map<String, Value> = Map::new();
     for operation in operations::all() {
         let methods = paths.entry(operation.path).or_insert_with(|| json!({}));
@@ -45,6 +46,7 @@ fn describe(page_size_max: usize) -> Value {
             {"name": "approvals", "description": "Actions that somebody has to allow first."},
             {"name": "agui", "description": "AG-UI for front ends, and the routes of CopilotKit."},
             {"name": "audit", "description": "What runners asked the host for."},
+            {"name": "session", "description": "Signing in from a browser, and out."},
             {"name": "host", "description": "The host about itself."},
         ],
         "paths": paths,
@@ -53,6 +55,9 @@ fn describe(page_size_max: usize) -> Value {
                 "token": {"type": "http", "scheme": "bearer",
                     "description": "A token with a role: `admin` may everything, `sender` hands in \
                         events and follows their runs, `reader` reads everything."},
+                "session": {"type": "apiKey", "in": "cookie", "name": cookie,
+                    "description": "A session, which stands for a token wherever one is asked for; from the \
+                        host's own pages only, writes with `X-Greenroom: 1`."},
                 "runner_token": {"type": "http", "scheme": "bearer",
                     "description": "The token of one runner, from `runners.NAME.token`."},
             },
@@ -72,7 +77,7 @@ mod tests {
 
     #[test]
     fn every_route_is_described_and_nothing_else() {
-        let document = describe(200);
+        let document = describe(200, "cookie");
         let described: BTreeSet<(String, String)> = document["paths"]
             .as_object()
             .unwrap()
@@ -91,7 +96,7 @@ mod tests {
 
     #[test]
     fn every_reference_leads_somewhere() {
-        let document = describe(200);
+        let document = describe(200, "cookie");
         let mut references = Vec::new();
         collect(&document, &mut references);
         assert!(!references.is_empty());

@@ -3,6 +3,7 @@
 //! Invariant: a page of another site cannot reach the host through a visitor's browser. Every name that a
 //! request gives the host is an address, a loopback name or an allowed one (a name that an attacker points
 //! at this machine is none of them), and `Origin`, where there is one, is the host's own or an allowed one.
+//! Sessions are for the host's own pages: an allowed page brings a token of its own.
 
 use crate::answer::Problem;
 use crate::router::ServerOptions;
@@ -11,8 +12,13 @@ use axum::http::header::{
     ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_METHOD, HOST,
     ORIGIN, VARY,
 };
-use axum::http::{HeaderMap, HeaderValue, Method, Uri};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
 use std::net::IpAddr;
+
+/// How a browser tells where a request comes from.
+const SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+/// What a page of the host's own sends with every write; another's would have to ask first, and is refused.
+const OWN: HeaderName = HeaderName::from_static("x-greenroom");
 
 /// Where a request comes from, once it has been let in.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,15 +46,53 @@ pub(crate) fn check(
         return Err(Problem::forbidden(format!("`Host` is not a name of this host; {hint}")));
     }
     let Some(origin) = headers.get(ORIGIN) else { return Ok(From::Here) };
-    let text = origin.to_str().unwrap_or_default();
-    let authority = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://"));
-    if authority.is_some_and(|authority| authority.eq_ignore_ascii_case(host)) {
+    if is_own(origin, host) {
         return Ok(From::Here);
     }
+    let text = origin.to_str().unwrap_or_default();
     if options.allowed_origins.iter().any(|allowed| allowed == text) {
         return Ok(From::Allowed(origin.clone()));
     }
     Err(Problem::forbidden("`Origin` is another site; add it to `server.allowed_origins`"))
+}
+
+/// For requests that a browser may have signed without being asked, by adding the cookie of a session: lets
+/// those through that a page of the host's own sent. Other ports of this machine are other sites here.
+pub(crate) fn check_own_page(
+    method: &Method,
+    uri: &Uri,
+    headers: &HeaderMap,
+) -> Result<(), Problem> {
+    let is_read = method == Method::GET || method == Method::HEAD;
+    let site = headers.get(SITE).map(|site| site.to_str().unwrap_or_default());
+    let host = headers.get(HOST).and_then(|host| host.to_str().ok());
+    let host = host.or_else(|| uri.authority().map(|authority| authority.as_str()));
+    let host = host.unwrap_or_default();
+    let is_foreign = match site {
+        None | Some("same-origin") => false,
+        // Typed by a person, or a bookmark.
+        Some("none") => !is_read,
+        Some(_) => true,
+    };
+    if is_foreign || headers.get_all(ORIGIN).iter().any(|origin| !is_own(origin, host)) {
+        return Err(Problem::forbidden("sessions are for pages of this host alone"));
+    }
+    if is_read {
+        return Ok(());
+    }
+    if headers.get(OWN).is_none_or(|value| value != "1") {
+        return Err(Problem::forbidden("`X-Greenroom: 1` is missing: a page sends it with writes"));
+    }
+    match site.is_some() || headers.contains_key(ORIGIN) {
+        true => Ok(()),
+        false => Err(Problem::forbidden("`Origin` is missing: a browser sends it with writes")),
+    }
+}
+
+fn is_own(origin: &HeaderValue, host: &str) -> bool {
+    let text = origin.to_str().unwrap_or_default();
+    let authority = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://"));
+    authority.is_some_and(|authority| authority.eq_ignore_ascii_case(host))
 }
 
 fn is_known(options: &ServerOptions, host: &str) -> bool {
@@ -99,6 +143,7 @@ pub(crate) fn allow_requests(headers: &mut HeaderMap) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::session::SessionLimits;
     use proptest::prelude::*;
     use std::time::Duration;
 
@@ -111,6 +156,13 @@ mod tests {
             connections_max: 1,
             allowed_hosts: vec!["bots.example.com".to_owned()],
             allowed_origins: vec!["https://chat.example.com".to_owned()],
+            cookie: String::new(),
+            sessions: SessionLimits {
+                code: Duration::ZERO,
+                idle: Duration::ZERO,
+                whole: Duration::ZERO,
+                sessions_max: 1,
+            },
         }
     }
 
@@ -178,6 +230,46 @@ mod tests {
             "file://localhost:8700",
         ] {
             assert!(from(origin).is_err(), "{origin}");
+        }
+    }
+
+    fn own_page(method: &Method, headers: &[(&'static str, &str)]) -> bool {
+        let host = [("host", "localhost:8700")];
+        let headers = host.iter().chain(headers).map(|(name, value)| {
+            (name.parse::<HeaderName>().unwrap(), HeaderValue::from_str(value).unwrap())
+        });
+        check_own_page(method, &Uri::from_static("/"), &headers.collect()).is_ok()
+    }
+
+    #[test]
+    fn the_cookie_of_a_session_counts_from_the_hosts_own_pages_alone() {
+        let (origin, marked) = (("origin", "http://localhost:8700"), ("x-greenroom", "1"));
+        let site = |site| ("sec-fetch-site", site);
+        // With what a request comes, whether a read is let through, whether a write is.
+        let rows = [
+            (vec![], true, false),
+            (vec![origin, marked], true, true),
+            (vec![site("same-origin"), marked], true, true),
+            (vec![origin, site("same-origin"), marked], true, true),
+            (vec![marked], true, false),
+            (vec![origin], true, false),
+            (vec![origin, ("x-greenroom", "0")], true, false),
+            (vec![site("none"), marked], true, false),
+            (vec![site("same-site"), origin, marked], false, false),
+            (vec![site("cross-site"), origin, marked], false, false),
+            (vec![site("Same-Origin "), origin, marked], false, false),
+            (vec![("origin", "http://localhost:9999"), marked], false, false),
+            (vec![("origin", "https://chat.example.com"), marked], false, false),
+            (vec![("origin", "null"), site("same-origin"), marked], false, false),
+            (vec![("origin", "http://127.0.0.1:8700"), marked], false, false),
+            (vec![("origin", "http://localhost"), marked], false, false),
+        ];
+        for (headers, read, write) in rows {
+            assert_eq!(own_page(&Method::GET, &headers), read, "read {headers:?}");
+            assert_eq!(own_page(&Method::HEAD, &headers), read, "head {headers:?}");
+            for method in [Method::POST, Method::PUT, Method::DELETE, Method::PATCH] {
+                assert_eq!(own_page(&method, &headers), write, "{method} {headers:?}");
+            }
         }
     }
 

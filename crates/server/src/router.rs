@@ -4,16 +4,17 @@
 
 use crate::access::Access;
 use crate::answer::Problem;
+use crate::session::{SessionLimits, Sessions};
 use crate::{
     agui, approvals, artifacts, audit, connect, events, facts, guard, openapi, resources, runs,
-    system, tool_runtime,
+    session, system, tool_runtime, ui,
 };
 use arc_swap::ArcSwap;
 use axum::Router;
 use axum::handler::Handler;
 use axum::http::StatusCode;
 use axum::middleware::from_fn_with_state;
-use axum::routing::{MethodRouter, get, post};
+use axum::routing::{MethodRouter, delete, get, post};
 use bytes::Bytes;
 use greenroom_host::Host;
 use greenroom_protocol::ErrorCode;
@@ -35,6 +36,9 @@ pub struct ServerOptions {
     pub allowed_hosts: Vec<String>,
     /// Values of `Origin` that are accepted beside the host's own.
     pub allowed_origins: Vec<String>,
+    /// Name of the cookie of sessions, another one for every host of a machine.
+    pub cookie: String,
+    pub sessions: SessionLimits,
 }
 
 /// What every handler sees.
@@ -43,6 +47,7 @@ pub(crate) struct App {
     pub(crate) host: Host,
     pub(crate) access: Arc<ArcSwap<Access>>,
     pub(crate) options: Arc<ServerOptions>,
+    pub(crate) sessions: Arc<Sessions>,
     pub(crate) stop: CancellationToken,
     pub(crate) streams: Streams,
     /// The description of all this, built when it is first asked for.
@@ -73,13 +78,21 @@ impl Server {
         stop: CancellationToken,
     ) -> Self {
         let access = Arc::new(ArcSwap::from_pointee(access));
+        let sessions = Arc::new(Sessions::new(options.sessions));
         let (options, streams, openapi) = (Arc::new(options), Streams::default(), Arc::default());
-        Self { app: App { host, access, options, stop, streams, openapi } }
+        Self { app: App { host, access, options, sessions, stop, streams, openapi } }
     }
 
-    /// Puts other tokens in force at once.
+    /// Puts other tokens in force at once; sessions of those that are gone end.
     pub fn set_access(&self, access: Access) {
-        self.app.access.store(Arc::new(access));
+        let access = Arc::new(access);
+        self.app.access.store(Arc::clone(&access));
+        self.app.sessions.keep(|token| access.caller(token).is_some());
+    }
+
+    /// A code that opens one session of the token with this hash.
+    pub fn sign_in_code(&self, token: [u8; 32]) -> Result<String, getrandom::Error> {
+        self.app.sessions.new_code(token)
     }
 
     /// After the stop: waits until requests that are no streams have ended.
@@ -108,7 +121,7 @@ impl Server {
         let routes = routes().into_iter();
         routes
             .fold(Router::new(), |router, route| router.route(route.path, route.handler))
-            .fallback(|| async { Problem::not_found("address") })
+            .fallback(ui::serve)
             .method_not_allowed_fallback(|| async {
                 let message = "this address does not take that method";
                 Problem::new(StatusCode::METHOD_NOT_ALLOWED, ErrorCode::InvalidArgument, message)
@@ -133,6 +146,10 @@ impl Route {
     fn post<T: 'static>(path: &'static str, handler: impl Handler<T, App>) -> Self {
         Self { method: "post", path, handler: post(handler) }
     }
+
+    fn delete<T: 'static>(path: &'static str, handler: impl Handler<T, App>) -> Self {
+        Self { method: "delete", path, handler: delete(handler) }
+    }
 }
 
 /// Everything that is served.
@@ -142,6 +159,10 @@ pub(crate) fn routes() -> Vec<Route> {
         Route::get("/readyz", system::readyz),
         Route::get("/metrics", system::metrics),
         Route::get("/openapi.json", openapi::document),
+        Route::post("/v1/session", session::sign_in),
+        Route::get("/v1/session", session::show),
+        Route::delete("/v1/session", session::sign_out),
+        Route::post("/v1/session/code", session::new_code),
         Route::post("/v1/events", events::accept),
         Route::get("/v1/events", facts::events),
         Route::get("/v1/events/{id}", facts::event),

@@ -7,12 +7,12 @@ use crate::failure::{Exit, Failure, Outcome};
 use crate::granted::{self, Offered};
 use crate::secrets::Secrets;
 use crate::watch::Watched;
-use crate::{env, output, restart, wiring};
+use crate::{env, output, restart, sign_in, wiring};
 use greenroom_host::artifacts::owner_of_bytes;
 use greenroom_host::{Host, HostOptions, Redactor};
 use greenroom_objects::Objects;
 use greenroom_runtime::{RunnerSpec, RunnerStatus};
-use greenroom_server::{Server, serve};
+use greenroom_server::{Server, hash_token, serve};
 use greenroom_store::Store;
 use greenroom_tools::{McpServer, McpStatus};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -166,13 +166,14 @@ impl Running {
         }
         let stop = CancellationToken::new();
         let access = wiring::access(&config, &admin_token);
-        let server = Server::new(host.clone(), access, wiring::server(&config), stop.clone());
+        let options = wiring::server(&config, &admin_token);
+        let server = Server::new(host.clone(), access, options, stop.clone());
         let address = listener.local_addr()?;
+        let code = server.sign_in_code(hash_token(&admin_token)).map_err(anyhow::Error::new)?;
+        secrets.add(vec![code.clone()]);
         folder.announce(address, file.path())?;
-        output::note(&format!(
-            "greenroom is ready: http://{address}  (data in {})",
-            data.display()
-        ));
+        let url = sign_in::url(&format!("http://{}", sign_in::reachable(address)), &code);
+        output::note(&format!("greenroom is ready: {url}  (data in {})", data.display()));
         Ok(Self {
             folder,
             admin_token,

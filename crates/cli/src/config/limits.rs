@@ -127,6 +127,14 @@ limits! {
     request_timeout_s = 30, 1, 600;
     /// HTTP connections that are open at once.
     connections_open = 20_000, 8, 1_000_000;
+    /// Time in which a sign-in code can be used.
+    sign_in_code_s = 600, 1, DAY_S;
+    /// Time after which a session in a browser ends when it is not used.
+    session_idle_s = DAY_S / 2, 1, 90 * DAY_S;
+    /// Time after which it ends however much it is used.
+    session_s = 7 * DAY_S, 1, 90 * DAY_S;
+    /// Sessions that are open at once; the oldest makes room for one more.
+    sessions = 1_000, 1, 100_000;
     /// Attempts to deliver one message.
     delivery_attempts = 8, 1, 100;
     /// Time in which runs may finish when the host is asked to stop.

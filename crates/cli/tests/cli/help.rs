@@ -18,6 +18,7 @@ fn the_help_of_the_program() {
 
     Commands:
       serve        Start the host; no configuration needed
+      open         Print an address that signs you in to the web interface, once
       init         Write a commented greenroom.toml
       check        Validate the configuration, say what would bind and warn of what is missing
       send         Send a message to an agent

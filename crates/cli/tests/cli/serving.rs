@@ -1,6 +1,7 @@
 //! A host of this program's own, and what other commands say about it.
 
 use crate::{greenroom, told};
+use greenroom_testkit::http::{self, Request};
 use greenroom_testkit::wait::wait_for;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -63,6 +64,39 @@ async fn a_second_host_on_the_same_folder_is_told_where_the_first_one_is() {
     assert!(told.contains("error: another host uses the data folder"), "{told}");
     assert!(told.contains("hint: it listens on http://127.0.0.1:"), "{told}");
     assert!(told.contains(&format!("(pid {})", host.0.id())), "{told}");
+}
+
+/// Signs in with an address that the program printed.
+async fn sign_in(address: &str) -> u16 {
+    let (host, code) = address.split_once("/#code=").unwrap();
+    assert!(code.len() == 32 && code.chars().all(|c| c.is_ascii_hexdigit()), "{address}");
+    let request = Request::post("/v1/session", format!("{{\"code\":\"{code}\"}}"))
+        .header("origin", host)
+        .header("x-greenroom", "1");
+    let place = host.strip_prefix("http://").unwrap().parse().unwrap();
+    http::send(place, &request).await.unwrap().status
+}
+
+#[tokio::test]
+async fn the_printed_addresses_sign_in_once_each() {
+    let dir = tempfile::tempdir().unwrap();
+    let nobody = told(dir.path(), &["open"]);
+    assert!(nobody.starts_with("exit 3") && nobody.contains("no host runs"), "{nobody}");
+    let _host = serve(dir.path()).await;
+    until_logged(dir.path(), "greenroom is ready: ").await;
+    let log = std::fs::read_to_string(dir.path().join("log")).unwrap();
+    let line = log.lines().find(|line| line.starts_with("greenroom is ready: ")).unwrap();
+    let first = line.split(' ').nth(3).unwrap();
+    let opened = told(dir.path(), &["open"]);
+    let second = opened.lines().find(|line| line.starts_with("http://127.0.0.1:")).unwrap();
+    assert_eq!(opened, format!("exit 0\n--- stdout\n{second}\n--- stderr\n"));
+    let as_json = told(dir.path(), &["open", "--json"]);
+    assert!(as_json.contains("\"expires_in_s\":600"), "{as_json}");
+    let third = as_json.split('"').find(|text| text.starts_with("http://")).unwrap();
+    for address in [first, second, third] {
+        assert_eq!(sign_in(address).await, 200, "{address}");
+        assert_eq!(sign_in(address).await, 401, "{address}");
+    }
 }
 
 /// Sends a text in a conversation of its own and gives everything that is told until it is answered.

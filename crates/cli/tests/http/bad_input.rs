@@ -209,7 +209,6 @@ async fn parameters_that_make_no_sense_are_refused() {
 async fn addresses_that_lead_nowhere_are_refused() {
     let stage = Stage::start().await;
     let unknown = [
-        "/",
         "/v1",
         "/v1/",
         "/v2/runs",

@@ -4,10 +4,14 @@
 
 mod access;
 mod bad_input;
+mod browser;
 mod connections;
+mod forgery;
+mod interface;
 mod openapi;
 mod origins;
 mod pages;
+mod sessions;
 mod sse;
 mod stage;
 mod surfaces;

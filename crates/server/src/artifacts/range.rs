@@ -17,7 +17,7 @@ pub(super) enum Wanted {
 }
 
 pub(super) fn wanted(headers: &HeaderMap, tag: &str, size: u64) -> Wanted {
-    if has_them(headers, tag) {
+    if has_bytes(headers, tag) {
         return Wanted::Nothing;
     }
     let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or_default());
@@ -28,7 +28,8 @@ pub(super) fn wanted(headers: &HeaderMap, tag: &str, size: u64) -> Wanted {
     text(RANGE).and_then(parse).map_or(Wanted::All, |range| range.of(size))
 }
 
-fn has_them(headers: &HeaderMap, tag: &str) -> bool {
+/// Whether the caller has what the tag stands for.
+pub(crate) fn has_bytes(headers: &HeaderMap, tag: &str) -> bool {
     let known = headers.get_all(IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
     let mut tags = known.flat_map(|list| list.split(',')).map(str::trim);
     tags.any(|known| known == "*" || known.strip_prefix("W/").unwrap_or(known) == tag)

@@ -5,6 +5,7 @@
 mod agui;
 mod artifacts;
 mod resources;
+mod session;
 
 use super::parts::{by_ref, event_stream, json_body, page_of, parameter};
 use serde_json::{Value, json};
@@ -68,7 +69,7 @@ impl Operation {
 
 pub(super) fn all() -> Vec<Operation> {
     let facts = [events(), runs(), conversations(), artifacts::all(), approvals(), audit()];
-    let rest = [agui::all(), records(), host(), resources::all()];
+    let rest = [agui::all(), records(), host(), resources::all(), session::all()];
     facts.into_iter().chain(rest).flatten().collect()
 }
 

@@ -28,6 +28,8 @@ pub(super) fn parameters(page_size_max: usize) -> Value {
         "workspace_id": query("workspace_id", "Default: `default`.", text()),
         "conversation_id": query("conversation_id", "Of this conversation only.", text()),
         "actor": header("x-greenroom-actor", "Whose records, for an admin."),
+        "own_page": {"name": "X-Greenroom", "in": "header", "schema": {"const": "1"},
+            "description": "Needed where a session is used or made; not with a token."},
         "agent": query("agent", "Of this agent only.", text()),
         "status": query("status", "In this status only.", json!({"enum": statuses})),
         "approval_status": query("status", "In this status only.",
@@ -96,10 +98,10 @@ pub(super) fn headers() -> Value {
 /// Every status that is not a success, and when it is given.
 const PROBLEMS: [(&str, &str); 14] = [
     ("400", "`invalid_argument`: the request is not as described here."),
-    ("401", "`unauthorized`: no token, or one that is not known."),
+    ("401", "`unauthorized`: no token and no session, or one that is not known."),
     (
         "403",
-        "`unauthorized`: the token's role, the name in `Host` or the page in `Origin` is not let in.",
+        "`unauthorized`: the role, the name in `Host` or the page that sent the request is not let in.",
     ),
     ("404", "`not_found`: there is no such thing, or not for this token."),
     ("408", "`deadline_exceeded`: the body did not arrive in time."),
@@ -116,7 +118,10 @@ const PROBLEMS: [(&str, &str); 14] = [
     ("415", "`invalid_argument`: the body is not JSON."),
     ("416", "`invalid_argument`: the range begins behind the last byte."),
     ("426", "`invalid_argument`: this address speaks WebSocket."),
-    ("429", "`rate_limited`: too many runs are waiting; nothing was stored."),
+    (
+        "429",
+        "`rate_limited`: too many runs are waiting, nothing was stored; or too many wrong sign-ins.",
+    ),
     ("500", "`runtime_error`: a mistake of the host's."),
     ("503", "`runtime_error`: the host is stopping or cannot store anything now; try again."),
     ("405", "`invalid_argument`: the address does not take that method."),

@@ -3,6 +3,7 @@
 //! Invariant: a name means one structure; the protocol's schemas are taken over, not written again.
 
 mod agui;
+mod session;
 
 use super::parts::{PLAIN, by_ref};
 use greenroom_protocol::event::EVENT_ID_BYTES_MAX;
@@ -32,6 +33,7 @@ pub(super) fn all() -> Map<String, Value> {
     }
     schemas.extend(own());
     schemas.insert("RunAgentInput".to_owned(), agui::input());
+    schemas.extend(session::all());
     schemas
 }
 
