@@ -2,8 +2,9 @@
 import { useQuery } from "@tanstack/react-query";
 import { get, path } from "@/api/client";
 import type { Artifact } from "@/api/types";
-import { useT } from "@/i18n";
+import { useLanguage, useT } from "@/i18n";
 import { Button, Bytes, CopyButton, Dialog, Facts, Loaded, Time } from "@/ui";
+import { bytesText } from "@/ui/format-text";
 import { ArtifactPreview } from "./artifact-preview";
 import { AgentLink, ConversationLink, RunLink } from "./list-parts";
 import styles from "./artifacts.module.css";
@@ -24,11 +25,11 @@ export function ArtifactDialog({ id, onClose }: { id: string | null; onClose: ()
 }
 
 function Download({ artifact }: { artifact: Artifact | undefined }) {
-  const t = useT();
+  const { t, language } = useLanguage();
   if (!artifact) return null;
   return (
     <Button variant="primary" icon="download" onClick={() => download(artifact)}>
-      {t("facts.artifacts_download")} (<Bytes value={artifact.size_bytes} />)
+      {`${t("facts.artifacts_download")} (${bytesText(artifact.size_bytes, language)})`}
     </Button>
   );
 }

@@ -1,18 +1,20 @@
 // One entry of the event log.
 import { useQuery } from "@tanstack/react-query";
-import { Link, useParams } from "wouter";
+import { Link, useLocation } from "wouter";
 import { get, path } from "@/api/client";
 import type { EventView } from "@/api/types";
 import { useT } from "@/i18n";
 import { Card, CopyButton, Facts, Icon, JsonView, Loaded, Page, Time } from "@/ui";
 import { eventActor, eventFiles, eventSentence, eventText } from "./event-sentence";
 import { useFilters } from "./filter-bar";
+import { lastPart } from "./filters";
 import { ConversationLink, RunLink } from "./list-parts";
 import styles from "./facts.module.css";
 
 export default function EventPage() {
   const t = useT();
-  const { id = "" } = useParams<{ id: string }>();
+  useLocation();
+  const id = lastPart(window.location.pathname);
   const { filters } = useFilters(["source"] as const);
   const event = useQuery({
     queryKey: ["event", id, filters.source],

@@ -8,7 +8,9 @@ import styles from "./facts.module.css";
 
 /** The filters of this page, and how to change them. */
 export function useFilters<Name extends string>(names: readonly Name[]) {
-  const search = useSearch();
+  // The router tells that the query changed, but hands it over half decoded: the address itself is exact.
+  useSearch();
+  const { search } = window.location;
   const [location, navigate] = useLocation();
   const set = (changes: Partial<Record<Name, string | null>>, options: { replace?: boolean } = { replace: true }) => {
     const next = withFilters(search, changes as Record<string, string | null | undefined>);

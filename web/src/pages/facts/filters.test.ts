@@ -1,6 +1,6 @@
 // Filters go into the address and come out of it unharmed.
 import { expect, test } from "vitest";
-import { readFilters, startOf, withFilters } from "./filters";
+import { lastPart, readFilters, startOf, withFilters } from "./filters";
 
 test("only the named filters with a value are read", () => {
   expect(readFilters("?run_id=run_1&method=&code=%20&other=x", ["run_id", "method", "code"])).toEqual({ run_id: "run_1" });
@@ -14,6 +14,12 @@ test("a change keeps the other filters, and an empty one takes its own away", ()
 test("values of any language and with signs of the query survive", () => {
   const search = withFilters("", { q: "数据库 & a=b#c" });
   expect(readFilters(search, ["q"])).toEqual({ q: "数据库 & a=b#c" });
+});
+
+test("an id in a path may hold any sign", () => {
+  const ids = ["plain", "a/b", "100%", "%41", "中文 ?#&"];
+  expect(ids.map((id) => lastPart(`/events/${encodeURIComponent(id)}`))).toEqual(ids);
+  expect(lastPart("/events/%zz")).toBe("%zz");
 });
 
 test("a span of time begins on a full minute", () => {

@@ -22,6 +22,16 @@ export function withFilters(search: string, changes: Record<string, string | nul
   return params.toString();
 }
 
+/** The last part of a path as it was meant, whatever signs it holds. */
+export function lastPart(pathname: string): string {
+  const part = pathname.slice(pathname.lastIndexOf("/") + 1);
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
 /** When so many minutes before now began, to the minute, so that asking twice within one asks for the same. */
 export function startOf(minutes: number, now: number): string {
   const minute = 60_000;

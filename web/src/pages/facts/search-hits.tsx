@@ -49,6 +49,12 @@ export function SearchHits({ q, conversation }: { q: string; conversation?: stri
   );
 }
 
+function OpenInChat({ hit }: { hit: SearchHit }) {
+  const t = useT();
+  const conversation = encodeURIComponent(hit.conversation_id);
+  return <Link href={`/chat/${conversation}?item=${encodeURIComponent(hit.item_id)}`}>{t("facts.conversations_open")}</Link>;
+}
+
 function Hit({ hit, everywhere }: { hit: SearchHit; everywhere: boolean }) {
   const t = useT();
   return (
@@ -61,7 +67,7 @@ function Hit({ hit, everywhere }: { hit: SearchHit; everywhere: boolean }) {
         </span>
         <span className={styles["refs"]}>
           <RunLink id={hit.run_id} />
-          {everywhere && <Link href={`/chat/${encodeURIComponent(hit.conversation_id)}`}>{t("facts.conversations_open")}</Link>}
+          <OpenInChat hit={hit} />
         </span>
       </div>
       <p className={styles["said"]}>
