@@ -36,6 +36,17 @@ export function ButtonLink(props: { href: string; variant?: ButtonProps["variant
   );
 }
 
+/** A link with an icon alone. */
+export function IconLink({ href, icon, label }: { href: string; icon: IconName; label: string }) {
+  return (
+    <Tooltip text={label}>
+      <Link href={href} aria-label={label} className={`${classOf("quiet", "m")} ${styles["square"]}`}>
+        <Icon name={icon} size={18} />
+      </Link>
+    </Tooltip>
+  );
+}
+
 export interface IconButtonProps extends Omit<ButtonProps, "children" | "icon"> {
   icon: IconName;
   label: string;

@@ -1,6 +1,6 @@
 // The kit that pages are made of. Markdown and Code are their own modules, because they are loaded lazily.
 export { Badge, StatusBadge, type Tone } from "./badge";
-export { Button, ButtonLink, IconButton } from "./button";
+export { Button, ButtonLink, IconButton, IconLink } from "./button";
 export { Card, Facts, Stat } from "./card";
 export { CopyButton } from "./copy";
 export { Confirm, Dialog } from "./dialog";

@@ -1,47 +1,59 @@
-// A question of a run: what would be done, with what, and yes or no.
-import { useT } from "@/i18n";
-import { approvalInput, approvalRisk, approvalSentence } from "@/pages/approvals/sentence";
+// A question of a run: what would be done, with what, and yes or no; once it is answered, one line.
 import type { Approval } from "@/api/types";
+import { useT } from "@/i18n";
+import { approvalInput, approvalSentence } from "@/pages/approvals/sentence";
 import { Button, Icon, JsonView, StatusBadge, Time } from "@/ui";
 import styles from "./approval.module.css";
 import { useChat } from "./chat-context";
 import type { ApprovalEntry } from "./entry";
 
 export function ApprovalView({ entry }: { entry: ApprovalEntry }) {
+  const approval = entry as unknown as Approval;
+  return entry.decision === null ? <Question entry={entry} approval={approval} /> : <Answered entry={entry} approval={approval} />;
+}
+
+function Question({ entry, approval }: { entry: ApprovalEntry; approval: Approval }) {
   const t = useT();
-  const { agent, decide } = useChat();
-  const approval = { ...entry, agent } as unknown as Approval;
-  const risk = approvalRisk(approval);
+  const { decide } = useChat();
+  const title = t("chat.approvalTitle", { agent: entry.agent });
   return (
-    <section className={styles["approval"]} data-kind="approval" aria-label={t("chat.approvalTitle", { agent })}>
+    <section className={styles["approval"]} data-kind="approval" aria-label={title}>
       <header className={styles["head"]}>
         <Icon name="approvals" size={20} />
         <div>
-          <strong>{t("chat.approvalTitle", { agent })}</strong>
+          <strong>{title}</strong>
           <p>{approvalSentence(t, approval)}</p>
         </div>
       </header>
       <JsonView value={approvalInput(approval)} />
-      {entry.decision === null ? (
-        <div className={styles["foot"]}>
-          <Button variant="primary" icon="check" onClick={() => decide(entry.runId, entry.id, true)}>
-            {t("chat.allow")}
-          </Button>
-          <Button variant={risk === "read" ? "secondary" : "danger"} icon="close" onClick={() => decide(entry.runId, entry.id, false)}>
-            {t("chat.deny")}
-          </Button>
-          {entry.expiresAt && (
-            <span className="muted">
-              <Icon name="clock" size={14} /> <Time at={entry.expiresAt} />
-            </span>
-          )}
-        </div>
-      ) : (
-        <div className={styles["foot"]}>
-          <StatusBadge status={entry.decision} />
-          {entry.busy && <span className="muted">{t("chat.approvalOthers")}</span>}
-        </div>
-      )}
+      <div className={styles["foot"]}>
+        <Button variant="primary" icon="check" onClick={() => decide(entry.runId, entry.id, true)}>
+          {t("chat.allow")}
+        </Button>
+        <Button variant="danger" icon="close" onClick={() => decide(entry.runId, entry.id, false)}>
+          {t("chat.deny")}
+        </Button>
+        {entry.expiresAt && (
+          <span className="muted" title={t("chat.approvalExpires")}>
+            <Icon name="clock" size={14} /> <Time at={entry.expiresAt} />
+          </span>
+        )}
+      </div>
     </section>
+  );
+}
+
+function Answered({ entry, approval }: { entry: ApprovalEntry; approval: Approval }) {
+  const t = useT();
+  return (
+    <details className={styles["answered"]} data-kind="approval">
+      <summary>
+        <Icon name="approvals" size={16} />
+        <span>{approvalSentence(t, approval)}</span>
+        <StatusBadge status={entry.decision ?? "unknown"} />
+      </summary>
+      <JsonView value={approvalInput(approval)} />
+      {entry.held && <p className="muted">{t("chat.approvalOthers")}</p>}
+    </details>
   );
 }

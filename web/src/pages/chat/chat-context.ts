@@ -4,7 +4,7 @@ import type { CardAction } from "./cards/action";
 
 export interface ChatActions {
   agent: string;
-  decide: (runId: string | null, interruptId: string, approved: boolean) => void;
+  decide: (runId: string | null, approvalId: string, approved: boolean) => void;
   cardAction: (action: CardAction) => void;
   /** Puts a text back into the composer. */
   write: (text: string) => void;

@@ -5,7 +5,7 @@ import { Link } from "wouter";
 import { ApiError, get, path, type Page } from "@/api/client";
 import type { Conversation, HistoryPage, SearchHit } from "@/api/types";
 import { useT } from "@/i18n";
-import { Button, ButtonLink, ErrorBox, IconButton, SearchInput, Skeleton, Time } from "@/ui";
+import { Button, ErrorBox, IconButton, IconLink, SearchInput, Skeleton, Time } from "@/ui";
 import styles from "./panel.module.css";
 import { Snippet } from "./snippet";
 
@@ -20,9 +20,7 @@ export function ConversationList({ current, onClose }: { current: string; onClos
       <header className={styles["head"]}>
         <h2>{t("chat.conversations")}</h2>
         <div className="spacer" />
-        <ButtonLink href="/chat" icon="plus" size="s">
-          {t("chat.newConversation")}
-        </ButtonLink>
+        <IconLink href="/chat" icon="plus" label={t("chat.newConversation")} />
         <span className={styles["close"]}>
           <IconButton icon="close" size="s" label={t("ui.close")} onClick={onClose} />
         </span>

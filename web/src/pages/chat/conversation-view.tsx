@@ -72,8 +72,8 @@ export function ConversationView({ id, isNew, agents, target, onPanel }: Convers
   const actions = useMemo<ChatActions>(
     () => ({
       agent: agent.name,
-      decide: (runId, interruptId, approved) => {
-        thread.view().active.find((run) => run.hostRunId === runId)?.decide(interruptId, approved);
+      decide: (runId, approvalId, approved) => {
+        thread.view().active.find((run) => run.hostRunId === runId)?.decide(approvalId, approved);
         field.current?.focus();
       },
       cardAction: (action: CardAction) => {

@@ -1,5 +1,5 @@
 // What a conversation shows, one entry per row; kept history and live runs become the same entries.
-import type { Json, JsonObject } from "@/api/types";
+import type { ApprovalStatus, Json, JsonObject } from "@/api/types";
 
 /** A file beside a message: kept by the host, or somewhere else and then only named. */
 export interface FileRef {
@@ -66,14 +66,19 @@ export interface FilesEntry {
 export interface ApprovalEntry {
   kind: "approval";
   id: string;
-  approvalId: string;
+  /** How AG-UI calls the question; null where it is not to be answered here. */
+  interruptId: string | null;
+  /** The call that it is about. */
+  callId: string | null;
   runId: string | null;
+  agent: string;
   action: string;
   target: JsonObject;
   payload: JsonObject;
   expiresAt: string | null;
-  decision: "allowed" | "denied" | "expired" | "cancelled" | null;
-  busy: boolean;
+  decision: Exclude<ApprovalStatus, "pending"> | null;
+  /** Answered, but the run asks something else too. */
+  held: boolean;
 }
 
 export interface ErrorEntry {

@@ -10,23 +10,25 @@ export interface Told {
   hostRunId: string | null;
   /** The stream goes on: the last text may grow, calls without result are under way. */
   live: boolean;
+  /** When a message was first seen. */
+  seenAt: (messageId: string) => string | null;
 }
 
 /** Only what this run said: ids of its messages begin with its own. */
-export function entriesOfMessages(messages: readonly Readonly<Message>[], { hostRunId, live }: Told): Entry[] {
+export function entriesOfMessages(messages: readonly Readonly<Message>[], { hostRunId, live, seenAt }: Told): Entry[] {
   const entries: Entry[] = [];
   const calls = new Map<string, ToolEntry>();
   const own = messages.filter((message) => hostRunId !== null && message.id.startsWith(`${hostRunId}.`));
   own.forEach((message, index) => {
     if (message.role === "assistant") {
       for (const call of message.toolCalls ?? []) {
-        const entry = startedCall(call.id, call.function, { hostRunId, live });
+        const entry = startedCall(call.id, call.function, hostRunId, live);
         calls.set(call.id, entry);
         entries.push(entry);
       }
       if (message.content) {
         const streaming = live && index === own.length - 1;
-        entries.push({ kind: "answer", id: message.id, runId: hostRunId, text: message.content, at: null, streaming });
+        entries.push({ kind: "answer", id: message.id, runId: hostRunId, text: message.content, at: seenAt(message.id), streaming });
       }
     } else if (message.role === "tool") {
       finishCall(calls.get(message.toolCallId), message);
@@ -41,7 +43,7 @@ export function entriesOfMessages(messages: readonly Readonly<Message>[], { host
   return entries;
 }
 
-function startedCall(callId: string, asked: { name: string; arguments: string }, { hostRunId, live }: Told): ToolEntry {
+function startedCall(callId: string, asked: { name: string; arguments: string }, hostRunId: string | null, live: boolean): ToolEntry {
   const state = live ? "running" : "stopped";
   const args = parsed(asked.arguments);
   return { kind: "tool", id: callId, callId, runId: hostRunId, name: asked.name, args, state, result: null, error: null, card: null };

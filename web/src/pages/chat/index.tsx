@@ -18,7 +18,7 @@ export default function ChatPage() {
   const [location] = useLocation();
   const [fresh, setFresh] = useState(newId);
   const [panel, setPanel] = useState(false);
-  const agents = useQuery({ queryKey: ["agents"], queryFn: () => get<Page<Agent>>("/v1/agents", { limit: 200 }) });
+  const agents = useQuery({ queryKey: ["agents"], queryFn: () => get<Page<Agent>>("/v1/agents") });
   // Whoever comes back to the bare address begins anew, unless that is what was just left.
   const [wasFresh, setWasFresh] = useState(conversation === undefined);
   useEffect(() => {

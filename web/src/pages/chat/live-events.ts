@@ -1,6 +1,5 @@
-// Events of AG-UI that are no messages: files, questions, failures.
-import type { Interrupt } from "@ag-ui/core";
-import type { ApprovalEntry, Entry, FileRef } from "./entry";
+// Events of AG-UI that are no messages: files and failures.
+import type { Entry, FileRef } from "./entry";
 import { fileOf, isMedia, isObject, textOr } from "./entry";
 
 export interface Failure {
@@ -29,25 +28,4 @@ function filesOf(name: string, value: unknown): FileRef[] {
   if (name === "artifact.created") return [fileOf(value)];
   if (name === "message.media" && Array.isArray(value["media"])) return value["media"].filter(isMedia).map(fileOf);
   return [];
-}
-
-/** What a run asks, as it is shown; the run waits until all of it is answered. */
-export function approvalEntries(interrupts: Interrupt[], decisions: ReadonlyMap<string, boolean>, runId: string | null): ApprovalEntry[] {
-  const allDecided = interrupts.every((interrupt) => decisions.has(interrupt.id));
-  return interrupts.map((interrupt) => {
-    const about = isObject(interrupt.metadata) ? interrupt.metadata : {};
-    const approved = decisions.get(interrupt.id);
-    return {
-      kind: "approval",
-      id: interrupt.id,
-      approvalId: textOr(about["approval_id"], interrupt.id),
-      runId,
-      action: textOr(about["action"], interrupt.reason),
-      target: isObject(about["target"]) ? about["target"] : {},
-      payload: isObject(about["payload"]) ? about["payload"] : {},
-      expiresAt: interrupt.expiresAt ?? null,
-      decision: approved === undefined ? null : approved ? "allowed" : "denied",
-      busy: approved !== undefined && !allDecided,
-    };
-  });
 }

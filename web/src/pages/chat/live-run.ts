@@ -2,9 +2,11 @@
 import { HttpAgent, type AgentSubscriber } from "@ag-ui/client";
 import type { BaseEvent, Interrupt, Message, ResumeEntry } from "@ag-ui/core";
 import { ApiError, path, request, WRITE_HEADERS } from "@/api/client";
-import type { Delivery, Entry, FileRef, UserEntry } from "./entry";
+import type { Approval } from "@/api/types";
+import type { ApprovalEntry, Delivery, Entry, FileRef, UserEntry } from "./entry";
 import { isObject, textOr } from "./entry";
-import { approvalEntries, entryOfCustom, errorOf, type Failure } from "./live-events";
+import { entryOfCustom, errorOf, type Failure } from "./live-events";
+import { entryOfInterrupt, withQuestions } from "./questions";
 import { entriesOfMessages } from "./from-messages";
 
 export type LiveStatus = "sending" | "queued" | "running" | "waiting" | "reconnecting" | "done" | "failed" | "cancelled";
@@ -35,13 +37,14 @@ export class LiveRun {
   hostRunId: string | null;
   status: LiveStatus = "sending";
   user: UserEntry | null = null;
-  interrupts: Interrupt[] = [];
-  decisions = new Map<string, boolean>();
   failure: Failure | null = null;
   #options: LiveRunOptions;
   #http: HttpAgent;
   #messages: readonly Readonly<Message>[] = [];
   #extras: Extra[] = [];
+  /** Everything that it asked, by approval, the answered ones too. */
+  #questions = new Map<string, ApprovalEntry>();
+  #seen = new Map<string, string>();
   #ended = false;
   #closed = false;
   #begun = false;
@@ -80,19 +83,22 @@ export class LiveRun {
     this.#changed();
   }
 
-  decide(interruptId: string, approved: boolean): void {
-    this.decisions.set(interruptId, approved);
+  /** A run waits until all that it asked is answered. */
+  decide(approvalId: string, approved: boolean): void {
+    this.#answer(approvalId, approved ? "allowed" : "denied");
+    if (this.#open().length === 0) void this.#resume();
     this.#changed();
-    // A run waits until all that it asked is answered.
-    if (this.interrupts.every((interrupt) => this.decisions.has(interrupt.id))) void this.#resume();
   }
 
-  /** Somebody else answered: the stream is opened again. */
-  answeredElsewhere(): void {
-    if (this.status !== "waiting" || this.decisions.size > 0) return;
-    this.interrupts = [];
+  /** How questions were settled elsewhere; the stream is opened again when none is left. */
+  settled(approvals: Approval[]): void {
+    for (const approval of approvals) {
+      if (approval.status !== "pending") this.#answer(approval.approval_id, approval.status);
+    }
+    if (this.status !== "waiting" || this.#open().length > 0) return;
     this.#http = this.#agentAt(path("/v1/agui/{}", this.agent));
     this.attach();
+    this.#changed();
   }
 
   close(): void {
@@ -101,10 +107,10 @@ export class LiveRun {
   }
 
   entries(): Entry[] {
-    const said = entriesOfMessages(this.#messages, { hostRunId: this.hostRunId, live: !this.over });
+    const said = entriesOfMessages(this.#messages, { hostRunId: this.hostRunId, live: !this.over, seenAt: (id) => this.#seen.get(id) ?? null });
     const entries: Entry[] = this.user ? [{ ...this.user, runId: this.hostRunId }] : [];
-    entries.push(...this.#extras.filter((extra) => extra.behind === null).map((extra) => extra.entry), ...this.#withExtras(said));
-    entries.push(...approvalEntries(this.interrupts, this.decisions, this.hostRunId));
+    const first = this.#extras.filter((extra) => extra.behind === null).map((extra) => extra.entry);
+    entries.push(...first, ...withQuestions(this.#withExtras(said), [...this.#questions.values()]));
     const about = { id: `${this.hostRunId ?? this.eventId}.end`, runId: this.hostRunId };
     if (this.status === "cancelled") entries.push({ kind: "notice", ...about, notice: "cancelled" });
     if (this.failure) entries.push({ kind: "error", ...about, agent: this.agent, ...this.failure });
@@ -131,11 +137,25 @@ export class LiveRun {
     return new HttpAgent({ url: new URL(url, window.location.origin).href, headers, threadId: this.#options.threadId, fetch: request });
   }
 
+  #open(): ApprovalEntry[] {
+    return [...this.#questions.values()].filter((question) => question.decision === null);
+  }
+
+  #answer(approvalId: string, decision: ApprovalEntry["decision"]): void {
+    const question = this.#questions.get(approvalId);
+    if (question?.decision !== null) return;
+    this.#questions.set(approvalId, { ...question, decision });
+    const held = this.#open().length > 0;
+    for (const [id, one] of this.#questions) this.#questions.set(id, { ...one, held: held && one.interruptId !== null && one.decision !== null });
+  }
+
   async #resume(): Promise<void> {
-    const resume: ResumeEntry[] = this.interrupts.map((interrupt) => ({
-      interruptId: interrupt.id,
+    const waiting = new Set(this.#http.pendingInterrupts.map((interrupt) => interrupt.id));
+    const asked = [...this.#questions.values()].filter((question) => question.interruptId && waiting.has(question.interruptId));
+    const resume: ResumeEntry[] = asked.map((question) => ({
+      interruptId: question.interruptId ?? "",
       status: "resolved",
-      payload: { approved: this.decisions.get(interrupt.id) === true },
+      payload: { approved: question.decision === "allowed" },
     }));
     this.status = "running";
     this.#changed();
@@ -158,11 +178,10 @@ export class LiveRun {
 
   async #once(runId: string, resume?: ResumeEntry[]): Promise<void> {
     this.#ended = false;
-    const answered = this.interrupts;
     try {
       await this.#http.runAgent(resume ? { runId, resume } : { runId }, this.#subscriber());
     } catch (error) {
-      if (!this.#ended && !this.#closed) this.#refused(error, answered.length > 0);
+      if (!this.#ended && !this.#closed) this.#refused(error, resume !== undefined);
     }
   }
 
@@ -171,6 +190,8 @@ export class LiveRun {
       onEvent: ({ event }) => this.#take(event),
       onMessagesChanged: ({ messages }) => {
         this.#messages = messages;
+        const newest = messages.at(-1)?.id;
+        if (newest && !this.#seen.has(newest)) this.#seen.set(newest, new Date().toISOString());
         this.#changed();
       },
     };
@@ -206,8 +227,10 @@ export class LiveRun {
     if (type === "interrupt") {
       this.#ended = true;
       this.status = "waiting";
-      this.interrupts = [...(outcome as unknown as { interrupts: Interrupt[] }).interrupts];
-      this.decisions.clear();
+      for (const interrupt of (outcome as unknown as { interrupts: Interrupt[] }).interrupts) {
+        const question = entryOfInterrupt(interrupt, { runId: this.hostRunId, agent: this.agent });
+        this.#questions.set(question.id, question);
+      }
       this.#settleUser(null);
       this.#changed();
     } else {

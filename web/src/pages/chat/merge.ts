@@ -1,7 +1,8 @@
 // History, ends of runs and live runs, in the order in which a reader expects them.
-import type { Run, TranscriptItem } from "@/api/types";
+import type { Approval, Run, TranscriptItem } from "@/api/types";
 import type { Entry } from "./entry";
 import { endOfRun, entriesOfItem } from "./from-history";
+import { entryOfApproval, withQuestions } from "./questions";
 
 /** A run that this page follows. */
 export interface LiveEntries {
@@ -15,16 +16,18 @@ export interface LiveEntries {
 export class HistoryEntries {
   #byItem = new Map<string, Entry[]>();
 
-  of(items: TranscriptItem[], runs: ReadonlyMap<string, Run>): Entry[] {
+  of(items: TranscriptItem[], runs: ReadonlyMap<string, Run>, approvals: Approval[]): Entry[] {
     const lastOf = new Map<string, string>();
     for (const item of items) if (item.run_id) lastOf.set(item.run_id, item.item_id);
-    return items.flatMap((item) => {
-      const entries = this.#entriesOf(item);
+    const entries = items.flatMap((item) => {
+      const said = this.#entriesOf(item);
       const isLast = item.run_id && lastOf.get(item.run_id) === item.item_id;
       const run = isLast && item.run_id ? runs.get(item.run_id) : undefined;
       const end = run ? endOfRun(run) : null;
-      return end ? [...entries, end] : entries;
+      return end ? [...said, end] : said;
     });
+    const shown = new Set(lastOf.keys());
+    return withQuestions(entries, approvals.filter((approval) => shown.has(approval.run_id)).map(entryOfApproval).filter(isAboutCall));
   }
 
   #entriesOf(item: TranscriptItem): Entry[] {
@@ -59,4 +62,9 @@ export function merge(history: Entry[], live: LiveEntries[]): Entry[] {
   }
   if (behind.size === 0) return [...kept, ...atEnd];
   return [...kept.flatMap((entry, index) => [entry, ...(behind.get(index) ?? [])]), ...atEnd];
+}
+
+/** Of what is over only questions about calls have a place; others are in the list of approvals. */
+function isAboutCall(entry: { callId: string | null }): boolean {
+  return entry.callId !== null;
 }

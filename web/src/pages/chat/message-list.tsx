@@ -58,8 +58,8 @@ export function MessageList({ thread, view, target }: { thread: Thread; view: Th
   return (
     <div className={styles["wrap"]}>
       <div ref={scroll} className={styles["list"]} onScroll={onScroll} role="log" aria-live="off" aria-label={t("chat.messages")} tabIndex={0}>
-        <div className={styles["older"]}>{view.hasOlder ? t(view.loadingOlder ? "chat.olderLoading" : "chat.olderMore") : t("chat.conversationStart")}</div>
         <div style={{ height: list.getTotalSize(), position: "relative" }}>
+          <div className={styles["older"]}>{view.hasOlder ? t(view.loadingOlder ? "chat.olderLoading" : "chat.olderMore") : t("chat.conversationStart")}</div>
           {list.getVirtualItems().map((item) => {
             const entry = entries[item.index] as Entry;
             return (

@@ -33,6 +33,7 @@ export class Thread {
   #isNew: boolean;
   #items: TranscriptItem[] = [];
   #runs = new Map<string, Run>();
+  #approvals: Approval[] = [];
   #live: LiveRun[] = [];
   #history = new HistoryEntries();
   #cursor: string | null = null;
@@ -72,7 +73,8 @@ export class Thread {
     this.#error = null;
     this.#changed();
     try {
-      const [page, runs] = await Promise.all([this.#page(null), this.#recentRuns()]);
+      const [page, runs, approvals] = await Promise.all([this.#page(null), this.#recentRuns(), this.#recentApprovals()]);
+      this.#approvals = approvals;
       this.#items = page.items;
       this.#cursor = page.next_cursor ?? null;
       this.#hasOlder = page.has_more;
@@ -139,6 +141,12 @@ export class Thread {
     return (await get<Page<Run>>("/v1/runs", { conversation_id: this.id, limit: RUNS })).items;
   }
 
+  /** Roles that may not see approvals see the conversation without them. */
+  async #recentApprovals(): Promise<Approval[]> {
+    const page = await get<Page<Approval>>("/v1/approvals", { limit: RUNS }).catch(() => null);
+    return page?.items.filter((approval) => approval.conversation_id === this.id) ?? [];
+  }
+
   async #takeNewest(): Promise<void> {
     const page = await this.#page(null);
     const known = new Set(this.#items.map((item) => item.item_id));
@@ -183,12 +191,12 @@ export class Thread {
   }
 
   async #lookForAnswer(run: LiveRun): Promise<void> {
-    const waiting = await get<Page<Approval>>("/v1/approvals", { run_id: run.hostRunId, status: "pending", limit: 1 });
-    if (waiting.items.length === 0) run.answeredElsewhere();
+    const asked = await get<Page<Approval>>("/v1/approvals", { run_id: run.hostRunId, limit: RUNS });
+    run.settled(asked.items);
   }
 
   #look(): ThreadView {
-    const history = this.#history.of(this.#items, this.#runs);
+    const history = this.#history.of(this.#items, this.#runs, this.#approvals);
     const live = this.#live.map((run) => ({ hostRunId: run.hostRunId, eventId: run.eventId, entries: run.entries() }));
     const newest = [...this.#runs.values()].sort((a, b) => b.created_at.localeCompare(a.created_at))[0];
     return {

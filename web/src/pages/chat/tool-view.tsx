@@ -76,7 +76,8 @@ function Result({ text }: { text: string }) {
 function Failure({ entry, label }: { entry: ToolEntry; label: string }) {
   const t = useT();
   const code = textOr(entry.error?.["code"], undefined);
-  const { what, todo } = explainTool(code, label);
+  const { agent } = useChat();
+  const { what, todo } = explainTool(entry.error ?? {}, label, agent);
   return (
     <p className={styles["failure"]}>
       {said(t, what)} {said(t, todo)} {textOr(entry.error?.["message"], "")} {code && <code>{code}</code>}

@@ -1,0 +1,58 @@
+// What runs ask before they do something: from interrupts of AG-UI and from kept approvals, shown the same.
+import type { Interrupt } from "@ag-ui/core";
+import type { Approval } from "@/api/types";
+import { isObject, textOr, type ApprovalEntry, type Entry } from "./entry";
+
+export interface Asking {
+  runId: string | null;
+  agent: string;
+}
+
+export function entryOfInterrupt(interrupt: Interrupt, { runId, agent }: Asking): ApprovalEntry {
+  const about = isObject(interrupt.metadata) ? interrupt.metadata : {};
+  const target = isObject(about["target"]) ? about["target"] : {};
+  return {
+    kind: "approval",
+    id: textOr(about["approval_id"], interrupt.id),
+    interruptId: interrupt.id,
+    callId: interrupt.toolCallId ?? textOr(target["tool_call_id"], null),
+    runId,
+    agent,
+    action: textOr(about["action"], interrupt.reason),
+    target,
+    payload: isObject(about["payload"]) ? about["payload"] : {},
+    expiresAt: interrupt.expiresAt ?? null,
+    decision: null,
+    held: false,
+  };
+}
+
+export function entryOfApproval(approval: Approval): ApprovalEntry {
+  return {
+    kind: "approval",
+    id: approval.approval_id,
+    interruptId: null,
+    callId: textOr(approval.target?.["tool_call_id"], null),
+    runId: approval.run_id,
+    agent: approval.agent,
+    action: approval.action,
+    target: approval.target ?? {},
+    payload: approval.payload ?? {},
+    expiresAt: approval.expires_at,
+    decision: approval.status === "pending" ? null : approval.status,
+    held: false,
+  };
+}
+
+/** Each question behind the call that it is about, or at the end. */
+export function withQuestions(entries: Entry[], questions: ApprovalEntry[]): Entry[] {
+  if (questions.length === 0) return entries;
+  const left = new Set(questions);
+  const placed = entries.flatMap((entry): Entry[] => {
+    if (entry.kind !== "tool") return [entry];
+    const about = questions.filter((question) => left.has(question) && question.runId === entry.runId && question.callId === entry.callId);
+    for (const question of about) left.delete(question);
+    return [entry, ...about];
+  });
+  return [...placed, ...left];
+}
