@@ -53,6 +53,7 @@ export const agents: SameKeys<typeof en> = {
   "why.tie": "匹配程度相同",
   chosen: "选中",
   "show.back": "全部智能体",
+  "show.about": "概况",
   "show.binding": "处理什么",
   "show.rights": "可以做什么",
   "show.settings": "设置",

@@ -60,7 +60,7 @@ function AgentCard({ agent }: { agent: Agent }) {
         <code className={styles["runner"]}>{agent.runner_id}</code>
       </div>
       <p className={styles["agentNote"]}>
-        {where.length === 0 ? t("agents.bind.everywhere") : where.join(" ")} {t(`agents.bind.queue.${agent.queue}`)}
+        {agent.events.length === 0 ? "" : where.length === 0 ? t("agents.bind.everywhere") : where.join(" ")} {t(`agents.bind.queue.${agent.queue}`)}
       </p>
     </li>
   );

@@ -18,7 +18,7 @@ export function Rights({ rights }: { rights: Right[] }) {
         const some = rights.filter((right) => right.level === level);
         if (some.length === 0) return null;
         return (
-          <section key={level}>
+          <section key={level} className={styles[`part-${level}`]}>
             <h4 className={styles[level]}>{t(`agents.level.${level}`)}</h4>
             <ul>
               {some.map((right, index) => (

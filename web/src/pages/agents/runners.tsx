@@ -7,7 +7,7 @@ import type { Agent } from "@/api/types";
 import type { Manifest, RunnerView } from "@/api/types-agents";
 import { useLanguage, useT } from "@/i18n";
 import { said } from "@/pages/runs/logic/say";
-import { Badge, Button, Card, Empty, Facts, Icon, Loaded, Num, Page, Skeleton, StatusBadge } from "@/ui";
+import { Badge, Button, Card, Empty, Icon, Loaded, Num, Page, Skeleton, StatusBadge } from "@/ui";
 import { durationText } from "@/ui/format-text";
 import styles from "./agents.module.css";
 import { isolationSay } from "./logic/binding";
@@ -63,11 +63,17 @@ function RunnerCard({ runner, agents }: { runner: RunnerView; agents: Agent[] })
     <li className={styles["agent"]}>
       <div className={styles["agentHead"]}>
         <h2>{runner.name}</h2>
-        <span className="muted">{status && t(`agents.runners.status.${status}`)} {typeof runner.retry_in_ms === "number" && t("agents.runners.retryIn", { time: durationText(runner.retry_in_ms, language) })}</span>
-        <span className="spacer" />
         <StatusBadge status={runner.status ?? "unknown"} />
+        <span className="muted">{status && t(`agents.runners.status.${status}`)} {typeof runner.retry_in_ms === "number" && t("agents.runners.retryIn", { time: durationText(runner.retry_in_ms, language) })}</span>
       </div>
-      <Facts items={facts} />
+      <dl className={styles["facts"]}>
+        {facts.map(([name, value]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
+      </dl>
       <p className={styles["sandbox"]}>
         <Icon name={runner.isolation?.startsWith("landlock") ? "approvals" : "warning"} size={16} />
         {said(t, isolationSay(runner.isolation))}

@@ -1,5 +1,6 @@
 // One setting: the control that fits its kind, what it means, and its default.
 import { useT } from "@/i18n";
+import { Inline } from "@/pages/runs/inline";
 import { Field, Input, Select, Switch, Textarea } from "@/ui";
 import styles from "./agents.module.css";
 import type { Field as Setting } from "./logic/form";
@@ -20,9 +21,9 @@ export function SettingField({ field, value, error, onChange }: SettingFieldProp
       <code className={styles["key"]}>{field.name}</code>
     </>
   );
-  const isWide = field.control === "lines" || field.control === "json" || field.control === "list";
+  const hasLines = field.control === "lines" || field.control === "json" || field.control === "list";
   return (
-    <div className={isWide ? styles["wide"] : ""}>
+    <div className={hasLines && field.control !== "list" ? styles["wide"] : ""}>
       <Field label={label} hint={<Hint field={field} />} {...(error === undefined ? {} : { error })}>
         {(props) => {
           if (typeof value === "boolean") {
@@ -34,8 +35,8 @@ export function SettingField({ field, value, error, onChange }: SettingFieldProp
             );
           }
           if (field.control === "choice" || field.control === "model") return <Choice {...props} field={field} value={value} onChange={onChange} />;
-          if (isWide) {
-            const rows = Math.min(12, Math.max(field.control === "lines" ? 4 : 3, value.split("\n").length + 1));
+          if (hasLines) {
+            const rows = Math.min(12, Math.max(field.control === "lines" ? 4 : 2, value.split("\n").length + 1));
             return <Textarea {...props} rows={rows} value={value} spellCheck={field.control === "lines"} className={field.control === "json" ? "mono" : ""} placeholder={placeholder(field)} onChange={(event) => onChange(event.target.value)} />;
           }
           const mode = field.control === "whole" ? ("numeric" as const) : field.control === "number" ? ("decimal" as const) : ("text" as const);
@@ -66,5 +67,5 @@ function placeholder(field: Setting): string {
 function Hint({ field }: { field: Setting }) {
   const t = useT();
   const parts = [field.description, ...(field.control === "list" ? [t("agents.form.perLine")] : [])].filter((part) => part !== "");
-  return <>{parts.join(" · ")}</>;
+  return <Inline text={parts.join(" · ")} />;
 }

@@ -5,6 +5,7 @@ import { get, path, type Page as ApiPage } from "@/api/client";
 import type { AuditRecord, Run } from "@/api/types";
 import type { AgentView } from "@/api/types-agents";
 import { useLanguage, useT } from "@/i18n";
+import { Inline } from "@/pages/runs/inline";
 import { actOf } from "@/pages/runs/logic/explain";
 import { said } from "@/pages/runs/logic/say";
 import { RunTable } from "@/pages/runs/run-table";
@@ -48,7 +49,7 @@ function Parts({ agent }: { agent: AgentView }) {
   const wanted = new URLSearchParams(useSearch()).get("tab") ?? "about";
   const schema = agent.manifest?.config_schema;
   const tabs = [
-    { value: "about", label: t("agents.show.binding"), content: <About agent={agent} /> },
+    { value: "about", label: t("agents.show.about"), content: <About agent={agent} /> },
     { value: "settings", label: t("agents.show.settings"), content: schema ? <SettingsForm agent={agent} schema={schema} /> : <Card><Empty icon="runners" title={t("agents.list.unavailable")}>{t("agents.show.noRunner")}</Empty></Card> },
     { value: "runs", label: t("agents.show.runs"), content: <Runs name={agent.name} /> },
     { value: "raw", label: t("runs.show.raw"), content: <Card><JsonView value={agent} /></Card> },
@@ -64,7 +65,7 @@ function About({ agent }: { agent: AgentView }) {
     <div className="stack">
       <Card title={t("agents.show.binding")}>
         <ul className={styles["sentences"]}>
-          {bindingSentences(agent, words).map((text, index) => <li key={index}>{said(t, text)}</li>)}
+          {bindingSentences(agent, words).map((text, index) => <li key={index}><Inline text={said(t, text)} /></li>)}
         </ul>
       </Card>
       <Card title={t("agents.show.rights")}>

@@ -4,6 +4,7 @@ import { useLanguage } from "@/i18n";
 import { durationText } from "@/ui/format-text";
 import { Icon, type IconName } from "@/ui";
 import { EntryDetail } from "./entry-detail";
+import { Inline } from "./inline";
 import { said } from "./logic/say";
 import type { Entry, EntryKind } from "./logic/timeline";
 import { barOf, type Span } from "./logic/waterfall";
@@ -52,7 +53,7 @@ export const EntryRow = memo(function EntryRow({ entry, span, now, isOpen, onTog
       {(isOpen || isLoud) && entry.notes.length > 0 && (
         <div className={styles["notes"]}>
           {entry.notes.map((note, index) => (
-            <p key={index} className={index === 0 ? "" : styles["todo"]}>{said(t, note)}</p>
+            <p key={index} className={index === 0 ? "" : styles["todo"]}><Inline text={said(t, note)} /></p>
           ))}
         </div>
       )}

@@ -7,6 +7,7 @@ import { useLanguage } from "@/i18n";
 import { Card, Duration, Icon, Money, Num, Time } from "@/ui";
 import { durationText } from "@/ui/format-text";
 import { LongText } from "./entry-detail";
+import { Inline } from "./inline";
 import { explainFailure } from "./logic/explain";
 import { answerOf, type Fold } from "./logic/fold";
 import { time } from "./logic/read";
@@ -79,9 +80,9 @@ function Headline({ story, entries }: { story: Story; entries: Entry[] }) {
         <div className={run.status === "cancelled" ? styles["because"] : styles["broken"]}>
           <Icon name={run.status === "cancelled" ? "info" : "error"} size={18} />
           <div>
-            <p>{said(t, why.what)}</p>
-            {run.status !== "cancelled" && <p className={styles["said"]}>{run.error?.message} <code>{run.error?.code}</code></p>}
-            <p className={styles["todo"]}>{said(t, why.todo)}</p>
+            <p><Inline text={said(t, why.what)} /></p>
+            {run.status !== "cancelled" && <p className={styles["said"]}><Inline text={run.error?.message ?? ""} /> <code>{run.error?.code}</code></p>}
+            <p className={styles["todo"]}><Inline text={said(t, why.todo)} /></p>
           </div>
         </div>
       )}
