@@ -19,17 +19,24 @@ const AROUND: [(&str, &str); 4] = [
     ("README.md", include_str!("../templates/local-agent/README.md.in")),
 ];
 
-const PYTHON: [(&str, &str); 2] = [
+const PYTHON: [(&str, &str); 4] = [
+    ("runner.py", include_str!("../templates/python-sdk/runner.py")),
+    ("tests/test_runner.py", include_str!("../templates/python-sdk/tests/test_runner.py")),
+    ("requirements.txt", include_str!("../templates/python-sdk/requirements.txt.in")),
+    ("README.md", include_str!("../templates/python-sdk/README.md.in")),
+];
+
+const PLAIN_PYTHON: [(&str, &str); 2] = [
     ("runner.py", include_str!("../templates/python/runner.py")),
     ("README.md", include_str!("../templates/python/README.md.in")),
 ];
 
-/// Where a new Rust runner takes the SDK from.
+/// Where a new runner takes the SDK of its language from.
 #[derive(Debug, Clone, Copy)]
 pub enum SdkSource<'a> {
     /// The version of this crate, from the registry.
     Published,
-    /// A checkout: the path of `crates/sdk`.
+    /// A checkout: the path of `crates/sdk` or `sdks/python`.
     Path(&'a str),
 }
 
@@ -62,9 +69,18 @@ fn dependency(sdk: SdkSource<'_>) -> String {
     }
 }
 
-/// The files of a runner in Python: one file, no dependency.
-pub fn python(name: &str) -> Vec<(PathBuf, String)> {
-    fill(&PYTHON, &[("{{name}}", name), ("my-runner", name)])
+/// The files of a runner in Python on its SDK, with a test.
+pub fn python(name: &str, sdk: SdkSource<'_>) -> Vec<(PathBuf, String)> {
+    let sdk = match sdk {
+        SdkSource::Published => format!("greenroom-sdk=={}", env!("CARGO_PKG_VERSION")),
+        SdkSource::Path(path) => format!("greenroom-sdk @ file://{}", path.replace(' ', "%20")),
+    };
+    fill(&PYTHON, &[("{{name}}", name), ("my-runner", name), ("{{sdk}}", &sdk)])
+}
+
+/// The files of a runner in Python without the SDK: one file, no dependency.
+pub fn plain_python(name: &str) -> Vec<(PathBuf, String)> {
+    fill(&PLAIN_PYTHON, &[("{{name}}", name), ("my-runner", name)])
 }
 
 fn fill(files: &[(&str, &str)], values: &[(&str, &str)]) -> Vec<(PathBuf, String)> {

@@ -9,15 +9,16 @@ use crate::output;
 use greenroom_sdk::template::{self, SdkSource};
 use std::path::{Path, PathBuf};
 
-/// Where the SDK stands in the checkout this program was built from.
+/// Where the SDKs stand in the checkout this program was built from.
 const SDK_IN_CHECKOUT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../sdk");
+const PYTHON_SDK_IN_CHECKOUT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sdks/python");
 
 /// Write a new runner that works
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   greenroom runner new --lang python my-runner
-  greenroom runner test python3 my-runner/runner.py
+  greenroom runner new --lang python --from plain my-script
   greenroom runner new --lang rust --from local-agent my-agent")]
 pub struct Args {
     /// Name of the runner: lower case letters, digits and dashes
@@ -25,7 +26,8 @@ pub struct Args {
     /// Language to write it in
     #[arg(long, value_enum)]
     lang: Lang,
-    /// Built-in runner to begin with a copy of, instead of the smallest one; in Rust
+    /// What to begin with, instead of the smallest runner: a copy of the built-in agent (Rust), or one
+    /// file without any dependency (Python)
     #[arg(long, value_enum)]
     from: Option<Origin>,
     /// Folder to write [default: ./NAME]
@@ -42,6 +44,7 @@ enum Lang {
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
 enum Origin {
     LocalAgent,
+    Plain,
 }
 
 pub fn run(args: &Args) -> Outcome {
@@ -52,11 +55,20 @@ pub fn run(args: &Args) -> Outcome {
     }
     let dir = args.dir.clone().unwrap_or_else(|| PathBuf::from(&args.name));
     let files = match (args.lang, args.from) {
-        (Lang::Rust, None) => template::rust(&args.name, sdk()),
+        (Lang::Rust, None) => template::rust(&args.name, sdk(SDK_IN_CHECKOUT, "Cargo.toml")),
         (Lang::Rust, Some(Origin::LocalAgent)) => {
-            template::local_agent(&args.name, sdk(), local_agent::SOURCES)
+            let sdk = sdk(SDK_IN_CHECKOUT, "Cargo.toml");
+            template::local_agent(&args.name, sdk, local_agent::SOURCES)
         }
-        (Lang::Python, None) => template::python(&args.name),
+        (Lang::Python, None) => {
+            template::python(&args.name, sdk(PYTHON_SDK_IN_CHECKOUT, "pyproject.toml"))
+        }
+        (Lang::Python, Some(Origin::Plain)) => template::plain_python(&args.name),
+        (Lang::Rust, Some(Origin::Plain)) => {
+            return Err(Failure::new("a runner without any dependency is written in Python")
+                .exit(Exit::Usage)
+                .hint("write `--lang python --from plain`"));
+        }
         (Lang::Python, Some(Origin::LocalAgent)) => {
             return Err(Failure::new("the local agent is written in Rust")
                 .exit(Exit::Usage)
@@ -73,10 +85,17 @@ pub fn run(args: &Args) -> Outcome {
     let dir = dir.display();
     let next = match args.lang {
         Lang::Rust => format!("cargo test --manifest-path {dir}/Cargo.toml"),
-        Lang::Python => format!("greenroom runner test python3 {dir}/runner.py"),
+        Lang::Python if args.from.is_some() => {
+            format!("greenroom runner test python3 {dir}/runner.py")
+        }
+        Lang::Python => {
+            format!(
+                "python3 -m venv {dir}/.venv && {dir}/.venv/bin/pip install -r {dir}/requirements.txt"
+            )
+        }
     };
     output::note(&format!(
-        "wrote `{dir}`\nhint: `{next}` tries it; its README says how to bind it"
+        "wrote `{dir}`\nhint: `{next}` comes next; its README says how to try and bind it"
     ));
     Ok(Exit::Ok)
 }
@@ -89,9 +108,10 @@ fn write(path: &Path, text: &str) -> Result<(), Failure> {
     })
 }
 
-fn sdk() -> SdkSource<'static> {
-    match Path::new(SDK_IN_CHECKOUT).join("Cargo.toml").exists() {
-        true => SdkSource::Path(SDK_IN_CHECKOUT),
+/// The checkout, as long as it is there.
+fn sdk(path: &'static str, file: &str) -> SdkSource<'static> {
+    match Path::new(path).join(file).exists() {
+        true => SdkSource::Path(path),
         false => SdkSource::Published,
     }
 }

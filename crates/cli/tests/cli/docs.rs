@@ -21,7 +21,9 @@ fn python_after(guide: &str, beginning: &str) -> Vec<String> {
 fn with_tool(dir: &Path) -> PathBuf {
     let guide = std::fs::read_to_string(root().join("docs/guides/write-a-runner.md")).unwrap();
     let blocks = python_after(&guide, "**Offering tools.**");
-    let made = greenroom(dir, &["runner", "new", "--lang", "python", "parrot"]).output().unwrap();
+    let made = greenroom(dir, &["runner", "new", "--lang", "python", "--from", "plain", "parrot"])
+        .output()
+        .unwrap();
     assert!(made.status.success());
     let file = dir.join("parrot/runner.py");
     let text = std::fs::read_to_string(&file).unwrap();

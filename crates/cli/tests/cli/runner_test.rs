@@ -7,7 +7,7 @@ use std::path::Path;
 
 /// A runner in Python that is changed as a test wants it.
 fn runner(dir: &Path, change: &[(&str, &str)]) {
-    let made = told(dir, &["runner", "new", "--lang", "python", "my-runner"]);
+    let made = told(dir, &["runner", "new", "--lang", "python", "--from", "plain", "my-runner"]);
     assert!(made.starts_with("exit 0"), "{made}");
     let path = dir.join("my-runner/runner.py");
     let mut text = std::fs::read_to_string(&path).unwrap();

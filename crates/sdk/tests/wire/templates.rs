@@ -5,9 +5,9 @@ use greenroom_sdk::template::{self, SdkSource};
 use serde_json::json;
 
 #[test]
-fn the_python_template_answers_on_the_wire() {
+fn the_plain_python_template_answers_on_the_wire() {
     let folder = tempfile::tempdir().unwrap();
-    for (path, text) in template::python("parrot") {
+    for (path, text) in template::plain_python("parrot") {
         std::fs::write(folder.path().join(path), text).unwrap();
     }
     let mut runner = Process::start(command("python3").arg(folder.path().join("runner.py")));
@@ -43,6 +43,19 @@ fn the_python_template_answers_on_the_wire() {
     runner.send(r#"{"jsonrpc":"2.0","id":5,"method":"shutdown","params":{}}"#);
     assert_eq!(runner.read(), json!({ "jsonrpc": "2.0", "id": 5, "result": {} }));
     assert_eq!(runner.wait().code(), Some(0));
+}
+
+#[test]
+fn the_python_template_is_filled_in_completely() {
+    let files = template::python("parrot", SdkSource::Path("/my src/sdk"));
+    let paths: Vec<_> = files.iter().map(|(path, _)| path.to_str().unwrap()).collect();
+    assert_eq!(paths, ["runner.py", "tests/test_runner.py", "requirements.txt", "README.md"]);
+    for (path, text) in &files {
+        assert!(!text.contains("{{") && !text.contains("my-runner"), "{}", path.display());
+    }
+    assert_eq!(files[2].1, "greenroom-sdk @ file:///my%20src/sdk\npytest\n");
+    let published = template::python("parrot", SdkSource::Published);
+    assert!(published[2].1.starts_with(concat!("greenroom-sdk==", env!("CARGO_PKG_VERSION"))));
 }
 
 #[test]

@@ -1,0 +1,113 @@
+"""Runners of this SDK under a real host: the binary, its store, its sandbox, its scripted model."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
+WAIT_S = 60
+
+
+def binary() -> str:
+    found = os.environ.get("GREENROOM_BIN") or shutil.which("greenroom")
+    if not found:
+        pytest.skip("there is no `greenroom` binary (GREENROOM_BIN)")
+    return found
+
+
+@contextmanager
+def host(folder: Path, config: str) -> Iterator[Path]:
+    (folder / "greenroom.toml").write_text(textwrap.dedent(config), "utf-8")
+    log = (folder / "host.log").open("w")
+    arguments = ["serve", "--config", "greenroom.toml", "--data", "data", "--listen", "127.0.0.1:0"]
+    serving = subprocess.Popen([binary(), *arguments], cwd=folder, stdout=log, stderr=subprocess.STDOUT)
+    try:
+        until = time.monotonic() + WAIT_S
+        while '"ready"' not in (listed := told(folder, "runner", "list", "--json")):
+            assert serving.poll() is None and time.monotonic() < until, (folder / "host.log").read_text() + listed
+            time.sleep(0.2)
+        yield folder
+    finally:
+        serving.terminate()
+        serving.wait(WAIT_S)
+        log.close()
+
+
+def told(folder: Path, *arguments: str) -> str:
+    command = [binary(), *arguments, "--data", "data"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=WAIT_S)
+    return done.stdout + done.stderr
+
+
+def test_a_runner_keeps_state_and_answers_under_a_real_host(tmp_path: Path) -> None:
+    (tmp_path / "parrot.py").write_text(
+        textwrap.dedent(
+            """
+            from greenroom_sdk import Api, Plugin, RunCtx, Unauthorized, message
+            plugin = Plugin("local", "parrot")
+
+            @plugin.runner(permissions={"storage": ["binding"], "history": ["page"]})
+            async def parrot(ctx: RunCtx, api: Api):
+                seen = await api.state.get("actor", "seen")
+                await api.state.set("actor", "seen", (seen.value or 0) + 1, if_version=seen.version)
+                earlier = await api.history.page(limit=10)
+                try:
+                    await api.events.page()
+                    refused = "no"
+                except Unauthorized as error:
+                    refused = error.code
+                yield message(f"{ctx.text} {seen.value} {len(earlier.items)} {refused}")
+
+            if __name__ == "__main__":
+                plugin.serve()
+            """
+        ),
+        "utf-8",
+    )
+    config = f"""
+        [runners.parrot]
+        command = ["{sys.executable}", "parrot.py"]
+        paths = ["{sys.prefix}", "{EXAMPLES.parent}"]
+
+        [agents.parrot]
+        runner = "plugin:local/parrot/default"
+        events = []
+    """
+    with host(tmp_path, config) as folder:
+        first = told(folder, "send", "one", "--agent", "parrot", "--conversation", "c1", "--follow")
+        second = told(folder, "send", "two", "--agent", "parrot", "--conversation", "c1", "--follow")
+        assert "one None 0 unauthorized" in first, first
+        assert "two 1 2 unauthorized" in second, second
+
+
+def test_the_langgraph_example_uses_a_model_and_a_tool_of_a_real_host(tmp_path: Path) -> None:
+    pytest.importorskip("langgraph", reason="`langgraph` is not installed (requirements-examples.txt)")
+    config = f"""
+        [models.main]
+        provider = "scripted"
+
+        [runners.graph]
+        command = ["{sys.executable}", "{EXAMPLES / "langgraph_agent.py"}"]
+        paths = ["{sys.prefix}", "{EXAMPLES.parent}"]
+
+        [agents.graph]
+        runner = "plugin:examples/langgraph-agent/default"
+        events = []
+
+        [agents.graph.grant]
+        models = ["main"]
+    """
+    with host(tmp_path, config) as folder:
+        answer = told(folder, "send", "Hello, who are you?", "--agent", "graph", "--follow")
+        runs = told(folder, "runs", "list")
+        assert "completed" in runs, answer + runs
