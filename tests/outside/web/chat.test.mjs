@@ -1,0 +1,233 @@
+// Talking to agents: cards, files, approvals, stopping, steering, coming back, finding again.
+import assert from "node:assert/strict";
+import { createHash, randomBytes } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import { after, before, test } from "node:test";
+import { chooseAgent, finish, forgiveFailedRequests, gone, launch, open, say, see, signedIn } from "./browser.mjs";
+import { eventually, Host } from "./host.mjs";
+
+let browser, host;
+before(async () => {
+  [browser, host] = await Promise.all([launch(), Host.start()]);
+});
+after(async () => {
+  await Promise.all([browser.close(), host.end()]);
+});
+
+const answers = (page) => page.locator("[data-kind=answer]");
+const tools = (page, state) => page.locator(`[data-kind=tool][data-state=${state}]`);
+const send = (page) => page.getByRole("button", { name: "Send" });
+const conversationOf = (page) => decodeURIComponent(new URL(page.url()).pathname.split("/").pop());
+const remove = { tool_name: "project_cli", tool_call_id: "c1", parameters: { module: "calendar", method: "delete", input: { event_id: "none" } } };
+
+test("an answer is markdown with code, and its run is one click away", async () => {
+  const page = await signedIn(browser, host);
+  await open(page, "/chat");
+  await chooseAgent(page, "stage");
+  const text = "# Title\n\n**bold** and a table\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n```python\nprint('hi')\n```\n";
+  await say(page, [["say", "# Ti"], ["message", text], ["end"]]);
+  const answer = answers(page);
+  await see(answer.getByRole("heading", { name: "Title" }));
+  await see(answer.locator("strong", { hasText: "bold" }));
+  await see(answer.getByRole("table"));
+  await see(answer.locator("pre", { hasText: "print('hi')" }));
+  await page.getByRole("link", { name: "Open the run" }).click();
+  await page.waitForURL("**/runs/run_*");
+  await finish(page);
+});
+
+for (const [locale, prompt, title, placeholder] of [
+  ["en-US", "schedule lunch tomorrow at 12:00", "lunch", "Your message"],
+  ["zh-CN", "帮我建一个明天下午三点的会议", "会议", "你的消息"],
+]) {
+  test(`a tool is shown as it is called, with its card (${locale})`, async () => {
+    const page = await signedIn(browser, host, { locale });
+    await open(page, "/chat");
+    const field = page.locator("main textarea");
+    assert.equal(await field.getAttribute("aria-label"), placeholder);
+    await field.fill(prompt);
+    await field.press("Enter");
+    await see(tools(page, "done"));
+    const card = tools(page, "done").getByRole("group").or(tools(page, "done").locator("section[aria-label]"));
+    await see(card.getByText(title, { exact: true }));
+    await see(answers(page));
+    // What stands behind it: arguments and result.
+    await tools(page, "done").getByRole("button", { expanded: false }).first().click();
+    await see(tools(page, "done").getByText("start_at"));
+    // After coming back it looks the same.
+    await page.reload();
+    await see(card.getByText(title, { exact: true }));
+    await finish(page);
+  });
+}
+
+for (const [button, status, said] of [["Allow", "Allowed", "NOT_FOUND"], ["Deny", "Denied", "DENIED"]]) {
+  test(`a run asks in the conversation: ${button}`, async () => {
+    const page = await signedIn(browser, host);
+    await open(page, "/chat");
+    await chooseAgent(page, "stage");
+    await say(page, [["message", "before"], ["tool", remove], ["message", "behind"], ["end"]]);
+    const question = page.getByRole("region", { name: "stage asks for permission" });
+    await see(question);
+    await see(question.getByText("delete"));
+    assert.equal(await answers(page).count(), 1, "the run waits");
+    await question.getByRole("button", { name: button, exact: true }).click();
+    await see(answers(page).filter({ hasText: "behind" }));
+    await see(tools(page, "failed").getByText(said));
+    const { items } = await host.get(`/v1/approvals?limit=1`);
+    assert.equal(items[0].status, status.toLowerCase());
+    await finish(page);
+  });
+}
+
+test("a file goes up with a message and comes down as it was", async () => {
+  const page = await signedIn(browser, host);
+  await open(page, "/chat");
+  await chooseAgent(page, "stage");
+  const bytes = Buffer.concat([Buffer.from([0, 255, 128]), randomBytes(70_000)]);
+  const name = "报告 \"final\" <1>.bin";
+  await page.locator("input[type=file]").setInputFiles({ name, mimeType: "application/octet-stream", buffer: bytes });
+  await see(page.locator("[data-state=kept]"));
+  await say(page, [["message", "thanks"], ["end"]]);
+  await see(answers(page).filter({ hasText: "thanks" }));
+  for (const again of [false, true]) {
+    if (again) await page.reload();
+    const link = page.locator("[data-kind=user] a[download]");
+    await see(link);
+    const [download] = await Promise.all([page.waitForEvent("download"), link.click()]);
+    const got = await readFile(await download.path());
+    assert.equal(createHash("sha256").update(got).digest("hex"), createHash("sha256").update(bytes).digest("hex"));
+  }
+  await finish(page);
+});
+
+test("a picture is shown, sent and made", async () => {
+  const page = await signedIn(browser, host);
+  await open(page, "/chat");
+  await chooseAgent(page, "stage");
+  const png = "iVBORw0KGgoAAAANSUhEUgAAAAoAAAAKCAIAAAACUFjqAAAAEUlEQVR4nGNoaGAgBuFQAKQBAH4gD+XeSnVKAAAAAElFTkSuQmCC";
+  await page.locator("input[type=file]").setInputFiles({ name: "in.png", mimeType: "image/png", buffer: Buffer.from(png, "base64") });
+  await see(page.locator("[data-state=kept] img"));
+  const made = ["result", "artifact.created", { name: "out.png", mime_type: "image/png", content_base64: png }];
+  await say(page, [made, ["message", "look"], ["end"]]);
+  await see(page.locator("[data-kind=user] figure img"));
+  await see(page.getByRole("img", { name: "Preview of out.png" }));
+  const width = await page.getByRole("img", { name: "Preview of out.png" }).evaluate((image) => image.naturalWidth);
+  assert.equal(width, 10);
+  await finish(page);
+});
+
+test("a run can be stopped, after a question", async () => {
+  const page = await signedIn(browser, host);
+  await open(page, "/chat");
+  await chooseAgent(page, "stage");
+  await say(page, [["say", "one moment"], ["gate", "never"]]);
+  await see(answers(page).filter({ hasText: "one moment" }));
+  await page.getByRole("button", { name: "Stop", exact: true }).click();
+  await page.getByRole("button", { name: "Stop it" }).click();
+  await see(page.getByText("The run was stopped."));
+  const { items } = await host.get(`/v1/runs?conversation_id=${conversationOf(page)}`);
+  assert.equal(items[0].status, "cancelled");
+  await gone(page.getByRole("button", { name: "Stop", exact: true }));
+  await finish(page);
+});
+
+test("what is said while a steered run works is taken in by it", async () => {
+  const page = await signedIn(browser, host);
+  await open(page, "/chat");
+  await chooseAgent(page, "listener");
+  await say(page, [["say", "working"], ["gate", "steered"], ["pull"], ["end"]]);
+  await see(answers(page).filter({ hasText: "working" }));
+  await see(page.getByText("taken in by the run that is under way"));
+  await say(page, "please hurry");
+  await see(page.getByText("Taken in by the run"));
+  host.open("steered");
+  await see(answers(page).filter({ hasText: "please hurry" }));
+  const { items } = await host.get(`/v1/runs?conversation_id=${conversationOf(page)}`);
+  assert.equal(items.length, 1, "one run took both");
+  await finish(page);
+});
+
+test("a reload in the middle of a run goes on with it", async () => {
+  const page = await signedIn(browser, host);
+  await open(page, "/chat");
+  await chooseAgent(page, "stage");
+  await say(page, [["say", "first half, "], ["gate", "reload"], ["say", "second half"], ["message", "first half, second half"], ["end"]]);
+  await see(answers(page).filter({ hasText: "first half" }));
+  await page.reload();
+  await see(answers(page).filter({ hasText: "first half" }));
+  await see(page.getByRole("button", { name: "Stop", exact: true }));
+  host.open("reload");
+  await see(answers(page).filter({ hasText: /^first half, second half/ }));
+  await gone(page.getByRole("button", { name: "Stop", exact: true }));
+  assert.equal(await answers(page).count(), 1);
+  assert.equal(await page.locator("[data-kind=user]").count(), 1);
+  await finish(page);
+});
+
+test("a run that fails is explained with its code", async () => {
+  const page = await signedIn(browser, host);
+  await open(page, "/chat");
+  await chooseAgent(page, "stage");
+  await say(page, [["fail", "runner.broken", "no paper left"]]);
+  const failure = page.locator("[data-kind=error]");
+  await see(failure.getByText("no paper left"));
+  await see(failure.getByText("runner.broken"));
+  await finish(page);
+});
+
+test("several conversations stand side by side and are found by what was said", async () => {
+  const page = await signedIn(browser, host);
+  await host.say("echo", "the quick heron", "birds");
+  await host.say("echo", "数据库连接信息", "databases");
+  await open(page, "/chat/birds");
+  await see(answers(page).filter({ hasText: "the quick heron" }));
+  const list = page.getByRole("navigation", { name: "Conversations" });
+  await list.getByRole("link", { name: /数据库连接信息/ }).click();
+  await page.waitForURL("**/chat/databases");
+  await see(answers(page).filter({ hasText: "数据库连接信息" }));
+  const search = page.getByRole("searchbox", { name: "Search in conversations" });
+  const hits = page.getByRole("navigation", { name: "Search in conversations" });
+  for (const [words, conversation] of [["heron", "birds"], ["连接", "databases"]]) {
+    // What was said is indexed a moment after it.
+    await eventually(`${words} is found`, async () => (await host.get(`/v1/conversations/${conversation}/search?q=${encodeURIComponent(words)}`)).items.length > 0);
+    await search.fill("");
+    await search.fill(words);
+    await hits.getByRole("link").filter({ has: page.locator("mark", { hasText: words }) }).first().click();
+    await page.waitForURL(`**/chat/${conversation}?item=*`);
+  }
+  await search.fill("nothingofthekind");
+  await see(page.getByText("Nothing was found"));
+  await finish(page);
+});
+
+test("the link to a run can be given to somebody else", async () => {
+  const page = await signedIn(browser, host, { permissions: ["clipboard-read", "clipboard-write"] });
+  await host.say("echo", "share me", "shared");
+  await open(page, "/chat/shared");
+  await page.getByRole("button", { name: "Copy a link to the run" }).click();
+  await see(page.getByText("The link to the run is copied"));
+  const link = await page.evaluate(() => navigator.clipboard.readText());
+  assert.match(link, new RegExp(`^${host.url}/runs/run_`));
+  const other = await signedIn(browser, host);
+  await other.goto(link);
+  await see(other.getByText("share me"));
+  await finish(other);
+  await finish(page);
+});
+
+test("a message for a host that is gone is not lost", async () => {
+  const page = await signedIn(browser, host);
+  forgiveFailedRequests(page);
+  await open(page, "/chat");
+  await chooseAgent(page, "echo");
+  await page.route("**/v1/agui/**", (route) => route.abort("connectionrefused"));
+  await say(page, "do not lose me");
+  await see(page.getByText("Not sent"));
+  await page.unroute("**/v1/agui/**");
+  await page.getByRole("button", { name: "Write it again" }).click();
+  assert.equal(await page.getByRole("textbox", { name: "Your message" }).inputValue(), "do not lose me");
+  await send(page).click();
+  await see(answers(page).filter({ hasText: "do not lose me" }));
+  await finish(page);
+});

@@ -1,0 +1,134 @@
+// A host of its own for a test file: the real program, its own folder, the scripted model, no network.
+import { spawn } from "node:child_process";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+
+const here = fileURLToPath(new URL(".", import.meta.url));
+const program = process.env.GREENROOM ?? join(here, "../../../target/debug/greenroom");
+const READY = /greenroom is ready: (http:\/\/[^/\s]+)\/?#code=(\S+)/;
+
+export class Host {
+  static async start({ configured = true } = {}) {
+    const host = new Host();
+    host.folder = mkdtempSync(join(tmpdir(), "greenroom-web-"));
+    mkdirSync(join(host.folder, "stage"));
+    if (configured) {
+      const config = readFileSync(join(here, "greenroom.toml"), "utf8");
+      writeFileSync(join(host.folder, "greenroom.toml"), config.replace("STAGE", join(here, "runners/stage.py")));
+    }
+    await host.begin("127.0.0.1:0");
+    return host;
+  }
+
+  /** Starts the program and reads the address that it prints. */
+  async begin(listen) {
+    const environment = { PATH: process.env.PATH, HOME: this.folder };
+    this.process = spawn(program, ["serve", "--data", "data", "--listen", listen], {
+      cwd: this.folder,
+      env: environment,
+      stdio: ["ignore", "ignore", "pipe"],
+    });
+    this.ended = new Promise((resolve) => this.process.once("exit", resolve));
+    const lines = [];
+    for await (const line of createInterface({ input: this.process.stderr })) {
+      lines.push(line);
+      const [, url, code] = READY.exec(line) ?? [];
+      if (!url) continue;
+      this.url = url;
+      this.code = code;
+      break;
+    }
+    this.process.stderr.resume();
+    if (!this.url) throw new Error(`the host did not start:\n${lines.join("\n")}`);
+    this.token = readFileSync(join(this.folder, "data/admin-token"), "utf8").trim();
+    if (this.hasStage()) await this.runnerIsReady();
+  }
+
+  hasStage() {
+    try {
+      return readFileSync(join(this.folder, "greenroom.toml"), "utf8").includes("[runners.stage]");
+    } catch {
+      return false;
+    }
+  }
+
+  async runnerIsReady() {
+    await eventually("the runner is ready", async () => {
+      const { items } = await this.get("/v1/runners");
+      return items.some((runner) => runner.name === "stage" && runner.status === "ready");
+    });
+  }
+
+  /** As when the power goes out. */
+  async kill() {
+    this.process.kill("SIGKILL");
+    await this.ended;
+  }
+
+  /** On the same address, with the same facts. */
+  async comeBack() {
+    await this.begin(new URL(this.url).host);
+  }
+
+  async end() {
+    this.process.kill("SIGTERM");
+    await this.ended;
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  async ask(method, path, body) {
+    const headers = { Authorization: `Bearer ${this.token}`, "Content-Type": "application/json" };
+    const answer = await fetch(this.url + path, { method, headers, body: body && JSON.stringify(body) });
+    if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${await answer.text()}`);
+    return answer.json();
+  }
+
+  get(path) {
+    return this.ask("GET", path);
+  }
+
+  /** Says something, and waits until its run is over. */
+  async say(agent, text, conversation) {
+    const { run_id } = await this.send(agent, text, conversation);
+    await this.runEnded(run_id);
+    return run_id;
+  }
+
+  /** Says something; the run may go on. */
+  send(agent, text, conversation) {
+    return this.ask("POST", "/v1/events", {
+      event_type: "message.received",
+      agent,
+      conversation_id: conversation,
+      actor: { actor_type: "user", actor_id: "tester" },
+      input: { text: typeof text === "string" ? text : JSON.stringify(text) },
+    });
+  }
+
+  async runEnded(id) {
+    const over = ["completed", "failed", "cancelled", "timeout"];
+    return eventually(`${id} ends`, async () => {
+      const run = await this.get(`/v1/runs/${id}`);
+      return over.includes(run.status) && run;
+    }, 60_000);
+  }
+
+  /** Lets a run of the stage go on. */
+  open(gate) {
+    writeFileSync(join(this.folder, "stage", gate), "");
+  }
+}
+
+/** Looks again until something is there, and gives it; says what was missing otherwise. */
+export async function eventually(what, look, timeout = 15_000) {
+  const end = performance.now() + timeout;
+  for (;;) {
+    const found = await look();
+    if (found) return found;
+    if (performance.now() > end) throw new Error(`${what}: not within ${timeout / 1000} s`);
+    await new Promise((resolve) => setTimeout(resolve, 25));
+  }
+}

@@ -1,0 +1,145 @@
+// Language, light and dark, phones, and what people need who do not see or point.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { finish, forgiveFailedRequests, launch, newPage, open, PAGES, PHONE, see, seriousProblems, sidewaysScroll, signedIn } from "./browser.mjs";
+import { Host } from "./host.mjs";
+
+let browser, host, paths;
+before(async () => {
+  [browser, host] = await Promise.all([launch(), Host.start()]);
+  const run = await host.say("assistant", "schedule lunch tomorrow at 12:00", "looks");
+  const failed = await host.say("stage", [["call", "tools.call", { tool_name: "x.y", tool_call_id: "c", parameters: {} }], ["fail", "runner.broken", "no paper left"]], "looks");
+  await host.say("stage", [["message", `# Words\n\n${"long ".repeat(80)}\n\n\`\`\`sh\n${"echo a very long line ".repeat(20)}\n\`\`\`\n\n|${"column|".repeat(12)}\n|${"-|".repeat(12)}\n|${"cell|".repeat(12)}\n`], ["end"]], "looks");
+  const remove = { tool_name: "project_cli", tool_call_id: "c1", parameters: { module: "calendar", method: "delete", input: { event_id: "none" } } };
+  await host.send("stage", [["tool", remove], ["end"]], "waiting");
+  await host.ask("POST", "/v1/artifacts?name=a-file-with-quite-a-long-name-that-goes-on-and-on-and-on.txt");
+  const { items } = await host.get("/v1/events?limit=1");
+  paths = [
+    ...PAGES, "/chat/looks", "/chat/waiting", `/runs/${run}`, `/runs/${failed}`, `/runs/${run}?tab=raw`, `/runs/${run}?tab=rights`,
+    `/runs/compare?a=${run}&b=${failed}`, "/agents/stage?tab=settings", "/conversations?id=looks", `/events/${items[0].event_id}`, "/nowhere",
+  ];
+});
+after(async () => {
+  await Promise.all([browser.close(), host.end()]);
+});
+
+const background = (page) => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+const brightness = (colour) => colour.match(/\d+(\.\d+)?/g).slice(0, 3).reduce((sum, part) => sum + Number(part), 0) / 3;
+
+for (const colorScheme of ["light", "dark"]) {
+  test(`axe finds nothing serious on any page (${colorScheme})`, async () => {
+    const page = await signedIn(browser, host, { colorScheme });
+    const found = [];
+    for (const path of paths) {
+      await open(page, path);
+      found.push(...(await seriousProblems(page)));
+    }
+    assert.deepEqual(found, []);
+    await finish(page);
+  });
+}
+
+test("axe finds nothing serious on a phone, in Chinese and at the door", async () => {
+  const page = await signedIn(browser, host, { viewport: PHONE, hasTouch: true, isMobile: true, locale: "zh-CN" });
+  forgiveFailedRequests(page);
+  const found = [];
+  for (const path of ["/", "/chat/looks", "/runs", "/agents", "/audit"]) {
+    await open(page, path);
+    found.push(...(await seriousProblems(page)));
+  }
+  await page.context().clearCookies();
+  await page.goto(`${host.url}/signin`);
+  await see(page.getByRole("heading", { name: "登录" }));
+  found.push(...(await seriousProblems(page)));
+  assert.deepEqual(found, []);
+  await finish(page);
+});
+
+test("the language is switched for every page, and stays", async () => {
+  const page = await signedIn(browser, host);
+  await open(page, "/runs");
+  await page.getByRole("button", { name: "Language" }).click();
+  await page.getByRole("menuitemradio", { name: "中文" }).or(page.getByRole("menuitem", { name: "中文" })).or(page.getByRole("menuitemcheckbox", { name: "中文" })).first().click();
+  await see(page.getByRole("heading", { name: "运行", level: 1 }));
+  assert.equal(await page.locator("html").getAttribute("lang"), "zh-CN");
+  for (const path of PAGES) {
+    await open(page, path);
+    const words = await page.locator("body").innerText();
+    // Sentences of the interface; names, codes and what people said stay as they are.
+    const english = ["Overview", "Nothing here", "Loading", "Clear filters", "Search", "Try again", "Sign out", "Show more", "Settings", "Refresh"];
+    assert.deepEqual(english.filter((word) => words.includes(word)), [], path);
+    assert.match(words, /[\u4e00-\u9fff]/, path);
+  }
+  await page.reload();
+  assert.equal(await page.locator("html").getAttribute("lang"), "zh-CN");
+  await finish(page);
+});
+
+test("a browser in Chinese is spoken to in Chinese", async () => {
+  const page = await signedIn(browser, host, { locale: "zh-CN" });
+  await open(page, "/");
+  await see(page.getByRole("heading", { name: "总览", level: 1 }));
+  await finish(page);
+});
+
+test("light and dark follow the system, until somebody chooses", async () => {
+  const page = await signedIn(browser, host, { colorScheme: "dark" });
+  await open(page, "/runs");
+  assert.ok(brightness(await background(page)) < 80);
+  await page.emulateMedia({ colorScheme: "light" });
+  await page.waitForFunction(() => Number(getComputedStyle(document.body).backgroundColor.match(/\d+/)[0]) > 180);
+  await page.getByRole("button", { name: "Appearance" }).click();
+  await page.getByRole("menuitemradio", { name: "Dark" }).or(page.getByRole("menuitem", { name: "Dark" })).or(page.getByRole("menuitemcheckbox", { name: "Dark" })).first().click();
+  await page.waitForFunction(() => Number(getComputedStyle(document.body).backgroundColor.match(/\d+/)[0]) < 80);
+  await page.reload();
+  assert.ok(brightness(await background(page)) < 80, "the choice stays");
+  await finish(page);
+});
+
+test("on a phone nothing scrolls sideways and every place is reached", async () => {
+  const page = await signedIn(browser, host, { viewport: PHONE, hasTouch: true, isMobile: true });
+  const wide = [];
+  for (const path of paths) {
+    await open(page, path);
+    const by = await sidewaysScroll(page);
+    if (by > 0) wide.push(`${path}: ${by} px`);
+  }
+  assert.deepEqual(wide, []);
+  await open(page, "/");
+  for (const name of ["Chat", "Runs", "Approvals", "Overview"]) {
+    const link = page.getByRole("navigation").getByRole("link", { name }).locator("visible=true").first();
+    const box = await link.boundingBox();
+    assert.ok(box.height >= 44 && box.width >= 44, `${name} is large enough for a thumb: ${box.width}×${box.height}`);
+    await link.tap();
+    await see(page.getByRole("heading", { level: 1 }).first().or(page.locator("textarea")));
+  }
+  await page.getByRole("button", { name: "More" }).tap();
+  await page.getByRole("link", { name: "Audit" }).locator("visible=true").tap();
+  await page.waitForURL("**/audit");
+  await finish(page);
+});
+
+test("on a phone one chats: the field is in reach, the answer comes, conversations are a tap away", async () => {
+  const page = await signedIn(browser, host, { viewport: PHONE, hasTouch: true, isMobile: true });
+  await open(page, "/chat");
+  const field = page.getByRole("textbox", { name: "Your message" });
+  const box = await field.boundingBox();
+  assert.ok(box.y + box.height < PHONE.height);
+  await field.fill("schedule tea tomorrow at 15:00");
+  await page.getByRole("button", { name: "Send" }).tap();
+  await see(page.locator("[data-kind=tool][data-state=done]").getByText("tea", { exact: true }));
+  assert.equal(await sidewaysScroll(page), 0);
+  await page.getByRole("button", { name: "Show conversations" }).tap();
+  await page.getByRole("link", { name: /schedule lunch tomorrow/ }).tap();
+  await page.waitForURL("**/chat/looks");
+  await finish(page);
+});
+
+test("whoever is not let in sees a door on a phone, too", async () => {
+  const page = await newPage(browser, host, { viewport: PHONE, hasTouch: true, isMobile: true });
+  forgiveFailedRequests(page);
+  await page.goto(host.url);
+  await see(page.getByLabel("Token", { exact: true }));
+  assert.equal(await sidewaysScroll(page), 0);
+  await finish(page);
+});

@@ -1,0 +1,226 @@
+// Agents, the dry run, settings, the approvals inbox, and the lists of facts with their filters.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { finish, gone, launch, open, say, see, signedIn } from "./browser.mjs";
+import { eventually, Host } from "./host.mjs";
+
+let browser, host;
+before(async () => {
+  [browser, host] = await Promise.all([launch(), Host.start()]);
+  await host.say("assistant", "remember that I like tea", "facts");
+  await host.say("stage", [
+    ["call", "tools.call", { tool_name: "secrets.read", tool_call_id: "c1", parameters: {} }],
+    ["result", "state.updated", { scope: "conversation", key: "mood", value: { is: "calm" } }],
+    ["result", "artifact.created", { name: "notes.txt", mime_type: "text/plain", content_base64: Buffer.from("dear diary").toString("base64") }],
+    ["end"],
+  ], "notes");
+});
+after(async () => {
+  await Promise.all([browser.close(), host.end()]);
+});
+
+const main = (page) => page.locator("main");
+const remove = { tool_name: "project_cli", tool_call_id: "c1", parameters: { module: "calendar", method: "delete", input: { event_id: "none" } } };
+
+test("agents are listed with what they take and how they are", async () => {
+  const page = await signedIn(browser, host);
+  await open(page, "/agents");
+  for (const name of ["assistant", "echo", "stage", "listener", "narrow"]) {
+    await see(main(page).getByRole("link", { name, exact: true }));
+  }
+  const narrow = main(page).getByRole("listitem").filter({ has: page.getByRole("link", { name: "narrow", exact: true }) });
+  await see(narrow.getByText("Only in the conversation vip."));
+  await main(page).getByRole("link", { name: "stage", exact: true }).click();
+  await page.waitForURL("**/agents/stage");
+  await see(main(page).getByText("It takes no event by itself, only those that name it."));
+  await see(main(page).getByText("May read this conversation's history."));
+  await see(main(page).getByText("Must ask a person before it uses a tool that deletes or overwrites."));
+  await see(main(page).getByText("May not use any tool.").or(main(page).getByText(/May use these methods/)));
+  await finish(page);
+});
+
+test("a dry run tells who would take an event, why, and with which rights; nothing is stored", async () => {
+  const page = await signedIn(browser, host);
+  const before = (await host.get("/v1/events?limit=200")).items.length;
+  await open(page, "/agents");
+  await page.getByLabel("Conversation").fill("vip");
+  await page.getByRole("button", { name: "Find out" }).click();
+  await see(main(page).getByText("narrow would take it."));
+  await page.getByLabel("Conversation").fill("");
+  await page.getByRole("button", { name: "Find out" }).click();
+  await see(main(page).getByText("assistant would take it."));
+  await see(main(page).getByText("is for another conversation"));
+  await see(main(page).getByText("takes events only when it is named").first());
+  await main(page).getByText("With these rights").click();
+  await see(main(page).getByText("May read this conversation's history."));
+  await page.getByLabel("Type of event").fill("nobody.cares");
+  await page.getByRole("button", { name: "Find out" }).click();
+  await see(main(page).getByText(/No agent would take it/));
+  assert.equal((await host.get("/v1/events?limit=200")).items.length, before);
+  await finish(page);
+});
+
+test("settings are a form made from what the runner says, checked, and saved or shown as configuration", async () => {
+  const page = await signedIn(browser, host);
+  await open(page, "/agents/stage?tab=settings");
+  const greeting = page.getByLabel("Greeting");
+  await see(greeting);
+  assert.equal(await greeting.inputValue(), "hello");
+  assert.equal(await page.getByLabel("Rounds").getAttribute("type") !== "checkbox", true);
+  await page.getByLabel("Rounds").fill("many");
+  await see(page.getByText("This is not a number.").or(page.getByText("This is not a whole number.")));
+  const act = page.getByRole("button", { name: /^(Save|Show as configuration)$/ }).first();
+  assert.equal(await act.isDisabled(), true);
+  await page.getByLabel("Rounds").fill("7");
+  await page.getByLabel("Mood").selectOption("wild");
+  await page.getByRole("switch", { name: "Loud" }).click();
+  await greeting.fill("good \"day\"");
+  const saves = (await act.textContent()).includes("Save");
+  await act.click();
+  if (saves) {
+    await see(page.getByText("Saved; new runs use it"));
+    const file = readFileSync(join(host.folder, "greenroom.toml"), "utf8");
+    assert.match(file, /good \\"day\\"|'good "day"'/);
+    assert.match(file, /# Takes in what is said while it works\./, "what somebody wrote stays");
+    const agent = await eventually("the host uses it", async () => {
+      const now = await host.get("/v1/agents/stage");
+      return now.config.rounds === 7 && now;
+    });
+    assert.deepEqual(agent.config, { greeting: 'good "day"', rounds: 7, mood: "wild", loud: true });
+  } else {
+    await see(page.locator("pre", { hasText: "[agents.stage.config]" }));
+    await see(page.locator("pre", { hasText: "rounds = 7" }));
+  }
+  await finish(page);
+});
+
+test("runners tell how they are, what confines them and what they ask for", async () => {
+  const page = await signedIn(browser, host);
+  await open(page, "/runners");
+  const stage = main(page).getByRole("listitem").filter({ has: page.getByRole("heading", { name: "stage" }) }).first();
+  await see(stage.getByText("Ready"));
+  await see(stage.getByText("test/stage 1.0.0"));
+  await stage.getByRole("button", { name: "Asks for" }).click();
+  await see(stage.getByText("Takes messages while it works"));
+  await finish(page);
+});
+
+for (const [button, status, outcome] of [["Allow", "allowed", "NOT_FOUND"], ["Deny", "denied", "DENIED"]]) {
+  test(`the inbox answers what a run asks: ${button}`, async () => {
+    const page = await signedIn(browser, host);
+    const { run_id } = await host.send("stage", [["tool", remove], ["message", "over"], ["end"]], `inbox-${status}`);
+    await open(page, "/approvals");
+    const card = page.getByRole("article").filter({ hasText: "delete" });
+    await see(card);
+    await see(card.getByText("cannot be undone"));
+    await see(card.getByText(/Expires in/));
+    await card.getByRole("button", { name: button, exact: true }).click();
+    await gone(card);
+    assert.equal((await host.runEnded(run_id)).status, "completed");
+    const { items } = await host.get(`/v1/approvals?run_id=${run_id}`);
+    assert.equal(items[0].status, status);
+    const results = await host.get(`/v1/runs/${run_id}/results?limit=200`);
+    assert.ok(JSON.stringify(results).includes(outcome));
+    await page.getByRole("tab", { name: "Answered" }).click();
+    await see(main(page).getByText(/wants to run delete of calendar/).first());
+    await finish(page);
+  });
+}
+
+test("audit records are filtered, and a refusal says why", async () => {
+  const page = await signedIn(browser, host);
+  await open(page, "/audit");
+  const records = main(page).getByRole("list", { name: "Audit" }).getByRole("listitem");
+  await see(records);
+  const all = await records.count();
+  await page.getByLabel("Outcome").selectOption("denied");
+  await eventually("only refusals are left", async () => (await records.count()) === 1 && all > 1);
+  assert.match(page.url(), /outcome=denied/);
+  await records.getByRole("button").first().click();
+  await see(records.getByText("secrets.read").first());
+  await see(records.getByText("unauthorized").first());
+  await page.getByLabel("Outcome").selectOption("");
+  await page.getByLabel("Agent or runner").fill("assistant");
+  await eventually("only those of the assistant are left", async () => {
+    const count = await records.count();
+    return count > 0 && count < all;
+  });
+  await page.getByRole("button", { name: "Clear filters" }).click();
+  await eventually("all are back", async () => (await records.count()) === all);
+  await finish(page);
+});
+
+test("events are filtered by kind and lead to what they were", async () => {
+  const page = await signedIn(browser, host);
+  await open(page, "/events");
+  await page.getByLabel("Kind").selectOption({ label: "messages" });
+  const row = main(page).locator("tbody tr").filter({ hasText: "remember that I like tea" });
+  await see(row);
+  await gone(main(page).locator("tbody tr").filter({ hasText: "tool.call" }));
+  await row.getByRole("link").first().click();
+  await page.waitForURL("**/events/*");
+  await see(main(page).getByText("remember that I like tea").first());
+  await finish(page);
+});
+
+test("conversations are read and searched", async () => {
+  const page = await signedIn(browser, host);
+  await eventually("it is indexed", async () => (await host.get("/v1/search?q=tea")).items.length > 0);
+  await open(page, "/conversations");
+  await page.getByRole("searchbox", { name: "Search everything that was said" }).fill("tea");
+  await see(main(page).locator("mark", { hasText: "tea" }).first());
+  await open(page, "/conversations?id=facts");
+  await see(main(page).getByText("remember that I like tea").first());
+  await finish(page);
+});
+
+test("artifacts are uploaded, filtered, looked into and downloaded", async () => {
+  const page = await signedIn(browser, host);
+  await open(page, "/artifacts");
+  await page.locator("input[type=file]").first().setInputFiles({ name: "up.json", mimeType: "application/json", buffer: Buffer.from('{"tea": true}') });
+  const dialog = page.getByRole("dialog");
+  await see(dialog.getByText("tea"));
+  const [download] = await Promise.all([page.waitForEvent("download"), dialog.getByRole("button", { name: "Download" }).or(dialog.getByRole("link", { name: "Download" })).first().click()]);
+  assert.equal(download.suggestedFilename(), "up.json");
+  await page.keyboard.press("Escape");
+  await gone(dialog);
+  await page.getByLabel("Kind").selectOption({ label: "texts" });
+  await see(main(page).getByRole("link", { name: "notes.txt" }));
+  await gone(main(page).getByRole("link", { name: "up.json" }));
+  await finish(page);
+});
+
+test("state is shown with whom it belongs to", async () => {
+  const page = await signedIn(browser, host);
+  await open(page, "/state?scope=conversation");
+  const item = main(page).getByRole("listitem").filter({ hasText: "mood" });
+  await see(item.getByText("notes").first());
+  await page.getByLabel("Key begins with").fill("zzz");
+  await see(main(page).getByText("Nothing fits these filters"));
+  await finish(page);
+});
+
+test("the overview counts runs and tells how store, models and runners are", async () => {
+  const page = await signedIn(browser, host);
+  await open(page, "/");
+  await see(page.getByRole("heading", { name: "Overview", level: 1 }));
+  for (const words of ["Runs", "Latency", "Errors", "Tokens", "Memory", "Store", "Models", "Runners"]) {
+    await see(main(page).getByText(words, { exact: true }).first());
+  }
+  await see(main(page).locator("canvas, svg").first());
+  await page.getByRole("button", { name: "24 hours" }).or(page.getByRole("radio", { name: "24 hours" })).or(page.getByRole("tab", { name: "24 hours" })).first().click();
+  await see(main(page).getByText("Store", { exact: true }).first());
+  await finish(page);
+});
+
+test("a conversation of the facts opens in the chat", async () => {
+  const page = await signedIn(browser, host);
+  await open(page, "/conversations?id=facts");
+  await page.getByRole("link", { name: "Open in chat" }).click();
+  await page.waitForURL("**/chat/facts");
+  await say(page, "what do I like?");
+  await see(page.locator("[data-kind=answer]").filter({ hasText: "tea" }));
+  await finish(page);
+});

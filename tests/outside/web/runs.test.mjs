@@ -1,0 +1,168 @@
+// Runs: one as a story that explains itself, many as a list, two side by side.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { finish, gone, launch, open, see, signedIn } from "./browser.mjs";
+import { Host } from "./host.mjs";
+
+let browser, host, refused, failed, lunch;
+before(async () => {
+  [browser, host] = await Promise.all([launch(), Host.start()]);
+  lunch = await host.say("assistant", "schedule lunch tomorrow at 12:00", "told");
+  refused = await host.say("stage", [
+    ["call", "models.invoke", { model: "default", messages: [{ role: "user", content: "hi" }] }],
+    ["call", "tools.call", { tool_name: "secrets.read", tool_call_id: "c1", parameters: {} }],
+    ["message", "I tried"],
+    ["end"],
+  ], "refusals");
+  failed = await host.say("stage", [["fail", "runner.broken", "no paper left"]], "refusals");
+});
+after(async () => {
+  await Promise.all([browser.close(), host.end()]);
+});
+
+const main = (page) => page.locator("main");
+
+test("a run is told from the event to its end, in order and in plain words", async () => {
+  const page = await signedIn(browser, host);
+  await open(page, `/runs/${lunch}`);
+  await see(main(page).getByText(/^assistant answered in/));
+  await see(main(page).getByText("schedule lunch tomorrow at 12:00"));
+  const titles = ["What came in", "Who took it, and with which rights", "What it did", "How it ended"];
+  const places = [];
+  for (const title of titles) {
+    const section = main(page).getByRole("button", { name: new RegExp(`^${title}`) });
+    await section.scrollIntoViewIfNeeded();
+    places.push((await section.boundingBox()).y + (await page.evaluate(() => window.scrollY)));
+  }
+  assert.deepEqual(places, places.toSorted((a, b) => a - b));
+  for (const words of ["Taken by assistant", "Rights of this run", /^Asked the model/, /^Used the tool/, "Completed"]) {
+    const entry = main(page).getByText(words).first();
+    await entry.scrollIntoViewIfNeeded();
+    await see(entry);
+  }
+  // Tokens of the model calls are told; a scripted model has no price.
+  await main(page).getByRole("button", { name: /Asked the model/ }).first().click();
+  await see(main(page).getByText("Tokens read"));
+  // For programmers, as the API gives it.
+  await page.getByRole("tab", { name: "Raw" }).click();
+  await see(main(page).getByText(lunch));
+  await page.getByRole("tab", { name: "Rights" }).click();
+  await see(main(page).getByText(/history/).first());
+  await finish(page);
+});
+
+test("what was refused is explained", async () => {
+  const page = await signedIn(browser, host);
+  await open(page, `/runs/${refused}`);
+  await see(main(page).getByText(/2 calls were refused/i));
+  await page.getByRole("button", { name: /^Problems/ }).click();
+  const refusals = main(page).getByRole("button", { name: /^Refused:/ });
+  await see(refusals);
+  assert.equal(await refusals.count(), 2);
+  await see(main(page).getByText(/secrets\.read/));
+  await refusals.first().click();
+  await see(main(page).getByText("unauthorized"));
+  await finish(page);
+});
+
+test("a run that failed says why and what to do", async () => {
+  const page = await signedIn(browser, host);
+  await open(page, `/runs/${failed}`);
+  await see(main(page).getByText(/^stage failed after/));
+  await see(main(page).getByText("no paper left"));
+  await see(main(page).getByText("runner.broken"));
+  await finish(page);
+});
+
+test("the list of runs is filtered by status, agent, conversation and id, and the address keeps it", async () => {
+  const page = await signedIn(browser, host);
+  await open(page, "/runs");
+  const rows = page.getByRole("region", { name: "Runs" }).locator("tbody tr");
+  await see(rows);
+  const count = (wanted) => page.waitForFunction((n) => document.querySelectorAll("main tbody tr").length === n, wanted);
+  await count(3);
+  await page.getByLabel("Status", { exact: true }).selectOption("failed");
+  await count(1);
+  await see(rows.getByText("Failed"));
+  assert.match(page.url(), /status=failed/);
+  await page.reload();
+  await count(1);
+  await page.getByLabel("Status", { exact: true }).selectOption("");
+  await page.getByLabel("Agent", { exact: true }).selectOption("assistant");
+  await count(1);
+  await see(rows.getByText("told"));
+  await page.getByLabel("Agent", { exact: true }).selectOption("");
+  await page.getByLabel("Conversation", { exact: true }).fill("refusals");
+  await count(2);
+  await page.getByLabel("Conversation", { exact: true }).fill("nowhere");
+  await see(page.getByText("No run fits these filters"));
+  await page.getByRole("button", { name: "Clear filters" }).first().click();
+  await count(3);
+  await finish(page);
+});
+
+test("the list is live", async () => {
+  const page = await signedIn(browser, host);
+  await open(page, "/runs?conversation=live");
+  await host.send("stage", [["say", "hm"], ["gate", "live"], ["end"]], "live");
+  const rows = page.getByRole("region", { name: "Runs" }).locator("tbody tr");
+  await see(rows.getByText("Running"));
+  host.open("live");
+  await see(rows.getByText("Completed"));
+  await finish(page);
+});
+
+test("a run is watched while it works, and cancelled after a question", async () => {
+  const page = await signedIn(browser, host);
+  const { run_id } = await host.send("stage", [["say", "thinking aloud"], ["gate", "never"]], "watched");
+  await open(page, `/runs/${run_id}`);
+  await see(main(page).getByText("stage is working on it."));
+  await see(main(page).getByText("thinking aloud"));
+  await page.getByRole("button", { name: "Cancel run" }).click();
+  await page.getByRole("dialog").or(page.getByRole("alertdialog")).getByRole("button", { name: "Cancel run" }).click();
+  await see(main(page).getByText(/^stage was stopped after/));
+  assert.equal((await host.get(`/v1/runs/${run_id}`)).status, "cancelled");
+  await finish(page);
+});
+
+test("a run is run again, with another agent if wanted, and compared with the first", async () => {
+  const page = await signedIn(browser, host);
+  const first = await host.say("stage", [["message", "good morning"], ["end"]], "again");
+  await open(page, `/runs/${first}`);
+  await page.getByRole("button", { name: "Run again" }).click();
+  const dialog = page.getByRole("dialog").or(page.getByRole("alertdialog"));
+  await dialog.getByLabel("Agent").selectOption("echo");
+  await dialog.getByRole("button", { name: "Run again" }).click();
+  await page.waitForURL((url) => url.pathname.startsWith("/runs/run_") && !url.pathname.endsWith(first));
+  await see(main(page).getByText("A repetition of an earlier run"));
+  await see(main(page).getByText(/^echo answered in/));
+  await page.getByRole("link", { name: "Compare with the original" }).click();
+  await page.waitForURL("**/runs/compare?a=*");
+  await see(page.getByRole("heading", { name: "Compare two runs" }));
+  await see(page.getByText("Differs").first());
+  await see(page.getByRole("cell", { name: "echo", exact: true }));
+  await see(page.getByRole("cell", { name: "stage", exact: true }));
+  await see(page.locator("del", { hasText: "good" }).or(page.locator("ins")));
+  await finish(page);
+});
+
+test("two runs are chosen in the list and compared", async () => {
+  const page = await signedIn(browser, host);
+  await open(page, "/runs");
+  const boxes = page.getByRole("checkbox", { name: /^Choose for comparing/ });
+  await boxes.nth(0).check();
+  await boxes.nth(1).check();
+  await page.getByRole("button", { name: "Compare" }).or(page.getByRole("link", { name: "Compare" })).first().click();
+  await page.waitForURL("**/runs/compare?a=run_*&b=run_*");
+  await see(page.getByText("At a glance"));
+  await finish(page);
+});
+
+test("an id that does not exist is told so", async () => {
+  const page = await signedIn(browser, host);
+  page.forgiven.push(/status of 404/);
+  await open(page, "/runs/run_00000000000000000000000000000000");
+  await see(page.getByText("This does not exist, or you may not see it."));
+  await gone(page.getByRole("button", { name: "Cancel run" }));
+  await finish(page);
+});

@@ -1,0 +1,127 @@
+// How heavy it is: the first load, long conversations, long runs. Times are told, not judged.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { finish, forgiveFailedRequests, launch, newPage, open, see, signedIn } from "./browser.mjs";
+import { Host } from "./host.mjs";
+
+const FIRST_LOAD_BYTES = 600 * 1024;
+/** Nodes of a page that draws only what is seen, with room for a screen full of them. */
+const NODES_MAX = 4_000;
+
+let browser, host;
+before(async () => {
+  [browser, host] = await Promise.all([launch(), Host.start()]);
+});
+after(async () => {
+  await Promise.all([browser.close(), host.end()]);
+});
+
+const nodes = (page) => page.evaluate(() => document.querySelectorAll("*").length);
+
+test("the first load is small", async (t) => {
+  for (const path of ["/", "/chat", "/runs"]) {
+    const page = await newPage(browser, host);
+    const session = await page.context().newCDPSession(page);
+    await session.send("Network.enable");
+    let bytes = 0;
+    const files = new Map();
+    session.on("Network.responseReceived", ({ requestId, response }) => files.set(requestId, response.url));
+    session.on("Network.loadingFinished", ({ requestId, encodedDataLength }) => {
+      if (!new URL(files.get(requestId) ?? host.url).pathname.startsWith("/v1/")) bytes += encodedDataLength;
+    });
+    const signIn = await page.request.post(`${host.url}/v1/session`, { headers: { "X-Greenroom": "1", Origin: host.url }, data: { token: host.token } });
+    assert.equal(signIn.status(), 200);
+    const begin = performance.now();
+    await open(page, path);
+    const usable = Math.round(performance.now() - begin);
+    await page.waitForLoadState("networkidle").catch(() => undefined);
+    t.diagnostic(`${path}: ${Math.round(bytes / 1024)} KB over the wire, usable after ${usable} ms`);
+    assert.ok(bytes > 10_000, "something was measured");
+    assert.ok(bytes <= FIRST_LOAD_BYTES, `${bytes} bytes`);
+    await finish(page);
+  }
+});
+
+test("files of the interface are cached for good, the page itself is asked for again", async () => {
+  const page = await signedIn(browser, host);
+  const answers = [];
+  page.on("response", (response) => answers.push(response));
+  await open(page, "/runs");
+  const asset = answers.find((one) => one.url().includes("/assets/"));
+  assert.match(asset.headers()["cache-control"], /immutable/);
+  assert.equal(asset.headers()["content-encoding"], "gzip");
+  const index = answers.find((one) => one.url() === `${host.url}/runs`);
+  assert.doesNotMatch(index.headers()["cache-control"] ?? "", /immutable/);
+  await finish(page);
+});
+
+test("a conversation of 5,000 items scrolls", { timeout: 120_000 }, async (t) => {
+  for (let round = 0; round < 10; round += 1) await host.say("stage", [["lines", 499], ["end"]], "long");
+  const { items } = await host.get("/v1/conversations");
+  assert.equal(items.find((one) => one.conversation_id === "long").items, 5_000);
+  const page = await signedIn(browser, host);
+  const begin = performance.now();
+  await open(page, "/chat/long");
+  await see(page.locator("[data-kind=answer]").filter({ hasText: "Item 498" }));
+  const shown = Math.round(performance.now() - begin);
+  const log = page.getByRole("log");
+  await page.evaluate(() => {
+    window.longTasks = [];
+    new PerformanceObserver((list) => window.longTasks.push(...list.getEntries().map((entry) => entry.duration))).observe({ type: "longtask" });
+  });
+  // Up to the very beginning, page by page, as far as a wheel would go.
+  let most = 0;
+  const scrolling = performance.now();
+  for (;;) {
+    await log.evaluate((element) => new Promise((resolve) => {
+      element.scrollBy(0, -2_400);
+      requestAnimationFrame(() => requestAnimationFrame(resolve));
+    }));
+    most = Math.max(most, await nodes(page));
+    if (await page.getByText("Here the conversation begins").isVisible()) break;
+    assert.ok(performance.now() - scrolling < 90_000, "the beginning is reached");
+  }
+  await see(page.locator("[data-kind=answer]").filter({ hasText: "Item 0" }));
+  const up = Math.round(performance.now() - scrolling);
+  const longest = await page.evaluate(() => Math.round(Math.max(0, ...window.longTasks)));
+  await page.getByRole("button", { name: "To the newest" }).click();
+  await see(page.locator("[data-kind=answer]").filter({ hasText: "Item 498" }));
+  t.diagnostic(`5,000 items: shown after ${shown} ms, at its beginning after ${up} ms, longest task ${longest} ms, at most ${most} nodes`);
+  assert.ok(most < NODES_MAX, `${most} nodes`);
+  await finish(page);
+});
+
+test("a run of 20,000 results opens", { timeout: 120_000 }, async (t) => {
+  const run = await host.say("stage", [["flood", 20_000], ["message", "that was all"], ["end"]], "flood");
+  const { last_sequence } = await host.get(`/v1/runs/${run}`);
+  assert.ok(last_sequence >= 20_000);
+  const page = await signedIn(browser, host);
+  const begin = performance.now();
+  await page.goto(`${host.url}/runs/${run}`);
+  await see(page.getByText(/^stage answered in/));
+  await see(page.getByRole("button", { name: /^Taken by stage/ }));
+  const shown = Math.round(performance.now() - begin);
+  await see(page.getByText("that was all").first());
+  const whole = Math.round(performance.now() - begin);
+  t.diagnostic(`20,000 results: first content after ${shown} ms, all of it after ${whole} ms, ${await nodes(page)} nodes`);
+  assert.ok((await nodes(page)) < NODES_MAX);
+  await page.evaluate(() => window.scrollTo(0, document.body.scrollHeight / 2));
+  await see(page.getByText(/^Used the tool lookup/).first());
+  assert.ok((await nodes(page)) < NODES_MAX);
+  await finish(page);
+});
+
+test("a slow network still shows something at once", async () => {
+  const page = await newPage(browser, host);
+  forgiveFailedRequests(page);
+  await page.route("**/v1/**", async (route) => {
+    if (route.request().url().endsWith("/v1/agents")) return;
+    await route.continue();
+  });
+  await page.request.post(`${host.url}/v1/session`, { headers: { "X-Greenroom": "1", Origin: host.url }, data: { token: host.token } });
+  await page.goto(`${host.url}/agents`);
+  await see(page.getByRole("heading", { name: "Agents", level: 1 }));
+  await see(page.getByRole("status", { name: "Loading" }).first());
+  await page.unrouteAll({ behavior: "ignoreErrors" });
+  await finish(page);
+});

@@ -1,0 +1,119 @@
+// From the printed address to the first answer, and everything about who is let in.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { finish, forgive, forgiveFailedRequests, gone, launch, newPage, open, see, signedIn } from "./browser.mjs";
+import { Host } from "./host.mjs";
+
+let browser, host;
+before(async () => {
+  [browser, host] = await Promise.all([launch(), Host.start({ configured: false })]);
+});
+after(async () => {
+  await Promise.all([browser.close(), host.end()]);
+});
+
+test("the printed address signs in, an empty host explains itself, and the demo answers", async () => {
+  const page = await newPage(browser, host);
+  forgiveFailedRequests(page);
+  await page.goto(`${host.url}/#code=${host.code}`);
+  await see(page.getByRole("heading", { name: "Welcome to Greenroom" }));
+  assert.equal(page.url(), `${host.url}/`, "the code has left the address bar");
+  assert.equal(await page.evaluate(() => JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie]).includes("code=")), false);
+  assert.equal(await page.evaluate(() => document.cookie), "", "no script reads the session");
+  assert.equal(await page.locator("main ol > li").count(), 3, "three steps");
+
+  await page.getByRole("button", { name: "Start the demo conversation" }).click();
+  await page.waitForURL("**/chat/*");
+  await see(page.getByText("Done:").or(page.locator("[data-kind=answer]")));
+  await see(page.locator("[data-kind=tool][data-state=done]"));
+  await see(page.getByLabel(/^Card of/));
+  await finish(page);
+});
+
+test("a code works once", async () => {
+  const page = await newPage(browser, host);
+  forgiveFailedRequests(page);
+  await page.goto(`${host.url}/#code=${host.code}`);
+  await see(page.getByRole("alert").filter({ hasText: "used before" }));
+  assert.ok(!page.url().includes("code="));
+  await finish(page);
+});
+
+test("a wrong token is told so, the right one leads to where one wanted to go", async () => {
+  const page = await newPage(browser, host);
+  forgiveFailedRequests(page);
+  await page.goto(`${host.url}/runs?status=completed`);
+  const field = page.getByLabel("Token", { exact: true });
+  await see(field);
+  assert.equal(await field.getAttribute("type"), "password");
+  await field.fill("gr_wrong");
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await see(page.getByRole("alert").filter({ hasText: "not known" }));
+  await field.fill(host.token);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.waitForURL("**/runs?status=completed");
+  await see(page.getByRole("heading", { name: "Runs", level: 1 }));
+  await finish(page);
+});
+
+test("who signs out is out, also in other windows of the browser", async () => {
+  const page = await signedIn(browser, host);
+  forgiveFailedRequests(page);
+  forgive(page, /another window/);
+  await open(page, "/runs");
+  const other = await page.context().newPage();
+  await other.goto(`${host.url}/agents`);
+  await see(other.getByRole("heading", { name: "Agents", level: 1 }));
+  await page.getByRole("button", { name: "Sign out" }).click();
+  await page.waitForURL("**/signin*");
+  await other.reload();
+  await see(other.getByLabel("Token", { exact: true }));
+  await finish(page);
+});
+
+test("nobody is let in from a page of another site, even with the session", async () => {
+  const page = await signedIn(browser, host);
+  const refused = await page.request.post(`${host.url}/v1/events`, {
+    headers: { "X-Greenroom": "1", Origin: "http://127.0.0.1:1" },
+    data: { event_type: "message.received", conversation_id: "c1", input: { text: "hi" } },
+  });
+  assert.equal(refused.status(), 403);
+  const without = await page.request.post(`${host.url}/v1/events`, {
+    headers: { Origin: host.url },
+    data: { event_type: "message.received", conversation_id: "c1", input: { text: "hi" } },
+  });
+  assert.equal(without.status(), 403);
+  await page.context().close();
+});
+
+test("the language is that of the browser, until somebody chooses", async () => {
+  const page = await newPage(browser, host, { locale: "zh-CN" });
+  forgiveFailedRequests(page);
+  await page.goto(`${host.url}/signin`);
+  await see(page.getByRole("heading", { name: "登录" }));
+  assert.equal(await page.locator("html").getAttribute("lang"), "zh-CN");
+  await page.getByRole("button", { name: "English" }).click();
+  await see(page.getByRole("heading", { name: "Sign in" }));
+  await page.reload();
+  await see(page.getByRole("heading", { name: "Sign in" }));
+  await finish(page);
+});
+
+test("a host that goes away is told of, and all goes on when it is back", async () => {
+  const page = await signedIn(browser, host);
+  forgiveFailedRequests(page);
+  forgive(page, /ERR_CONNECTION_REFUSED|ERR_EMPTY_RESPONSE|ERR_INCOMPLETE_CHUNKED/);
+  await open(page, "/runs");
+  await host.kill();
+  await see(page.getByText("The host does not answer"));
+  await host.comeBack();
+  // Sessions end with the host: whoever comes back signs in again and is where they were.
+  const field = page.getByLabel("Token", { exact: true });
+  await see(field);
+  await field.fill(host.token);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.waitForURL("**/runs");
+  await see(page.getByRole("heading", { name: "Runs", level: 1 }));
+  await gone(page.getByText("The host does not answer"));
+  await finish(page);
+});
