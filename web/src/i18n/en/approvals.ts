@@ -10,7 +10,7 @@ export const approvals = {
   empty_answered: "Nothing has been answered yet",
   empty_answered_hint: "Decisions stay here with who made them and when.",
   wants_tool: "Agent {agent} wants to call {what}",
-  wants_tool_method: "Agent {agent} wants to run {method} of {module}",
+  wants_tool_method: "Agent {agent} wants to run {module}.{method}",
   wants_message_send: "Agent {agent} wants to send a message to {where}",
   wants_message_edit: "Agent {agent} wants to change a message in {where}",
   wants_message_delete: "Agent {agent} wants to delete a message in {where}",

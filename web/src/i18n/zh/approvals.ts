@@ -12,7 +12,7 @@ export const approvals: SameKeys<typeof en> = {
   empty_answered: "还没有处理过任何事项",
   empty_answered_hint: "每个决定都会留在这里，并注明由谁在何时作出。",
   wants_tool: "智能体 {agent} 想调用 {what}",
-  wants_tool_method: "智能体 {agent} 想执行 {module} 的 {method}",
+  wants_tool_method: "智能体 {agent} 想执行 {module}.{method}",
   wants_message_send: "智能体 {agent} 想向 {where} 发送消息",
   wants_message_edit: "智能体 {agent} 想修改 {where} 中的一条消息",
   wants_message_delete: "智能体 {agent} 想删除 {where} 中的一条消息",

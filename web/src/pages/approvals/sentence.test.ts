@@ -34,7 +34,7 @@ const message: Approval = {
 };
 
 test("a method of the project CLI is named as such, and its input alone is shown", () => {
-  expect(approvalSentence(english, deletion)).toBe("Agent assistant wants to run delete of calendar");
+  expect(approvalSentence(english, deletion)).toBe("Agent assistant wants to run calendar.delete");
   expect(approvalInput(deletion)).toEqual({ event_id: "rec_1" });
   expect(approvalRisk(deletion)).toBe("destructive");
 });

@@ -5,7 +5,7 @@ import type { T } from "../../i18n";
 export const RISKS = ["read", "write", "destructive", "external"] as const;
 export type Risk = (typeof RISKS)[number];
 
-/** E.g. “Agent assistant wants to run delete of calendar”. */
+/** E.g. “Agent assistant wants to run calendar.delete”. */
 export function approvalSentence(t: T, approval: Approval): string {
   const { action, agent } = approval;
   const { payload, target } = parts(approval);

@@ -5,6 +5,7 @@ import { ApiError, upload } from "@/api/client";
 import type { Artifact } from "@/api/types";
 import { useT } from "@/i18n";
 import { Bytes, Button, Icon, Page, Table, Time, useToast, type Column } from "@/ui";
+import { useSession } from "../approvals/use-session";
 import { ArtifactDialog } from "./artifact-dialog";
 import { withFilters } from "./filters";
 import { ChoiceFilter, FilterBar, TextFilter, useFilters } from "./filter-bar";
@@ -108,7 +109,9 @@ function Owner({ artifact }: { artifact: Artifact }) {
 
 function UploadButton({ busy, send }: { busy: boolean; send: (files: Iterable<File>) => void }) {
   const t = useT();
+  const session = useSession();
   const input = useRef<HTMLInputElement>(null);
+  if (session.data?.role === "reader") return null;
   return (
     <>
       <Button variant="primary" icon="upload" busy={busy} onClick={() => input.current?.click()}>

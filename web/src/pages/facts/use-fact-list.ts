@@ -27,6 +27,8 @@ export function useFactList<Item>(path: string, query: Query, fits?: Fits<Item>)
     queryFn: ({ pageParam, signal }) => get<Page<Item>>(path, { limit: fits ? 200 : 50, ...query, cursor: pageParam }, signal),
     initialPageParam: null as string | null,
     getNextPageParam: (page) => (page.has_more ? page.next_cursor : undefined),
+    // Many pages may have been read; the reader says when to look anew.
+    refetchOnWindowFocus: false,
   });
   const read = pages.data?.pages.map((page) => page.items) ?? [];
   const { items, ended, wantsMore } = enough(read, fits, times);

@@ -1,11 +1,13 @@
 // The first page: how the host is and what it has done; on a host where nothing has happened yet, the first steps.
 import { useQuery } from "@tanstack/react-query";
+import { Redirect } from "wouter";
 import { get, type Page as ListPage } from "@/api/client";
 import type { Run } from "@/api/types";
 import type { Overview } from "@/api/types-overview";
 import { useT } from "@/i18n";
 import { Card, Loaded, Page, Skeleton, Time } from "@/ui";
 import { useFilters } from "../facts/filter-bar";
+import { codeIn } from "../signin/code";
 import { Charts } from "./charts";
 import { FirstStart } from "./first-start";
 import { Health } from "./health";
@@ -21,6 +23,8 @@ export default function OverviewPage() {
     queryFn: ({ signal }) => get<ListPage<Run>>("/v1/runs", { limit: 1 }, signal),
     refetchInterval: (query) => (query.state.data?.items.length ? false : 5_000),
   });
+  // The address that the host prints leads here with a code, which is the sign-in page's to take.
+  if (codeIn(window.location.hash)) return <Redirect to={`/signin${window.location.hash}`} replace />;
   const isNew = runs.data?.items.length === 0 && filters.show !== "figures";
   if (runs.isPending) return <Skeleton lines={6} />;
   if (isNew) return <FirstStart onSkip={() => set({ show: "figures" })} />;

@@ -2,7 +2,7 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useCallback, useEffect, useRef, useState, type FormEvent } from "react";
 import { useLocation } from "wouter";
-import { ApiError, post } from "@/api/client";
+import { ApiError, get, post } from "@/api/client";
 import { useLanguage, type Key, type T } from "@/i18n";
 import { Button, Field, Icon, IconButton, Input, Logo, useTitle } from "@/ui";
 import { codeIn, nextIn } from "./code";
@@ -51,7 +51,11 @@ function useSignIn() {
       setBusy(true);
       setProblem(null);
       try {
-        await post("/v1/session", credential);
+        await post("/v1/session", credential).catch((error: unknown) => {
+          // A code that was used before does no harm to who is signed in already.
+          if ("token" in credential) throw error;
+          return get("/v1/session").catch(() => Promise.reject(error));
+        });
         queries.clear();
         navigate(nextIn(window.location.search), { replace: true });
       } catch (error) {
