@@ -7,6 +7,7 @@ pub mod conversations;
 pub mod deliveries;
 pub mod events;
 mod names;
+pub mod rates;
 pub mod records;
 pub mod results;
 pub mod runs;

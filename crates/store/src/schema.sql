@@ -180,7 +180,11 @@ CREATE TABLE artifacts (
     PRIMARY KEY (workspace_id, artifact_id)
 ) {by_key};
 CREATE INDEX artifacts_by_hash ON artifacts (sha256);
-CREATE INDEX artifacts_by_conversation ON artifacts (workspace_id, conversation_id);
+CREATE INDEX artifacts_by_conversation ON artifacts
+    (workspace_id, conversation_id, created_at, artifact_id);
+CREATE INDEX artifacts_by_run ON artifacts (workspace_id, run_id, created_at, artifact_id)
+    WHERE run_id IS NOT NULL;
+CREATE INDEX artifacts_by_time ON artifacts (workspace_id, created_at, artifact_id);
 CREATE INDEX artifacts_by_age ON artifacts (created_at);
 CREATE INDEX artifacts_expiring ON artifacts (expires_at) WHERE expires_at IS NOT NULL;
 
@@ -329,6 +333,38 @@ CREATE TABLE spend (
     PRIMARY KEY (workspace_id, day, agent, model)
 ) {by_key};
 CREATE INDEX spend_by_day ON spend (day);
+
+-- How many runs ended and how long they took, and what models were called, by minutes and by ten minutes: for
+-- looking at a day without going through its rows. `grade` is a class of durations (`src/rates.rs`).
+CREATE TABLE run_rates (
+    workspace_id TEXT NOT NULL,
+    span_ms      BIGINT NOT NULL,
+    slot         BIGINT NOT NULL,
+    status       TEXT NOT NULL,
+    grade        BIGINT NOT NULL,
+    runs         BIGINT NOT NULL,
+    PRIMARY KEY (workspace_id, span_ms, slot, status, grade)
+) {by_key};
+CREATE INDEX run_rates_by_age ON run_rates (span_ms, slot);
+CREATE TABLE model_rates (
+    workspace_id  TEXT NOT NULL,
+    span_ms       BIGINT NOT NULL,
+    slot          BIGINT NOT NULL,
+    model         TEXT NOT NULL,
+    calls         BIGINT NOT NULL,
+    failed        BIGINT NOT NULL,
+    -- Calls that told their tokens, and calls of known cost.
+    told          BIGINT NOT NULL,
+    input_tokens  BIGINT NOT NULL,
+    output_tokens BIGINT NOT NULL,
+    priced        BIGINT NOT NULL,
+    cost_micro    BIGINT NOT NULL,
+    last_ok_at    BIGINT,
+    last_error    TEXT,
+    last_error_at BIGINT,
+    PRIMARY KEY (workspace_id, span_ms, slot, model)
+) {by_key};
+CREATE INDEX model_rates_by_age ON model_rates (span_ms, slot);
 
 -- What the project modules keep for an actor, and with whom it is shared.
 CREATE TABLE records (

@@ -67,6 +67,8 @@ struct Inner {
     near: Mutex<Option<Box<dyn Driver>>>,
     shares: Shares,
     epoch: i64,
+    /// None on PostgreSQL, whose server decides.
+    sync: Option<Sync>,
     cursor_key: String,
     lost: watch::Receiver<Option<StoreError>>,
     threads: Mutex<Vec<JoinHandle<()>>>,
@@ -130,6 +132,10 @@ impl Store {
             near: Mutex::new(near),
             shares: Shares::new(EVENTS_WAITING_MAX),
             epoch,
+            sync: match &options.location {
+                Location::Sqlite(_) => Some(options.sync),
+                Location::Postgres(_) => None,
+            },
             cursor_key,
             lost,
             threads: Mutex::new(threads),
@@ -140,6 +146,11 @@ impl Store {
     /// Which start of the host this is.
     pub fn epoch(&self) -> i64 {
         self.inner.epoch
+    }
+
+    /// What a commit survives, where this host decides it: not on PostgreSQL.
+    pub fn sync(&self) -> Option<Sync> {
+        self.inner.sync
     }
 
     /// The database's own key for cursors, as hexadecimal text.

@@ -32,6 +32,8 @@ mod opening;
 mod outage;
 #[path = "suite/proxy.rs"]
 mod proxy;
+#[path = "suite/rates.rs"]
+mod rates;
 #[path = "suite/reads.rs"]
 mod reads;
 #[path = "suite/retention.rs"]
@@ -112,7 +114,13 @@ suite! {
         deliveries_are_claimed_and_settled,
         a_repeated_claim_or_settlement_has_no_second_effect,
         a_repeated_command_changes_nothing_the_second_time;
+    rates:
+        runs_are_counted_once_when_they_end,
+        calls_of_models_are_counted_with_what_is_known_of_them,
+        what_was_counted_long_ago_is_let_go_of;
     reads:
+        runs_are_narrowed_in_every_way,
+        state_of_all_owners_is_listed_in_order,
         a_page_of_results_starts_at_any_number,
         state_is_listed_by_prefix_within_its_bounds,
         runs_are_paged_and_filtered,
@@ -183,6 +191,7 @@ suite! {
         a_write_keeps_its_record_with_its_outcome,
         whatever_a_caller_claims_is_kept;
     artifacts:
+        artifacts_are_listed_by_age,
         an_artifact_comes_back_and_is_its_workspaces_own,
         a_run_creates_artifacts_only_while_it_is_under_way,
         artifacts_come_with_results_and_with_events,

@@ -22,6 +22,10 @@ pub enum Retained {
     Audit,
     /// State whose own time is over: `before_ms` is now.
     ExpiredState,
+    /// What was counted in slots of this length.
+    Rates {
+        span_ms: i64,
+    },
 }
 
 /// One step.
@@ -50,6 +54,7 @@ impl Collect {
             Retained::Ledger => self.ledger(tx),
             Retained::Audit => self.audit(tx),
             Retained::ExpiredState => self.expired_state(tx),
+            Retained::Rates { span_ms } => self.rates(tx, span_ms),
         }
     }
 
@@ -139,6 +144,22 @@ impl Collect {
             count(tx, Kind::State, (workspace, owner), *growth)?;
         }
         Ok(Collected { rows, has_more: self.is_full(rows) })
+    }
+
+    fn rates(&self, tx: &mut dyn Tx, span_ms: i64) -> Result<Collected, StoreError> {
+        let runs = tx.execute(
+            "DELETE FROM run_rates WHERE (workspace_id, span_ms, slot, status, grade) IN (
+                 SELECT workspace_id, span_ms, slot, status, grade FROM run_rates
+                 WHERE span_ms = ?1 AND slot < ?2 ORDER BY slot LIMIT ?3)",
+            params![span_ms, self.before_ms, self.rows_max],
+        )?;
+        let calls = tx.execute(
+            "DELETE FROM model_rates WHERE (workspace_id, span_ms, slot, model) IN (
+                 SELECT workspace_id, span_ms, slot, model FROM model_rates
+                 WHERE span_ms = ?1 AND slot < ?2 ORDER BY slot LIMIT ?3)",
+            params![span_ms, self.before_ms, self.rows_max],
+        )?;
+        Ok(Collected { rows: runs + calls, has_more: self.is_full(runs) || self.is_full(calls) })
     }
 
     fn is_full(&self, rows: u64) -> bool {

@@ -5,6 +5,7 @@
 
 use super::approvals::{Question, ask, cancel_calls};
 use super::artifacts::insert_artifact;
+use super::rates::count_run;
 use super::start::start_next;
 use super::state::{StateWritten, write_result};
 use super::steering::requeue;
@@ -73,6 +74,7 @@ struct Found {
     steers: bool,
     /// The conversation's event that it answers by now.
     place: i64,
+    created_at: i64,
 }
 
 impl ApplyResults {
@@ -100,8 +102,12 @@ impl ApplyResults {
             insert_host_event(tx, &self.workspace_id, event, about, self.now_ms)?;
         }
         self.ask(tx)?;
-        match self.terminal {
-            Some(_) => self.finish(tx, &found),
+        match &self.terminal {
+            Some(end) => {
+                let took_ms = self.now_ms - found.created_at;
+                count_run(tx, &self.workspace_id, end.status, took_ms, self.now_ms)?;
+                self.finish(tx, &found)
+            }
             None => Ok(Applied::Done { next: None, requeued: 0 }),
         }
     }
@@ -167,7 +173,7 @@ impl ApplyResults {
              WHERE workspace_id = ?1 AND run_id = ?2 AND status = 'running'
                AND attempt = ?3 AND epoch = ?4
                AND (CAST(?13 AS BIGINT) IS NULL OR last_seq < ?13)
-             RETURNING asked, steers, COALESCE(steered_seq, conversation_seq, 0)",
+             RETURNING asked, steers, COALESCE(steered_seq, conversation_seq, 0), created_at",
             params![
                 &self.workspace_id,
                 &self.run_id,
@@ -186,7 +192,7 @@ impl ApplyResults {
         )?;
         let read = |mut row: Row| {
             let (asked, steers) = (row.int()? != 0, row.int()? != 0);
-            Ok(Found { asked, steers, place: row.int()? })
+            Ok(Found { asked, steers, place: row.int()?, created_at: row.int()? })
         };
         row.map(read).transpose()
     }

@@ -4,6 +4,7 @@
 
 use super::accept::insert_grant;
 use super::approvals::cancel_calls;
+use super::rates::count_run;
 use super::results::{insert_chunk, insert_diagnostic};
 use super::start::start_next;
 use crate::chunk::ChunkBuilder;
@@ -180,11 +181,14 @@ pub(super) fn end_queued(
     let seq = run.last_seq.max(0) + 1;
     let chunk = ChunkBuilder::terminal_failed(seq, &error, now_ms);
     let error_text = serde_json::to_string(&error).unwrap_or_default();
-    tx.execute(
+    let ended = tx.execute(
         "UPDATE runs SET status = 'cancelled', finished_at = ?3, error = ?4, last_seq = ?5
          WHERE workspace_id = ?1 AND run_id = ?2 AND status = 'queued'",
         params![workspace, run_id, now_ms, &error_text, seq],
     )?;
+    if ended == 1 {
+        count_run(tx, workspace, RunStatus::Cancelled, now_ms - run.created_at, now_ms)?;
+    }
     insert_chunk(tx, run_id, &chunk)?;
     reads::runs::get(tx, workspace, run_id)
 }

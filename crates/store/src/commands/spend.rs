@@ -3,6 +3,7 @@
 //! Invariant: a call is open or has its one row, never both and never neither; a sum is that of its rows since
 //! the day began; what is not known is not counted as nothing.
 
+use super::rates::count_call;
 use crate::sql::{Row, Tx};
 use crate::{StoreError, params};
 use std::borrow::Cow;
@@ -122,6 +123,7 @@ impl RecordModelCall {
                 self.charged_micro
             ],
         )?;
+        count_call(tx, self)?;
         Ok(true)
     }
 }

@@ -136,6 +136,22 @@ fn the_hot_path_finds_everything_by_an_index() {
     let conversation_id = Some("c".to_owned());
     let filter = reads::runs::RunFilter { conversation_id, ..Default::default() };
     assert_eq!(reads::runs::page(&mut tx, "w", &filter, None, 9).unwrap().len(), 4);
+    let narrow = reads::runs::RunFilter {
+        event_type: Some("message.received".to_owned()),
+        error_code: Some("cancelled".to_owned()),
+        since_ms: Some(1),
+        ..Default::default()
+    };
+    assert_eq!(reads::runs::page(&mut tx, "w", &narrow, None, 9).unwrap().len(), 1);
+    assert!(reads::runs::floor(&mut tx, "w", &narrow, None, 9).unwrap().is_none());
+    assert!(reads::events::by_id_prefix(&mut tx, "w", "rpl_", 9).unwrap().is_empty());
+    let artifacts = reads::artifacts::ArtifactSpan::whole(9, 1);
+    let (all, id) = (reads::artifacts::ArtifactFilter::default(), Some("x".to_owned()));
+    let of_run = reads::artifacts::ArtifactFilter { run_id: id.clone(), ..all.clone() };
+    let of_conversation = reads::artifacts::ArtifactFilter { conversation_id: id, ..all.clone() };
+    for filter in [all, of_run, of_conversation] {
+        assert!(reads::artifacts::page(&mut tx, "w", &filter, &artifacts).unwrap().is_empty());
+    }
     assert_eq!(reads::events::page(&mut tx, "w", None, 9, 9).unwrap().len(), 4);
     assert_eq!(reads::events::page(&mut tx, "w", Some("c"), 9, 9).unwrap().len(), 4);
     assert!(reads::results::page(&mut tx, "3", 0, 9).unwrap().is_empty());

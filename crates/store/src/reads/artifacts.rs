@@ -4,6 +4,17 @@ use crate::sql::{Row, Tx};
 use crate::types::ArtifactRow;
 use crate::{StoreError, params};
 
+macro_rules! select {
+    ($($tail:literal),+) => {
+        concat!(
+            "SELECT workspace_id, artifact_id, sha256, size, name, mime_type, conversation_id,
+                 run_id, agent, metadata, created_at, expires_at
+             FROM artifacts ",
+            $($tail),+
+        )
+    };
+}
+
 /// An artifact that has not expired.
 pub fn get(
     tx: &mut dyn Tx,
@@ -12,12 +23,128 @@ pub fn get(
     now_ms: i64,
 ) -> Result<Option<ArtifactRow>, StoreError> {
     let row = tx.query_opt(
-        "SELECT workspace_id, artifact_id, sha256, size, name, mime_type, conversation_id, run_id,
-             agent, metadata, created_at, expires_at
-         FROM artifacts WHERE workspace_id = ?1 AND artifact_id = ?2
-           AND (expires_at IS NULL OR expires_at > ?3)",
+        select!(
+            "WHERE workspace_id = ?1 AND artifact_id = ?2
+               AND (expires_at IS NULL OR expires_at > ?3)"
+        ),
         params![workspace, artifact_id, now_ms],
     )?;
+    row.map(read).transpose()
+}
+
+/// What a listing is narrowed to.
+#[derive(Debug, Clone, Default)]
+pub struct ArtifactFilter {
+    pub conversation_id: Option<String>,
+    pub run_id: Option<String>,
+    pub mime: Option<Mime>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Mime {
+    /// With or without parameters.
+    Exactly(String),
+    /// Such as `image`.
+    Family(String),
+}
+
+/// Where an artifact stands among all of its workspace, by age.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ArtifactPosition {
+    pub created_at: i64,
+    pub artifact_id: String,
+}
+
+/// A stretch of artifacts: older than the first, not older than the second.
+#[derive(Debug, Clone)]
+pub struct ArtifactSpan {
+    pub before: ArtifactPosition,
+    pub floor: ArtifactPosition,
+    pub limit: i64,
+    pub now_ms: i64,
+}
+
+impl ArtifactSpan {
+    /// From the newest to the oldest.
+    pub fn whole(limit: i64, now_ms: i64) -> Self {
+        let at = |created_at| ArtifactPosition { created_at, artifact_id: String::new() };
+        Self { before: at(i64::MAX), floor: at(i64::MIN), limit, now_ms }
+    }
+}
+
+macro_rules! listed {
+    ($which:literal) => {
+        select!(
+            "WHERE workspace_id = ?1 AND (created_at, artifact_id) < (?2, ?3)
+               AND (created_at, artifact_id) >= (?4, ?5)
+               AND (expires_at IS NULL OR expires_at > ?6)
+               AND (CAST(?7 AS TEXT) IS NULL OR mime_type = ?7
+                   OR substr(mime_type, 1, length(CAST(?7 AS TEXT)) + 1) = CAST(?7 AS TEXT) || ';')
+               AND (CAST(?8 AS TEXT) IS NULL
+                   OR substr(mime_type, 1, length(CAST(?8 AS TEXT)) + 1) = CAST(?8 AS TEXT) || '/') ",
+            $which,
+            " ORDER BY created_at DESC, artifact_id DESC LIMIT ?9"
+        )
+    };
+}
+
+/// Artifacts, newest first.
+pub fn page(
+    tx: &mut dyn Tx,
+    workspace: &str,
+    filter: &ArtifactFilter,
+    span: &ArtifactSpan,
+) -> Result<Vec<ArtifactRow>, StoreError> {
+    let (exactly, family) = match &filter.mime {
+        Some(Mime::Exactly(mime)) => (Some(mime.as_str()), None),
+        Some(Mime::Family(family)) => (None, Some(family.as_str())),
+        None => (None, None),
+    };
+    let mut given = params![
+        workspace,
+        span.before.created_at,
+        &span.before.artifact_id,
+        span.floor.created_at,
+        &span.floor.artifact_id,
+        span.now_ms,
+        exactly,
+        family,
+        span.limit,
+    ]
+    .to_vec();
+    let sql = match (&filter.run_id, &filter.conversation_id) {
+        (Some(run), None) => {
+            given.push(run.into());
+            listed!("AND run_id = ?10")
+        }
+        (Some(run), Some(conversation)) => {
+            given.extend_from_slice(params![run, conversation]);
+            listed!("AND run_id = ?10 AND conversation_id || '' = ?11")
+        }
+        (None, Some(conversation)) => {
+            given.push(conversation.into());
+            listed!("AND conversation_id = ?10")
+        }
+        (None, None) => listed!(""),
+    };
+    tx.query(sql, &given)?.into_iter().map(read).collect()
+}
+
+/// Where a listing of a whole workspace has looked at so many; nothing when there are fewer.
+pub fn floor(
+    tx: &mut dyn Tx,
+    workspace: &str,
+    before: &ArtifactPosition,
+    rows: i64,
+) -> Result<Option<ArtifactPosition>, StoreError> {
+    let row = tx.query_opt(
+        "SELECT created_at, artifact_id FROM artifacts
+         WHERE workspace_id = ?1 AND (created_at, artifact_id) < (?2, ?3)
+         ORDER BY created_at DESC, artifact_id DESC LIMIT 1 OFFSET ?4",
+        params![workspace, before.created_at, &before.artifact_id, rows - 1],
+    )?;
+    let read =
+        |mut row: Row| Ok(ArtifactPosition { created_at: row.int()?, artifact_id: row.text()? });
     row.map(read).transpose()
 }
 

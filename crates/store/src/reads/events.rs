@@ -62,6 +62,24 @@ pub fn by_id(
     rows.into_iter().map(read).collect()
 }
 
+/// Events whose ids begin so, in the order of their ids.
+pub fn by_id_prefix(
+    tx: &mut dyn Tx,
+    workspace: &str,
+    prefix: &str,
+    limit: i64,
+) -> Result<Vec<EventRow>, StoreError> {
+    let end = format!("{prefix}\u{10ffff}");
+    let rows = tx.query(
+        select!(
+            "WHERE workspace_id = ?1 AND event_id >= ?2 AND event_id < ?3
+             ORDER BY event_id, source LIMIT ?4"
+        ),
+        params![workspace, prefix, &end, limit],
+    )?;
+    rows.into_iter().map(read).collect()
+}
+
 /// A page of the log, newest first, older than `before`.
 pub fn page(
     tx: &mut dyn Tx,

@@ -7,7 +7,7 @@ use greenroom_protocol::RunStatus;
 
 /// The columns of a run, in the order in which `read` takes them.
 macro_rules! select {
-    ($tail:literal) => {
+    ($($tail:literal),+) => {
         concat!(
             "SELECT workspace_id, run_id, event_seq, event_id, agent, runner_id, conversation_id,
                  conversation_seq, transcript_seq, queue, status, attempt, epoch, grant_hash,
@@ -15,7 +15,7 @@ macro_rules! select {
                  cancel_requested, steers, created_at, started_at, finished_at, error, usage,
                  isolation
              FROM runs ",
-            $tail
+            $($tail),+
         )
     };
 }
@@ -59,6 +59,66 @@ pub struct RunFilter {
     pub conversation_id: Option<String>,
     pub agent: Option<String>,
     pub status: Option<RunStatus>,
+    pub runner_id: Option<String>,
+    pub event_type: Option<String>,
+    pub error_code: Option<String>,
+    /// Made at this moment or later.
+    pub since_ms: Option<i64>,
+    /// Made before this moment.
+    pub until_ms: Option<i64>,
+    /// Ids from here on only; whoever makes ids by time finds the time by them.
+    pub id_min: Option<String>,
+    /// Ids before this one only.
+    pub id_end: Option<String>,
+}
+
+impl RunFilter {
+    /// Whether many runs may have to be looked at to find a few.
+    pub fn passes_over(&self) -> bool {
+        self.agent.is_some()
+            || self.status.is_some_and(|status| !status.is_open())
+            || self.runner_id.is_some()
+            || self.event_type.is_some()
+            || self.error_code.is_some()
+    }
+}
+
+/// Behind every id.
+const END: &str = "\u{10ffff}";
+
+/// The conditions that every listing has; a code stands first in the error that is kept.
+macro_rules! filtered {
+    ($which:literal, $order:literal) => {
+        select!(
+            $which,
+            "
+               AND (CAST(?4 AS TEXT) IS NULL OR agent = ?4)
+               AND (CAST(?5 AS TEXT) IS NULL OR status = ?5)
+               AND (CAST(?6 AS TEXT) IS NULL OR runner_id = ?6)
+               AND (CAST(?7 AS TEXT) IS NULL OR substr(error, 1, length(CAST(?7 AS TEXT))) = ?7)
+               AND (CAST(?8 AS TEXT) IS NULL OR EXISTS (SELECT 1 FROM events
+                   WHERE events.seq = runs.event_seq AND events.event_type = ?8))
+               AND created_at >= ?9 AND created_at < ?10 ",
+            $order
+        )
+    };
+}
+
+/// The id of the run after which a listing has looked at so many; nothing when there are fewer.
+pub fn floor(
+    tx: &mut dyn Tx,
+    workspace: &str,
+    filter: &RunFilter,
+    before: Option<&str>,
+    rows: i64,
+) -> Result<Option<String>, StoreError> {
+    let (before, first) = filter.bounds(before);
+    let row = tx.query_opt(
+        "SELECT run_id FROM runs WHERE workspace_id = ?1 AND run_id < ?2 AND run_id >= ?3
+         ORDER BY run_id DESC LIMIT 1 OFFSET ?4",
+        params![workspace, before, first, rows - 1],
+    )?;
+    row.map(|mut row| row.text()).transpose()
 }
 
 /// A page of runs, newest first, older than `before`.
@@ -69,31 +129,59 @@ pub fn page(
     before: Option<&str>,
     limit: i64,
 ) -> Result<Vec<RunRow>, StoreError> {
+    let (before, first) = filter.bounds(before);
     let status = filter.status.map(RunStatus::as_str);
-    let rows = match &filter.conversation_id {
-        // `|| ''` keeps SQLite from walking through the whole workspace for one conversation.
-        Some(conversation) => tx.query(
-            select!(
-                "WHERE workspace_id || '' = ?1 AND conversation_id = ?2
-                   AND (CAST(?3 AS TEXT) IS NULL OR run_id < ?3)
-                   AND (CAST(?4 AS TEXT) IS NULL OR agent = ?4)
-                   AND (CAST(?5 AS TEXT) IS NULL OR status = ?5)
-                 ORDER BY run_id DESC LIMIT ?6"
-            ),
-            params![workspace, conversation, before, &filter.agent, status, limit],
-        )?,
-        None => tx.query(
-            select!(
-                "WHERE workspace_id = ?1
-                   AND (CAST(?2 AS TEXT) IS NULL OR run_id < ?2)
-                   AND (CAST(?3 AS TEXT) IS NULL OR agent = ?3)
-                   AND (CAST(?4 AS TEXT) IS NULL OR status = ?4)
-                 ORDER BY run_id DESC LIMIT ?5"
-            ),
-            params![workspace, before, &filter.agent, status, limit],
-        )?,
+    let error = filter.error_code.as_deref().map(error_start);
+    let (since, until) = (filter.since_ms.unwrap_or(0), filter.until_ms.unwrap_or(i64::MAX));
+    let mut given = params![
+        workspace,
+        before,
+        first,
+        &filter.agent,
+        status,
+        &filter.runner_id,
+        &error,
+        &filter.event_type,
+        since,
+        until,
+        limit,
+    ]
+    .to_vec();
+    let sql = match (&filter.conversation_id, filter.status) {
+        (Some(conversation), _) => {
+            given.push(conversation.into());
+            // `|| ''` keeps SQLite from walking through the whole workspace for one conversation.
+            filtered!(
+                "WHERE workspace_id || '' = ?1 AND run_id < ?2 AND run_id >= ?3
+                   AND conversation_id = ?12",
+                "ORDER BY run_id DESC LIMIT ?11"
+            )
+        }
+        // Few are open, and an index knows them; `|| ''` keeps SQLite from walking through the others.
+        (None, Some(status)) if status.is_open() => filtered!(
+            "WHERE workspace_id = ?1 AND run_id || '' < ?2 AND run_id || '' >= ?3
+               AND status IN ('queued', 'running')",
+            "ORDER BY run_id || '' DESC LIMIT ?11"
+        ),
+        (None, _) => filtered!(
+            "WHERE workspace_id = ?1 AND run_id < ?2 AND run_id >= ?3",
+            "ORDER BY run_id DESC LIMIT ?11"
+        ),
     };
-    rows.into_iter().map(read).collect()
+    tx.query(sql, &given)?.into_iter().map(read).collect()
+}
+
+impl RunFilter {
+    /// The ids that are looked at: before the first, from the second on.
+    fn bounds<'a>(&'a self, before: Option<&'a str>) -> (&'a str, &'a str) {
+        let end = self.id_end.as_deref().unwrap_or(END);
+        (before.map_or(end, |before| before.min(end)), self.id_min.as_deref().unwrap_or_default())
+    }
+}
+
+/// What the error of a run with this code begins with.
+fn error_start(code: &str) -> String {
+    format!(r#"{{"code":{},"#, serde_json::Value::from(code))
 }
 
 /// A grant's document by its hash.

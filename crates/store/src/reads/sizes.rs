@@ -3,8 +3,9 @@
 //! Invariant: cheap however much there is: a table is counted up to a bound; beyond it the numbers of its
 //! rows tell about how many there are, and where rows have none, that there are at least so many.
 
+use super::rates::database_bytes;
 use crate::StoreError;
-use crate::sql::{Dialect, Row, Tx};
+use crate::sql::{Row, Tx};
 
 /// Rows of a table that are counted one by one; the statements below name it too.
 const COUNTED_MAX: i64 = 100_000;
@@ -77,14 +78,7 @@ const TABLES: &[Counted] = &[
 ];
 
 pub fn sizes(tx: &mut dyn Tx) -> Result<Sizes, StoreError> {
-    let database_bytes = match tx.dialect() {
-        Dialect::Sqlite => number(
-            tx,
-            "SELECT page_count * page_size
-             FROM pragma_page_count(), pragma_page_size()",
-        )?,
-        Dialect::Postgres => number(tx, "SELECT pg_database_size(current_database())")?,
-    };
+    let database_bytes = database_bytes(tx)?;
     let tables = TABLES.iter().map(|table| count(tx, table)).collect::<Result<_, _>>()?;
     let artifact_bytes = number(
         tx,

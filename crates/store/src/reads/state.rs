@@ -74,6 +74,70 @@ pub fn list(
     Ok((rows, has_more))
 }
 
+/// A key of any owner, without its value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StateKey {
+    pub owner: String,
+    pub name: String,
+    /// Of name and value together.
+    pub size: i64,
+    pub version: i64,
+    pub updated_at: i64,
+    pub expires_at: Option<i64>,
+}
+
+/// Which keys are looked at, by owner and name.
+#[derive(Debug, Clone)]
+pub struct StateKeys {
+    pub after: (String, String),
+    /// Owners before this one only.
+    pub owner_end: String,
+    pub limit: i64,
+}
+
+/// The keys of all owners in order.
+pub fn keys(
+    tx: &mut dyn Tx,
+    workspace: &str,
+    span: &StateKeys,
+    now_ms: i64,
+) -> Result<Vec<StateKey>, StoreError> {
+    let (owner, name) = &span.after;
+    let rows = tx.query(
+        "SELECT owner, name, size, version, updated_at, expires_at FROM state
+         WHERE workspace_id = ?1 AND (owner, name) > (?2, ?3) AND owner < ?4
+           AND (expires_at IS NULL OR expires_at > ?5)
+         ORDER BY owner, name LIMIT ?6",
+        params![workspace, owner, name, &span.owner_end, now_ms, span.limit],
+    )?;
+    let read = |mut row: Row| {
+        Ok(StateKey {
+            owner: row.text()?,
+            name: row.text()?,
+            size: row.int()?,
+            version: row.int()?,
+            updated_at: row.int()?,
+            expires_at: row.opt_int()?,
+        })
+    };
+    rows.into_iter().map(read).collect()
+}
+
+/// The beginning of a value.
+pub fn beginning(
+    tx: &mut dyn Tx,
+    workspace: &str,
+    key: &StateKey,
+    chars_max: i64,
+) -> Result<Option<String>, StoreError> {
+    let row = tx.query_opt(
+        "SELECT substr(value, 1, CAST(?4 AS INTEGER)) FROM state
+         WHERE workspace_id = ?1 AND owner = ?2 AND name = ?3",
+        params![workspace, &key.owner, &key.name, chars_max],
+    )?;
+    row.map(|mut row| row.text()).transpose()
+}
+
 fn read(mut row: Row) -> Result<StateRow, StoreError> {
     Ok(StateRow { owner: row.text()?, name: row.text()?, value: row.text()?, version: row.int()? })
 }

@@ -204,3 +204,47 @@ pub(crate) async fn bytes_are_referred_to_until_the_last_artifact_is_removed(gro
         assert_eq!(referred().await.unwrap(), still);
     }
 }
+
+pub(crate) async fn artifacts_are_listed_by_age(ground: Ground) {
+    use greenroom_store::reads::artifacts::{
+        ArtifactFilter, ArtifactPosition, ArtifactSpan, Mime, floor, page,
+    };
+    let store = ground.open();
+    for (artifact_id, now_ms, mime_type, conversation) in [
+        ("a", 10, "text/plain", "c1"),
+        ("c", 20, "image/png", "c2"),
+        ("b", 20, "text/plain; charset=utf-8", "c2"),
+        ("d", 30, "imagery/x", "c2"),
+    ] {
+        let artifact = NewArtifact {
+            mime_type: mime_type.to_owned(),
+            conversation_id: Some(conversation.to_owned()),
+            ..artifact(artifact_id)
+        };
+        store.create_artifact(CreateArtifact { now_ms, ..upload(artifact) }).await.unwrap();
+    }
+    let gone = NewArtifact { expires_at: Some(40), ..artifact("e") };
+    store.create_artifact(CreateArtifact { now_ms: 35, ..upload(gone) }).await.unwrap();
+    let ids = async |filter: ArtifactFilter, before: Option<(i64, &str)>, limit| {
+        let mut span = ArtifactSpan::whole(limit, 50);
+        if let Some((created_at, id)) = before {
+            span.before = ArtifactPosition { created_at, artifact_id: id.to_owned() };
+        }
+        let rows = store.read(move |tx| page(tx, W, &filter, &span)).await.unwrap();
+        rows.into_iter().map(|row| row.artifact_id).collect::<Vec<_>>()
+    };
+    let all = ArtifactFilter::default;
+    assert_eq!(ids(all(), None, 9).await, ["d", "c", "b", "a"]);
+    assert_eq!(ids(all(), Some((20, "c")), 1).await, ["b"]);
+    let of = |mime| ArtifactFilter { mime: Some(mime), ..all() };
+    assert_eq!(ids(of(Mime::Exactly("text/plain".to_owned())), None, 9).await, ["b", "a"]);
+    assert_eq!(ids(of(Mime::Family("image".to_owned())), None, 9).await, ["c"]);
+    let second = ArtifactFilter { conversation_id: Some("c2".to_owned()), ..all() };
+    assert_eq!(ids(second.clone(), None, 9).await, ["d", "c", "b"]);
+    assert!(
+        ids(ArtifactFilter { run_id: Some("r".to_owned()), ..second }, None, 9).await.is_empty()
+    );
+    let end = ArtifactPosition { created_at: i64::MAX, artifact_id: String::new() };
+    let seen = store.read(move |tx| floor(tx, W, &end, 3)).await.unwrap();
+    assert_eq!(seen.map(|at| at.artifact_id).as_deref(), Some("c"));
+}

@@ -155,3 +155,97 @@ pub(crate) async fn state_is_listed_by_prefix_within_its_bounds(ground: Ground) 
     assert_eq!(list("z", "z1").await, (vec!["z2".to_owned()], false));
     assert_eq!(list("y", "").await, (Vec::new(), false));
 }
+
+pub(crate) async fn runs_are_narrowed_in_every_way(ground: Ground) {
+    let store = ground.open();
+    for (name, now_ms) in [("1", 10), ("2", 20), ("3", 30), ("4", 40)] {
+        let mut event = AcceptEvent { now_ms, ..event(name, name) };
+        if name == "2" {
+            event.event_type = "tick".to_owned();
+            event.run.as_mut().unwrap().runner_id = "plugin:a/b/c".to_owned();
+        }
+        let run = accept(&store, event).await;
+        let error = |code: &str| greenroom_protocol::RunError {
+            code: code.to_owned(),
+            message: "desk.closed".to_owned(),
+            retryable: false,
+        };
+        let code = match name {
+            "3" => "desk.closed",
+            "4" => "desk.closed\"",
+            _ => continue,
+        };
+        let mut end = completed(&run, 1);
+        end.terminal.as_mut().unwrap().status = RunStatus::Failed;
+        end.terminal.as_mut().unwrap().error = Some(error(code));
+        apply(&store, end).await;
+    }
+    let ids = async |filter: RunFilter| {
+        let page = store.read(move |tx| reads::runs::page(tx, W, &filter, None, 9)).await;
+        page.unwrap().into_iter().map(|run| run.run_id).collect::<Vec<_>>()
+    };
+    let all = RunFilter::default;
+    let text = |text: &str| Some(text.to_owned());
+    assert_eq!(ids(RunFilter { runner_id: text("plugin:a/b/c"), ..all() }).await, ["run-2"]);
+    assert_eq!(ids(RunFilter { event_type: text("tick"), ..all() }).await, ["run-2"]);
+    assert_eq!(ids(RunFilter { error_code: text("desk.closed"), ..all() }).await, ["run-3"]);
+    assert_eq!(ids(RunFilter { error_code: text("desk.closed\""), ..all() }).await, ["run-4"]);
+    assert!(ids(RunFilter { error_code: text("desk"), ..all() }).await.is_empty());
+    let since = RunFilter { since_ms: Some(20), until_ms: Some(40), ..all() };
+    assert_eq!(ids(since).await, ["run-3", "run-2"]);
+    let between = RunFilter { id_min: text("run-2"), id_end: text("run-4"), ..all() };
+    assert_eq!(ids(between).await, ["run-3", "run-2"]);
+    let running = RunFilter { status: Some(RunStatus::Running), ..all() };
+    assert_eq!(ids(RunFilter { id_end: text("run-2"), ..running.clone() }).await, ["run-1"]);
+    assert_eq!(ids(RunFilter { conversation_id: text("2"), ..running }).await, ["run-2"]);
+    let floor = async |before: Option<&'static str>, rows| {
+        store
+            .read(move |tx| reads::runs::floor(tx, W, &RunFilter::default(), before, rows))
+            .await
+            .unwrap()
+    };
+    assert_eq!(floor(None, 1).await.as_deref(), Some("run-4"));
+    assert_eq!(floor(Some("run-4"), 2).await.as_deref(), Some("run-2"));
+    assert_eq!(floor(Some("run-4"), 4).await, None);
+}
+
+pub(crate) async fn state_of_all_owners_is_listed_in_order(ground: Ground) {
+    let store = ground.open();
+    let run = accept(&store, event("c", "a")).await;
+    let write = |owner: &str, name: &str, value: &str| greenroom_store::types::StateWrite {
+        owner: owner.to_owned(),
+        name: name.to_owned(),
+        value: Some(value.to_owned()),
+        owner_bytes_max: None,
+    };
+    let state = vec![
+        write("b", "x", "1"),
+        write("a", "y", "22"),
+        write("a", "数", "\"abc\""),
+        write("c", "z", "4"),
+    ];
+    let chunk = Some(result_chunk(1, "custom.thing", "{}"));
+    apply(&store, ApplyResults { state, chunk, ..results(&run) }).await;
+    let keys = async |after: (&str, &str), owner_end: &str, limit| {
+        let span = reads::state::StateKeys {
+            after: (after.0.to_owned(), after.1.to_owned()),
+            owner_end: owner_end.to_owned(),
+            limit,
+        };
+        let found = store.read(move |tx| reads::state::keys(tx, W, &span, 5_000)).await.unwrap();
+        found.into_iter().map(|key| format!("{}{}", key.owner, key.name)).collect::<Vec<_>>()
+    };
+    assert_eq!(keys(("", ""), "\u{10ffff}", 9).await, ["ay", "a数", "bx", "cz"]);
+    assert_eq!(keys(("a", "y"), "c", 9).await, ["a数", "bx"]);
+    assert_eq!(keys(("a", "数"), "c", 1).await, ["bx"]);
+    let span = reads::state::StateKeys {
+        after: ("a".to_owned(), "y".to_owned()),
+        owner_end: "b".to_owned(),
+        limit: 1,
+    };
+    let read = move |tx: &mut dyn greenroom_store::sql::Tx| {
+        let key = reads::state::keys(tx, W, &span, 5_000)?.remove(0);
+        reads::state::beginning(tx, W, &key, 3)
+    };
+    assert_eq!(store.read(read).await.unwrap().as_deref(), Some("\"ab"));
+}
