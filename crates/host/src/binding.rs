@@ -3,15 +3,20 @@
 //! Invariant: a pure function. A named agent is taken as named; else the narrowest that matches wins, those
 //! of the user before the built-in ones; two equally narrow ones are an error that names both.
 
+mod explain;
+
+pub use explain::{Candidate, Why, explain};
+
 use crate::settings::{Agent, Scope};
 use greenroom_protocol::NewEvent;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::cmp::Reverse;
 
 /// What was found.
 #[derive(Debug)]
 pub enum Match<'a> {
-    One(&'a Agent),
+    One(&'a Agent, Bound),
     /// Nothing takes it: kept as unbound.
     None,
     /// The event names an agent that does not exist.
@@ -20,10 +25,38 @@ pub enum Match<'a> {
     Tie(Vec<&'a str>),
 }
 
+/// Why an agent has an event; kept with it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Bound {
+    pub reason: Reason,
+    /// Others that would have taken it, the narrowest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub beside: Vec<String>,
+}
+
+/// What decided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reason {
+    /// The event names the agent.
+    Named,
+    OnlyMatch,
+    /// The next one in the order is built in, this one is the user's.
+    BeforeBuiltIn,
+    NarrowerScope,
+    MoreFilters,
+    ExactEventType,
+}
+
+/// Agents beside the chosen one that are kept with an event.
+const BESIDE_MAX: usize = 20;
+
 /// Finds the agent for an event of a workspace.
 pub fn resolve<'a>(agents: &'a [Agent], event: &NewEvent, workspace: &str) -> Match<'a> {
     if let Some(name) = &event.agent {
-        return agents.iter().find(|agent| agent.name == *name).map_or(Match::Unknown, Match::One);
+        let bound = Bound { reason: Reason::Named, beside: Vec::new() };
+        let named = agents.iter().find(|agent| agent.name == *name);
+        return named.map_or(Match::Unknown, |agent| Match::One(agent, bound));
     }
     let mut json = None;
     let mut matching: Vec<&Agent> = agents
@@ -41,20 +74,35 @@ pub fn resolve<'a>(agents: &'a [Agent], event: &NewEvent, workspace: &str) -> Ma
     matching.sort_by_key(|agent| Reverse(narrowness(agent, &event.event_type)));
     match matching.as_slice() {
         [] => Match::None,
-        [one] => Match::One(one),
-        [first, rest @ ..] => {
-            let best = narrowness(first, &event.event_type);
-            let equal = |agent: &&&Agent| narrowness(agent, &event.event_type) == best;
-            let mut tied: Vec<&str> =
-                rest.iter().filter(equal).map(|agent| agent.name.as_str()).collect();
-            if tied.is_empty() {
-                return Match::One(first);
+        [one] => Match::One(one, Bound { reason: Reason::OnlyMatch, beside: Vec::new() }),
+        [first, second, ..] => match narrower(first, second, &event.event_type) {
+            Some(reason) => {
+                let beside = matching[1..].iter().take(BESIDE_MAX);
+                let beside = beside.map(|agent| agent.name.clone()).collect();
+                Match::One(first, Bound { reason, beside })
             }
-            tied.push(&first.name);
-            tied.sort_unstable();
-            Match::Tie(tied)
-        }
+            None => {
+                let best = narrowness(first, &event.event_type);
+                let equal = |agent: &&&Agent| narrowness(agent, &event.event_type) == best;
+                let mut tied: Vec<&str> =
+                    matching.iter().filter(equal).map(|agent| agent.name.as_str()).collect();
+                tied.sort_unstable();
+                Match::Tie(tied)
+            }
+        },
     }
+}
+
+/// What sets an agent before the next in the order; nothing when they are equally narrow.
+fn narrower(first: &Agent, second: &Agent, event_type: &str) -> Option<Reason> {
+    let (ours, theirs) = (narrowness(first, event_type), narrowness(second, event_type));
+    let parts = [
+        (ours.0 != theirs.0, Reason::BeforeBuiltIn),
+        (ours.1 != theirs.1, Reason::NarrowerScope),
+        (ours.2 != theirs.2, Reason::MoreFilters),
+        (ours.3 != theirs.3, Reason::ExactEventType),
+    ];
+    parts.into_iter().find_map(|(differs, reason)| differs.then_some(reason))
 }
 
 /// Pairs of agents that would tie for some event: a configuration error.
@@ -105,21 +153,42 @@ fn takes_type(agent: &Agent, event_type: &str) -> bool {
 }
 
 fn in_scope(scope: &Scope, event: &NewEvent, workspace: &str) -> bool {
+    out_of_scope(scope, event, workspace).next().is_none()
+}
+
+/// The parts of a scope that an event is not within.
+fn out_of_scope<'a>(
+    scope: &'a Scope,
+    event: &'a NewEvent,
+    workspace: &'a str,
+) -> impl Iterator<Item = &'static str> + 'a {
     let actor = event.actor.as_ref().and_then(|actor| actor.actor_id.as_deref());
-    let within = |wanted: &Option<String>, found: Option<&str>| {
-        wanted.as_deref().is_none_or(|wanted| found == Some(wanted))
+    let parts = [
+        ("workspace", &scope.workspace, Some(workspace)),
+        ("bot", &scope.bot, event.bot_id.as_deref()),
+        ("conversation", &scope.conversation, event.conversation_id.as_deref()),
+        ("actor", &scope.actor, actor),
+    ];
+    let outside = |wanted: &Option<String>, found: Option<&str>| {
+        wanted.as_deref().is_some_and(|wanted| found != Some(wanted))
     };
-    within(&scope.workspace, Some(workspace))
-        && within(&scope.bot, event.bot_id.as_deref())
-        && within(&scope.conversation, event.conversation_id.as_deref())
-        && within(&scope.actor, actor)
+    parts
+        .into_iter()
+        .filter_map(move |(part, wanted, found)| outside(wanted, found).then_some(part))
 }
 
 fn passes(agent: &Agent, event: &Value) -> bool {
-    agent.filters.iter().all(|(field, values)| {
+    filtered_out(agent, event).next().is_none()
+}
+
+/// The filters of an agent that an event does not pass.
+fn filtered_out<'a>(agent: &'a Agent, event: &'a Value) -> impl Iterator<Item = &'a str> {
+    let fails = move |field: &str, values: &[Value]| {
         let found = field.split('.').try_fold(event, |value, part| value.get(part));
-        found.is_some_and(|found| values.contains(found))
-    })
+        !found.is_some_and(|found| values.contains(found))
+    };
+    let filters = agent.filters.iter();
+    filters.filter_map(move |(field, values)| fails(field, values).then_some(field.as_str()))
 }
 
 /// Whether a text fits a pattern in which `*` stands for any run of characters.

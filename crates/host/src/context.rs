@@ -3,6 +3,7 @@
 //! Invariant: built from the stored event, the frozen grant and counters alone, so that a run started after
 //! a crash is told the same as one started at once.
 
+use crate::binding::Bound;
 use crate::cursor::Cursors;
 use crate::grant::Grant;
 use crate::ids::DEFAULT_WORKSPACE;
@@ -30,6 +31,9 @@ pub struct Envelope {
     pub raw_ref: Option<RawEventRef>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub adapter: Option<AdapterContext>,
+    /// Why its agent has it; nothing when none has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bound: Option<Bound>,
     pub event: NewEvent,
 }
 

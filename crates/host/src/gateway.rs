@@ -2,8 +2,11 @@
 //!
 //! Invariant: what was committed is acted on even if the sender has gone away meanwhile.
 
+mod bound;
+
+pub(crate) use bound::surface;
+
 use crate::artifacts::{Ingested, Kept, uploads_of};
-use crate::binding::{Match, resolve};
 use crate::context::{Envelope, clean_adapter, workspace_of};
 use crate::grant::Sources;
 use crate::host::{Host, Shared};
@@ -11,6 +14,7 @@ use crate::ids::{self, now_ms};
 use crate::ledger::RESERVE_FIRST;
 use crate::metrics::Metrics;
 use crate::settings::{Agent, Settings};
+use bound::{bind, is_replay};
 use greenroom_protocol::{AdapterContext, EventAnswer, NewEvent, TriggerSource};
 use greenroom_store::commands::{AcceptEvent, Accepted, NewRun, Way};
 use greenroom_store::types::{NewItem, RunRow};
@@ -54,6 +58,8 @@ pub enum Refusal {
     Tie(Vec<String>),
     #[error("too many runs are waiting, try again later")]
     Busy,
+    #[error("the event of this run is no longer kept")]
+    Gone,
     #[error("the host is stopping")]
     Stopping,
     #[error("the event could not be stored: {0}")]
@@ -73,11 +79,22 @@ impl Host {
         let body = to_raw_value(&event).unwrap_or_else(|_| RawValue::NULL.to_owned());
         let body_hash = hash(&body);
         let event = self.shared.without_secrets(event, &body)?;
+        let ingested = self.shared.ingest(event).await?;
+        self.accept_ingested(sender, ingested, body_hash).await
+    }
+
+    /// Takes an event whose large parts are kept already.
+    pub(crate) async fn accept_ingested(
+        &self,
+        sender: &Sender,
+        ingested: Ingested,
+        body_hash: [u8; 32],
+    ) -> Result<(EventAnswer, bool), Refusal> {
+        let event = &ingested.event;
         let key = event
             .event_id
             .clone()
-            .map(|id| (workspace_of(&event).to_owned(), event.source.clone(), id));
-        let ingested = self.shared.ingest(event).await?;
+            .map(|id| (workspace_of(event).to_owned(), event.source.clone(), id));
         let (command, envelope, kept) = match self.shared.prepare(sender, ingested, body_hash) {
             Ok(prepared) => prepared,
             Err(refusal) => {
@@ -124,7 +141,7 @@ impl Shared {
         }
         let settings = self.settings.load();
         let workspace = workspace_of(&event).to_owned();
-        let agent = bind(&settings, sender, &event, &workspace)?;
+        let (agent, bound) = bind(&settings, sender, &event, &workspace)?.unzip();
         let surface = surface(&settings, &event, agent)?;
         let run = match agent {
             Some(agent) if self.metrics.runs_open() >= settings.limits.runs_open => {
@@ -137,7 +154,8 @@ impl Shared {
         let event_id = event.event_id.get_or_insert_with(|| ids::fresh("evt")).clone();
         let item = item(&event, &event_id, run.as_ref());
         let adapter = sender.adapter.clone().map(|adapter| clean_adapter(adapter, &self.redactor));
-        let envelope = Arc::new(Envelope { trigger: sender.entrance, raw_ref, adapter, event });
+        let envelope =
+            Arc::new(Envelope { trigger: sender.entrance, raw_ref, adapter, bound, event });
         let event = &envelope.event;
         let command = AcceptEvent {
             workspace_id: workspace,
@@ -296,54 +314,8 @@ impl Shared {
     }
 }
 
-fn bind<'a>(
-    settings: &'a Settings,
-    sender: &Sender,
-    event: &NewEvent,
-    workspace: &str,
-) -> Result<Option<&'a Agent>, Refusal> {
-    let may_reach = |agent: &Agent| sender.may_reach(&agent.name);
-    match resolve(&settings.agents, event, workspace) {
-        Match::One(agent) if may_reach(agent) => Ok(Some(agent)),
-        // An agent outside the token's reach that was named looks like one that does not exist.
-        Match::One(agent) if event.agent.is_some() => {
-            Err(Refusal::UnknownAgent(agent.name.clone()))
-        }
-        Match::One(agent) => Err(Refusal::NotAllowed(agent.name.clone())),
-        Match::None => Ok(None),
-        Match::Unknown => Err(Refusal::UnknownAgent(event.agent.clone().unwrap_or_default())),
-        Match::Tie(names) => Err(Refusal::Tie(names.into_iter().map(str::to_owned).collect())),
-    }
-}
-
-/// The surface of the answer: what the event names, else what the agent says.
-fn surface(
-    settings: &Settings,
-    event: &NewEvent,
-    agent: Option<&Agent>,
-) -> Result<Option<String>, Refusal> {
-    // A replay shows what a run would do; it does not answer anyone a second time.
-    if is_replay(event) {
-        return Ok(None);
-    }
-    let named = event.delivery.as_ref().map(|delivery| delivery.surface.as_str());
-    match named {
-        // The API itself: whoever reads the run's results.
-        Some("api") => Ok(None),
-        Some(name) if settings.surfaces.contains_key(name) => Ok(Some(name.to_owned())),
-        Some(name) => {
-            Err(Refusal::Invalid(format!("`delivery.surface`: no surface is called `{name}`")))
-        }
-        None => Ok(agent.and_then(|agent| agent.delivery.clone())),
-    }
-}
-
-fn is_replay(event: &NewEvent) -> bool {
-    event.metadata.contains_key("replay_of")
-}
-
 /// The same body gives the same hash, however its JSON was laid out.
-fn hash(body: &RawValue) -> [u8; 32] {
+pub(crate) fn hash(body: &RawValue) -> [u8; 32] {
     Sha256::digest(body.get()).into()
 }
 

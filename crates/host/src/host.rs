@@ -91,6 +91,8 @@ pub(crate) struct Shared {
     pub(crate) budgets: Arc<Budgets>,
     pub(crate) tool_vectors: ToolVectors,
     pub(crate) made_grants: MadeGrants,
+    /// Unix milliseconds.
+    pub(crate) started_at: i64,
     grants: Mutex<HashMap<String, Arc<Grant>>>,
 }
 
@@ -129,6 +131,7 @@ impl Host {
             budgets: Arc::new(budgets),
             tool_vectors: ToolVectors::default(),
             made_grants: MadeGrants::default(),
+            started_at: now_ms(),
             grants: Mutex::default(),
         });
         gate.open(&shared);

@@ -2,6 +2,7 @@
 
 use time::OffsetDateTime;
 use time::format_description::BorrowedFormatItem;
+use time::format_description::well_known::Rfc3339;
 use time::macros::format_description;
 use uuid::Uuid;
 
@@ -29,6 +30,12 @@ pub fn rfc3339(unix_ms: i64) -> String {
         .ok()
         .and_then(|at| at.format(RFC3339_MS).ok())
         .unwrap_or_default()
+}
+
+/// Unix milliseconds of a time in RFC 3339.
+pub fn parse_rfc3339(text: &str) -> Option<i64> {
+    let at = OffsetDateTime::parse(text, &Rfc3339).ok()?;
+    i64::try_from(at.unix_timestamp_nanos().div_euclid(1_000_000)).ok()
 }
 
 /// A time as text, written anew only when it has changed: thousands of deltas share a millisecond.

@@ -2,8 +2,17 @@
 //!
 //! Invariant: every read is by workspace; every list is a page with a cursor that fits that list only.
 
+mod agents;
 mod audit;
+mod lists;
+mod overview;
+mod runs;
+mod story;
 mod tools;
+
+pub use lists::{StateQuery, mime};
+pub use overview::Window;
+pub use story::Audience;
 
 use crate::feed::write_json;
 use crate::host::Host;
@@ -16,6 +25,7 @@ use greenroom_store::reads::conversations::{Position, Span};
 use greenroom_store::reads::runs::RunFilter;
 use greenroom_store::reads::search::{Hit, SearchQuery};
 use greenroom_store::reads::spend::RunSpend;
+use greenroom_store::sql::Tx;
 use greenroom_store::types::{ApprovalRow, DeliveryRow, EventRow, ItemRow, RunRow};
 use greenroom_store::{StoreError, reads};
 use greenroom_tools::ui;
@@ -83,7 +93,8 @@ impl Host {
         }))
     }
 
-    /// Runs, newest first; nothing when the cursor is not one of this list.
+    /// Runs, newest first; nothing when the cursor is not one of this list. A filter that fits few runs may give
+    /// a page that is short although there is more.
     pub async fn runs(
         &self,
         workspace: &str,
@@ -91,18 +102,14 @@ impl Host {
         cursor: Option<&str>,
         limit: usize,
     ) -> Result<Option<Page<RunView>>, StoreError> {
-        let status = filter.status.map_or("", |status| status.as_str());
-        let conversation = filter.conversation_id.clone().unwrap_or_default();
-        let agent = filter.agent.clone().unwrap_or_default();
-        let domain = ["runs", workspace, &conversation, &agent, status];
+        let domain = runs::domain(workspace, &filter);
+        let domain: Vec<&str> = domain.iter().map(String::as_str).collect();
         let Ok(before) = self.position(&domain, cursor) else { return Ok(None) };
         let owner = workspace.to_owned();
-        let wanted = limit as i64 + 1;
-        let rows = self
-            .store()
-            .read(move |tx| reads::runs::page(tx, &owner, &filter, before.as_deref(), wanted));
-        let (rows, has_more) = cut(rows.await?, limit);
-        let next = rows.last().map(|run| run.run_id.clone());
+        let filter = runs::by_time(filter);
+        let read = move |tx: &mut dyn Tx| runs::page(tx, &owner, &filter, before.as_deref(), limit);
+        let (rows, next) = self.store().read(read).await?;
+        let has_more = next.is_some();
         let items = rows.into_iter().map(run_view).collect();
         Ok(Some(self.page(&domain, items, next, has_more)))
     }

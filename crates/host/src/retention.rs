@@ -8,6 +8,7 @@ use crate::ids::now_ms;
 use crate::settings::Retention;
 use greenroom_store::StoreError;
 use greenroom_store::commands::{Collect, Retained};
+use greenroom_store::rates::SPANS_MS;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,6 +16,9 @@ use std::time::Duration;
 const STEP_ROWS: i64 = 100;
 /// Between two steps: runs come first.
 const PAUSE: Duration = Duration::from_millis(50);
+/// How long it is known what happened in a minute, and what in ten of them.
+const MINUTES_KEPT: Duration = Duration::from_secs(2 * 86_400);
+const RATES_KEPT: Duration = Duration::from_secs(31 * 86_400);
 
 /// Collects until the host stops.
 pub(crate) async fn keep(shared: Arc<Shared>) {
@@ -62,6 +66,8 @@ fn due(retention: &Retention, now_ms: i64) -> Vec<(Retained, i64)> {
         (Retained::Ledger, retention.ledger),
         (Retained::Audit, retention.audit),
         (Retained::ExpiredState, Some(Duration::ZERO)),
+        (Retained::Rates { span_ms: SPANS_MS[0] }, Some(MINUTES_KEPT)),
+        (Retained::Rates { span_ms: SPANS_MS[1] }, Some(RATES_KEPT)),
     ];
     let age = |time: Duration| i64::try_from(time.as_millis()).ok();
     kept.into_iter()
@@ -80,7 +86,12 @@ mod tests {
         let now = 100 * day_ms;
         assert_eq!(
             due(&audit_only, now),
-            [(Retained::Audit, 10 * day_ms), (Retained::ExpiredState, now)]
+            [
+                (Retained::Audit, 10 * day_ms),
+                (Retained::ExpiredState, now),
+                (Retained::Rates { span_ms: 60_000 }, 98 * day_ms),
+                (Retained::Rates { span_ms: 600_000 }, 69 * day_ms),
+            ]
         );
         let days = |days: u64| Some(Duration::from_secs(days * 86_400));
         let all = Retention {
@@ -97,6 +108,8 @@ mod tests {
                 (Retained::Transcript, 98 * day_ms),
                 (Retained::Ledger, 97 * day_ms),
                 (Retained::ExpiredState, now),
+                (Retained::Rates { span_ms: 60_000 }, 98 * day_ms),
+                (Retained::Rates { span_ms: 600_000 }, 69 * day_ms),
             ]
         );
     }

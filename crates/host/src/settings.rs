@@ -89,7 +89,7 @@ pub enum Approval {
 }
 
 /// `[agents.NAME.grant]`: what the binding allows (CONTRACT §4).
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct GrantPolicy {
     pub models: Vec<String>,
     pub tools: Vec<String>,

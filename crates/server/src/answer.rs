@@ -124,7 +124,7 @@ impl From<Refusal> for Problem {
         let message = refusal.to_string();
         match refusal {
             Refusal::Invalid(_) => Self::invalid(message),
-            Refusal::Conflict | Refusal::Tie(_) => {
+            Refusal::Conflict | Refusal::Tie(_) | Refusal::Gone => {
                 Self::new(StatusCode::CONFLICT, ErrorCode::InvalidArgument, message)
             }
             Refusal::UnknownAgent(_) => {

@@ -19,8 +19,10 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt};
 use greenroom_host::artifacts::{ArtifactError, Upload, view};
+use greenroom_host::mime;
 use greenroom_protocol::ErrorCode;
 use greenroom_protocol::api::artifacts::check_artifact_name;
+use greenroom_store::reads::artifacts::ArtifactFilter;
 use greenroom_store::types::ArtifactRow;
 use range::Wanted;
 pub(crate) use range::has_bytes;
@@ -98,6 +100,19 @@ pub(crate) async fn download(
     };
     response.headers_mut().extend(about);
     Ok(response)
+}
+
+pub(crate) async fn list(State(app): State<App>, caller: Caller, params: Params) -> Answer {
+    caller.reader()?;
+    let known = ["workspace_id", "conversation_id", "run_id", "mime", "cursor", "limit"];
+    let params = params.only(&known)?;
+    let filter = ArtifactFilter {
+        conversation_id: params.text("conversation_id").map(str::to_owned),
+        run_id: params.text("run_id").map(str::to_owned),
+        mime: params.text("mime").map(mime),
+    };
+    let page = app.host.artifact_list(params.workspace(), filter, params.cursor(), params.limit()?);
+    ok(page.await?.ok_or_else(Problem::foreign_cursor)?)
 }
 
 pub(crate) async fn metadata(

@@ -1,4 +1,4 @@
-//! Conversations, their history, and the event log.
+//! Conversations, their history, state, and the event log.
 
 use crate::access::Caller;
 use crate::answer::{Answer, Problem, ok};
@@ -7,9 +7,11 @@ use crate::query::Params;
 use crate::router::App;
 use axum::extract::State;
 use axum::http::StatusCode;
-use greenroom_host::HistoryQuery;
+use greenroom_host::{HistoryQuery, StateQuery};
 use greenroom_protocol::ErrorCode;
+use greenroom_protocol::payload::StateScope;
 use greenroom_store::reads::Direction;
+use greenroom_store::reads::search::SearchQuery;
 
 pub(crate) async fn conversations(
     State(app): State<App>,
@@ -56,6 +58,66 @@ pub(crate) async fn search(
     let text = text.ok_or_else(|| Problem::invalid("`q` says what to look for"))?;
     let page = app.host.search(params.workspace(), &conversation, text, params.limit()?).await?;
     ok(page.ok_or_else(|| Problem::not_found("conversation"))?)
+}
+
+/// Who may have said something.
+pub(crate) const ROLES: [&str; 5] = ["user", "assistant", "tool", "system", "event"];
+
+/// Search in all conversations.
+pub(crate) async fn search_all(State(app): State<App>, caller: Caller, params: Params) -> Answer {
+    caller.reader()?;
+    let known = [
+        "workspace_id",
+        "q",
+        "conversation_id",
+        "role",
+        "event_type",
+        "actor_id",
+        "since",
+        "until",
+        "limit",
+    ];
+    let params = params.only(&known)?;
+    let text = params.text("q").filter(|text| !text.is_empty());
+    let text = text.ok_or_else(|| Problem::invalid("`q` says what to look for"))?;
+    let owned = |name| params.text(name).map(str::to_owned);
+    if params.text("role").is_some_and(|role| !ROLES.contains(&role)) {
+        return Err(Problem::invalid(format!("`role` is one of {}", ROLES.join(", "))));
+    }
+    let query = SearchQuery {
+        workspace: params.workspace().to_owned(),
+        text: text.to_owned(),
+        conversation: owned("conversation_id"),
+        roles: owned("role").into_iter().collect(),
+        event_types: owned("event_type").into_iter().collect(),
+        actor_id: owned("actor_id"),
+        after_ms: params.time("since")?,
+        before_ms: params.time("until")?,
+        top_k: params.limit()?,
+        ..SearchQuery::default()
+    };
+    ok(app.host.search_all(query).await?)
+}
+
+/// State of all owners.
+pub(crate) async fn state(State(app): State<App>, caller: Caller, params: Params) -> Answer {
+    caller.reader()?;
+    let filters = ["scope", "agent", "conversation_id", "actor_id", "prefix"];
+    let params = params.only(&[&["workspace_id", "cursor", "limit"][..], &filters].concat())?;
+    let scope = params.text("scope").map(|text| {
+        let scope = StateScope::ALL.into_iter().find(|scope| scope.as_str() == text);
+        scope.ok_or_else(|| Problem::invalid("`scope` is not a scope of state"))
+    });
+    let owned = |name| params.text(name).map(str::to_owned);
+    let query = StateQuery {
+        scope: scope.transpose()?,
+        agent: owned("agent"),
+        conversation_id: owned("conversation_id"),
+        actor_id: owned("actor_id"),
+        prefix: owned("prefix").unwrap_or_default(),
+    };
+    let page = app.host.state(params.workspace(), query, params.cursor(), params.limit()?).await?;
+    ok(page.ok_or_else(Problem::foreign_cursor)?)
 }
 
 pub(crate) async fn events(State(app): State<App>, caller: Caller, params: Params) -> Answer {

@@ -5,6 +5,7 @@
 
 mod accept;
 mod access;
+mod agents;
 mod agui;
 mod answer;
 mod approvals;
@@ -18,6 +19,7 @@ mod id;
 mod listen;
 mod openapi;
 mod origin;
+mod overview;
 mod query;
 mod resources;
 mod router;

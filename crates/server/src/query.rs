@@ -7,7 +7,7 @@ use crate::router::App;
 use axum::extract::{FromRequestParts, Query};
 use axum::http::Uri;
 use axum::http::request::Parts;
-use greenroom_host::ids::DEFAULT_WORKSPACE;
+use greenroom_host::ids::{DEFAULT_WORKSPACE, parse_rfc3339};
 use std::collections::BTreeMap;
 
 /// Items of a page when the caller names no number.
@@ -68,6 +68,16 @@ impl Params {
             Some(number) => Ok(Some(number)),
             None => Err(Problem::invalid(format!("`{name}` must be a number from 0 on"))),
         }
+    }
+
+    /// A time in Unix milliseconds; nothing happened before 1970.
+    pub(crate) fn time(&self, name: &str) -> Result<Option<i64>, Problem> {
+        let Some(text) = self.text(name) else { return Ok(None) };
+        let at = parse_rfc3339(text).map(|at| at.max(0));
+        at.map(Some).ok_or_else(|| {
+            let example = "2026-01-31T12:00:00Z";
+            Problem::invalid(format!("`{name}` is a time such as `{example}`"))
+        })
     }
 
     /// Refuses parameters that the endpoint does not know.

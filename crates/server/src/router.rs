@@ -6,8 +6,8 @@ use crate::access::Access;
 use crate::answer::Problem;
 use crate::session::{SessionLimits, Sessions};
 use crate::{
-    agui, approvals, artifacts, audit, connect, events, facts, guard, openapi, resources, runs,
-    session, system, tool_runtime, ui,
+    agents, agui, approvals, artifacts, audit, connect, events, facts, guard, openapi, overview,
+    resources, runs, session, system, tool_runtime, ui,
 };
 use arc_swap::ArcSwap;
 use axum::Router;
@@ -167,15 +167,20 @@ pub(crate) fn routes() -> Vec<Route> {
         Route::get("/v1/events", facts::events),
         Route::get("/v1/events/{id}", facts::event),
         Route::post("/v1/artifacts", artifacts::upload),
+        Route::get("/v1/artifacts", artifacts::list),
         Route::get("/v1/artifacts/{id}", artifacts::download),
         Route::get("/v1/artifacts/{id}/metadata", artifacts::metadata),
         Route::get("/v1/runs", runs::list),
         Route::get("/v1/runs/{id}", runs::show),
+        Route::get("/v1/runs/{id}/story", runs::story),
         Route::post("/v1/runs/{id}/cancel", runs::cancel),
+        Route::post("/v1/runs/{id}/replay", runs::replay),
         Route::get("/v1/runs/{id}/results", runs::results),
         Route::get("/v1/conversations", facts::conversations),
         Route::get("/v1/conversations/{id}/history", facts::history),
         Route::get("/v1/conversations/{id}/search", facts::search),
+        Route::get("/v1/search", facts::search_all),
+        Route::get("/v1/state", facts::state),
         Route::get("/v1/audit", audit::list),
         Route::get("/v1/approvals", approvals::list),
         Route::get("/v1/approvals/{id}", approvals::show),
@@ -188,7 +193,10 @@ pub(crate) fn routes() -> Vec<Route> {
         Route::post("/v1/tool-runtime/records", tool_runtime::records),
         Route::get("/v1/runners", system::runners),
         Route::get("/v1/runners/connect", connect::connect),
-        Route::get("/v1/agents", system::agents),
+        Route::get("/v1/agents", agents::list),
+        Route::get("/v1/agents/{id}", agents::show),
+        Route::post("/v1/bindings/try", agents::try_event),
+        Route::get("/v1/overview", overview::show),
         Route::get("/v1/models", resources::models),
         Route::get("/v1/tools", resources::tools),
         Route::get("/v1/tool-servers", resources::tool_servers),

@@ -3,26 +3,49 @@
 use crate::accept::wants_stream;
 use crate::access::Caller;
 use crate::answer::{Answer, Problem, ok};
+use crate::events::{check_type, read_body};
 use crate::id::Id;
 use crate::query::{Params, number};
 use crate::router::App;
 use crate::stream;
-use axum::extract::State;
-use axum::http::HeaderMap;
+use axum::Json;
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::IntoResponse;
+use greenroom_host::Audience;
 use greenroom_protocol::{RunStatus, RunView};
 use greenroom_store::reads::runs::RunFilter;
+use serde::Deserialize;
+
+/// What a list of runs can be narrowed to.
+pub(crate) const FILTERS: [&str; 8] = [
+    "conversation_id",
+    "agent",
+    "status",
+    "runner_id",
+    "event_type",
+    "error_code",
+    "since",
+    "until",
+];
 
 pub(crate) async fn list(State(app): State<App>, caller: Caller, params: Params) -> Answer {
     caller.reader()?;
-    let known = ["workspace_id", "conversation_id", "agent", "status", "cursor", "limit"];
-    let params = params.only(&known)?;
+    let params = params.only(&[&["workspace_id", "cursor", "limit"][..], &FILTERS].concat())?;
     let status = params.text("status").map(|text| {
         RunStatus::parse(text).ok_or_else(|| Problem::invalid("`status` is not a status of runs"))
     });
+    let text = |name| params.text(name).map(str::to_owned);
     let filter = RunFilter {
-        conversation_id: params.text("conversation_id").map(str::to_owned),
-        agent: params.text("agent").map(str::to_owned),
+        conversation_id: text("conversation_id"),
+        agent: text("agent"),
         status: status.transpose()?,
+        runner_id: text("runner_id"),
+        event_type: text("event_type"),
+        error_code: text("error_code"),
+        since_ms: params.time("since")?,
+        until_ms: params.time("until")?,
+        ..RunFilter::default()
     };
     let page = app.host.runs(params.workspace(), filter, params.cursor(), params.limit()?).await?;
     ok(page.ok_or_else(Problem::foreign_cursor)?)
@@ -36,6 +59,55 @@ pub(crate) async fn show(
 ) -> Answer {
     let params = params.only(&["workspace_id"])?;
     ok(load(&app, &caller, params.workspace(), &run_id).await?)
+}
+
+/// Everything that is known of a run beside its results.
+pub(crate) async fn story(
+    State(app): State<App>,
+    caller: Caller,
+    params: Params,
+    Id(run_id): Id,
+) -> Answer {
+    let params = params.only(&["workspace_id"])?;
+    let workspace = params.workspace();
+    load(&app, &caller, workspace, &run_id).await?;
+    let audience = match caller.reader() {
+        Ok(()) => Audience::Operator,
+        Err(_) => Audience::Sender,
+    };
+    let story = app.host.story(workspace, &run_id, audience).await?;
+    ok(story.ok_or_else(|| Problem::not_found("run"))?)
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Replaying {
+    /// Who shall take it; else whoever took it.
+    agent: Option<String>,
+}
+
+pub(crate) async fn replay(
+    State(app): State<App>,
+    caller: Caller,
+    params: Params,
+    Id(run_id): Id,
+    request: Request,
+) -> Answer {
+    let sender = caller.sender()?;
+    let params = params.only(&["workspace_id"])?;
+    check_type(request.headers())?;
+    let body = read_body(&app, request.into_body()).await?;
+    let Replaying { agent } = match body.is_empty() {
+        true => Replaying::default(),
+        false => serde_json::from_slice(&body).map_err(|error| {
+            Problem::invalid(format!("a replay is `{{}}` or `{{\"agent\"}}`: {error}"))
+        })?,
+    };
+    let workspace = params.workspace();
+    load(&app, &caller, workspace, &run_id).await?;
+    let answer = app.host.replay(&sender, workspace, &run_id, agent).await?;
+    let answer = answer.ok_or_else(|| Problem::not_found("run"))?;
+    Ok((StatusCode::ACCEPTED, Json(answer)).into_response())
 }
 
 pub(crate) async fn cancel(

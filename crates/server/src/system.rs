@@ -1,4 +1,4 @@
-//! The host about itself: health, metrics, runners, agents.
+//! The host about itself: health, metrics, runners.
 
 use crate::access::Caller;
 use crate::answer::{Answer, Problem, ok};
@@ -54,25 +54,6 @@ fn runner_view(state: &greenroom_runtime::RunnerState) -> Value {
         object.insert("runners".to_owned(), runners.into());
     }
     view
-}
-
-pub(crate) async fn agents(State(app): State<App>, caller: Caller, params: Params) -> Answer {
-    caller.reader()?;
-    params.only(&[])?;
-    let settings = app.host.settings();
-    let items: Vec<Value> = settings
-        .agents
-        .iter()
-        .map(|agent| {
-            let available = app.host.runtime().descriptor(&agent.runner).is_some();
-            json!({"name": agent.name, "runner_id": agent.runner, "events": agent.events,
-                "scope": agent.scope, "filters": agent.filters, "queue": agent.queue.as_str(),
-                "deadline_s": agent.deadline.as_secs(),
-                "on_interrupt": agent.on_interrupt.as_str(), "delivery": agent.delivery,
-                "built_in": agent.built_in, "runner_available": available})
-        })
-        .collect();
-    ok(json!({"items": items, "next_cursor": null, "has_more": false}))
 }
 
 /// Counters and gauges in the text format of Prometheus.

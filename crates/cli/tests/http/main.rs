@@ -15,4 +15,5 @@ mod sessions;
 mod sse;
 mod stage;
 mod surfaces;
+mod views;
 mod webhook;

@@ -32,7 +32,7 @@ fn event(value: Value) -> NewEvent {
 
 fn taken(agents: &[Agent], event: &NewEvent) -> String {
     match resolve(agents, event, "default") {
-        Match::One(agent) => agent.name.clone(),
+        Match::One(agent, _) => agent.name.clone(),
         Match::None => "none".to_owned(),
         Match::Unknown => "unknown".to_owned(),
         Match::Tie(names) => format!("tie {}", names.join(" ")),
@@ -131,4 +131,67 @@ fn patterns_fit_as_people_expect() {
     ] {
         assert_eq!(fits(pattern, text), expected, "{pattern} ~ {text}");
     }
+}
+
+#[test]
+fn what_decided_is_told_with_those_that_were_passed_over() {
+    let message = event(json!({"event_type": "message.received", "bot_id": "b1", "agent": null,
+        "input": {"text": "hi"}}));
+    let own = agent("own", &["message.*"]);
+    let built_in = Agent { built_in: true, ..agent("built-in", &["message.received"]) };
+    let exact = agent("exact", &["message.received"]);
+    let scope = Scope { bot: Some("b1".into()), ..Scope::default() };
+    let scoped = Agent { scope, ..agent("scoped", &["*"]) };
+    let filters = BTreeMap::from([("input.text".to_owned(), vec![json!("hi")])]);
+    let filtered = Agent { filters, ..agent("filtered", &["*"]) };
+    let cases: [(&[&Agent], Reason, &[&str]); 6] = [
+        (&[&own], Reason::OnlyMatch, &[]),
+        (&[&built_in, &own], Reason::BeforeBuiltIn, &["built-in"]),
+        (&[&own, &exact, &built_in], Reason::ExactEventType, &["own", "built-in"]),
+        (&[&own, &filtered], Reason::MoreFilters, &["own"]),
+        (&[&filtered, &scoped], Reason::NarrowerScope, &["filtered"]),
+        (&[&exact, &filtered, &scoped], Reason::NarrowerScope, &["filtered", "exact"]),
+    ];
+    for (agents, reason, beside) in cases {
+        let agents: Vec<Agent> = agents.iter().map(|&agent| agent.clone()).collect();
+        let Match::One(_, bound) = resolve(&agents, &message, "default") else {
+            panic!("nobody took it: {reason:?}")
+        };
+        assert_eq!(
+            bound,
+            Bound { reason, beside: beside.iter().map(|&name| name.into()).collect() }
+        );
+    }
+}
+
+#[test]
+fn every_agent_is_told_why_it_has_an_event_or_not() {
+    let scope = Scope { conversation: Some("c9".into()), ..Scope::default() };
+    let filters = BTreeMap::from([("input.text".to_owned(), vec![json!("bye")])]);
+    let agents = [
+        agent("wide", &["*"]),
+        agent("silent", &[]),
+        Agent { scope, filters, ..agent("elsewhere", &["other.*"]) },
+        agent("exact", &["message.received"]),
+    ];
+    let message = event(json!({"event_type": "message.received", "input": {"text": "hi"}}));
+    let told = |message: &NewEvent| -> Value {
+        let told = explain(&agents, message, "default");
+        told.iter().map(|it| json!([it.agent.name, it.matches, it.chosen, it.why])).collect()
+    };
+    let expected = json!([
+        ["exact", true, true, ["ok"]],
+        ["wide", true, false, ["less_narrow"]],
+        ["silent", false, false, ["only_when_named"]],
+        ["elsewhere", false, false, ["event_type", "scope.conversation", "filter:input.text"]],
+    ]);
+    assert_eq!(told(&message), expected);
+    let named = NewEvent { agent: Some("silent".to_owned()), ..message };
+    let expected = json!([
+        ["silent", true, true, ["named"]],
+        ["wide", false, false, ["not_named"]],
+        ["elsewhere", false, false, ["not_named"]],
+        ["exact", false, false, ["not_named"]],
+    ]);
+    assert_eq!(told(&named), expected);
 }

@@ -84,7 +84,7 @@ async fn runs(
     let filter = RunFilter {
         conversation_id: Some(thread.to_owned()),
         agent: Some(agent.to_owned()),
-        status: None,
+        ..RunFilter::default()
     };
     let page = app.host.runs(workspace, filter, None, RUNS_SHOWN).await?;
     Ok(page.map(|page| page.items).unwrap_or_default())

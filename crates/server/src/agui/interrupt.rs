@@ -57,6 +57,7 @@ pub(crate) async fn pending_in(
         conversation_id: Some(thread.to_owned()),
         agent: Some(agent.to_owned()),
         status: Some(greenroom_protocol::RunStatus::Running),
+        ..RunFilter::default()
     };
     let runs = app.host.runs(workspace, filter, None, RUNS_MAX).await?;
     let mut found = Vec::new();

@@ -6,8 +6,10 @@ mod agui;
 mod artifacts;
 mod resources;
 mod session;
+mod views;
 
 use super::parts::{by_ref, event_stream, json_body, page_of, parameter};
+use crate::runs::FILTERS;
 use serde_json::{Value, json};
 
 pub(super) struct Operation {
@@ -69,7 +71,7 @@ impl Operation {
 
 pub(super) fn all() -> Vec<Operation> {
     let facts = [events(), runs(), conversations(), artifacts::all(), approvals(), audit()];
-    let rest = [agui::all(), records(), host(), resources::all(), session::all()];
+    let rest = [agui::all(), records(), host(), resources::all(), session::all(), views::all()];
     facts.into_iter().chain(rest).flatten().collect()
 }
 
@@ -129,8 +131,13 @@ fn runs() -> Vec<Operation> {
         "type": ["integer", "null"], "minimum": 0,
         "description": "The number to go on behind, as `after`."});
     vec![
-        Operation::get("/v1/runs", "list_runs", "runs", "Runs, newest first")
-            .takes(&["workspace_id", "conversation_id", "agent", "status", "cursor", "limit"])
+        Operation::get(
+            "/v1/runs",
+            "list_runs",
+            "runs",
+            "Runs, newest first\nA page may be short although `has_more` is true where few runs fit.",
+        )
+            .takes(&[&["workspace_id"][..], &FILTERS, &["cursor", "limit"]].concat())
             .answers("200", page_of("RunView")),
         Operation::get(
             "/v1/runs/{id}",

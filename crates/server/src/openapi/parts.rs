@@ -5,6 +5,7 @@
 use crate::query::{LIMIT_DEFAULT, VALUE_BYTES_MAX};
 use greenroom_protocol::api::platform::ApprovalStatus;
 use greenroom_protocol::event::EVENT_ID_BYTES_MAX;
+use greenroom_protocol::payload::StateScope;
 use serde_json::{Map, Value, json};
 
 /// Text without control characters.
@@ -19,6 +20,36 @@ pub(super) fn parameter(name: &str) -> Value {
 }
 
 pub(super) fn parameters(page_size_max: usize) -> Value {
+    let mut parameters = common(page_size_max);
+    if let (Value::Object(all), Value::Object(filters)) = (&mut parameters, filters()) {
+        all.extend(filters);
+    }
+    parameters
+}
+
+/// What lists are narrowed to.
+fn filters() -> Value {
+    let text = || json!({"type": "string", "maxLength": VALUE_BYTES_MAX, "pattern": PLAIN});
+    let time = || json!({"type": "string", "format": "date-time"});
+    let roles = crate::facts::ROLES;
+    json!({
+        "runner_id": query("runner_id", "Of this runner only, `plugin:AUTHOR/NAME/RUNNER`.", text()),
+        "event_type": query("event_type", "Of this type of event only.", text()),
+        "error_code": query("error_code", "That failed with this code only.", text()),
+        "since": query("since", "Of this moment or later.", time()),
+        "until": query("until", "Before this moment.", time()),
+        "actor_id": query("actor_id", "Of this actor only.", text()),
+        "role": query("role", "Of this role only.", json!({"enum": roles})),
+        "scope": query("scope", "Of this scope only.",
+            json!({"enum": StateScope::ALL.map(StateScope::as_str)})),
+        "prefix": query("prefix", "Keys that begin so only.", text()),
+        "mime": query("mime", "Of this type only, or of a family such as `image/*`.", text()),
+        "minutes": query("minutes", "How far to look back.",
+            json!({"enum": crate::overview::MINUTES, "default": 60})),
+    })
+}
+
+fn common(page_size_max: usize) -> Value {
     let text = || json!({"type": "string", "maxLength": VALUE_BYTES_MAX, "pattern": PLAIN});
     let number = || json!({"type": "integer", "minimum": 0, "maximum": i64::MAX});
     let statuses = ["queued", "running", "completed", "failed", "cancelled", "timeout"];

@@ -4,6 +4,7 @@
 
 mod agui;
 mod session;
+mod views;
 
 use super::parts::{PLAIN, by_ref};
 use greenroom_protocol::event::EVENT_ID_BYTES_MAX;
@@ -34,6 +35,7 @@ pub(super) fn all() -> Map<String, Value> {
     schemas.extend(own());
     schemas.insert("RunAgentInput".to_owned(), agui::input());
     schemas.extend(session::all());
+    schemas.extend(views::all());
     schemas
 }
 

@@ -1,0 +1,91 @@
+//! Which agents would take an event, and why the others would not.
+//!
+//! Invariant: the same rules as `resolve`, told for every agent; nothing is changed by asking.
+
+use super::{Match, filtered_out, out_of_scope, resolve, takes_type};
+use crate::settings::Agent;
+use greenroom_protocol::NewEvent;
+use serde::{Serialize, Serializer};
+use serde_json::Value;
+
+/// One agent's part in the decision.
+#[derive(Debug)]
+pub struct Candidate<'a> {
+    pub agent: &'a Agent,
+    pub matches: bool,
+    pub chosen: bool,
+    pub why: Vec<Why>,
+}
+
+/// What speaks for an agent or against it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Why {
+    Ok,
+    Named,
+    /// The event names another.
+    NotNamed,
+    /// It takes no event by itself.
+    OnlyWhenNamed,
+    EventType,
+    /// The part of the scope that the event is not within.
+    Scope(&'static str),
+    /// The field of the filter that it does not pass.
+    Filter(String),
+    /// It matches, and another is narrower.
+    LessNarrow,
+    /// It matches, and another is just as narrow.
+    Tie,
+}
+
+impl Serialize for Why {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Ok => to.serialize_str("ok"),
+            Self::Named => to.serialize_str("named"),
+            Self::NotNamed => to.serialize_str("not_named"),
+            Self::OnlyWhenNamed => to.serialize_str("only_when_named"),
+            Self::EventType => to.serialize_str("event_type"),
+            Self::Scope(part) => to.collect_str(&format_args!("scope.{part}")),
+            Self::Filter(field) => to.collect_str(&format_args!("filter:{field}")),
+            Self::LessNarrow => to.serialize_str("less_narrow"),
+            Self::Tie => to.serialize_str("tie"),
+        }
+    }
+}
+
+/// Every agent, the chosen one first, then those that match.
+pub fn explain<'a>(agents: &'a [Agent], event: &NewEvent, workspace: &str) -> Vec<Candidate<'a>> {
+    let found = resolve(agents, event, workspace);
+    let json = serde_json::to_value(event).unwrap_or(Value::Null);
+    let mut candidates: Vec<Candidate<'a>> = agents
+        .iter()
+        .map(|agent| {
+            let against = against(agent, event, workspace, &json);
+            let matches = against.is_empty();
+            let (chosen, word) = match &found {
+                Match::One(one, _) if one.name == agent.name => (true, Why::Ok),
+                Match::Tie(names) if names.contains(&agent.name.as_str()) => (false, Why::Tie),
+                _ => (false, Why::LessNarrow),
+            };
+            let word = if chosen && event.agent.is_some() { Why::Named } else { word };
+            let why = if matches { vec![word] } else { against };
+            Candidate { agent, matches, chosen, why }
+        })
+        .collect();
+    candidates.sort_by_key(|candidate| (!candidate.chosen, !candidate.matches));
+    candidates
+}
+
+/// All that keeps an agent from an event.
+fn against(agent: &Agent, event: &NewEvent, workspace: &str, json: &Value) -> Vec<Why> {
+    if let Some(name) = &event.agent {
+        return if agent.name == *name { Vec::new() } else { vec![Why::NotNamed] };
+    }
+    if agent.events.is_empty() {
+        return vec![Why::OnlyWhenNamed];
+    }
+    let kind = (!takes_type(agent, &event.event_type)).then_some(Why::EventType);
+    let scope = out_of_scope(&agent.scope, event, workspace).map(Why::Scope);
+    let filters = filtered_out(agent, json).map(|field| Why::Filter(field.to_owned()));
+    kind.into_iter().chain(scope).chain(filters).collect()
+}

@@ -1,0 +1,55 @@
+//! Where an event goes: to which agent, and its answer to which surface.
+//!
+//! Invariant: a sender reaches its own agents only; a replay answers nobody.
+
+use super::{Refusal, Sender};
+use crate::binding::{Bound, Match, resolve};
+use crate::replay::REPLAY_OF;
+use crate::settings::{Agent, Settings};
+use greenroom_protocol::NewEvent;
+
+pub(super) fn bind<'a>(
+    settings: &'a Settings,
+    sender: &Sender,
+    event: &NewEvent,
+    workspace: &str,
+) -> Result<Option<(&'a Agent, Bound)>, Refusal> {
+    let may_reach = |agent: &Agent| sender.may_reach(&agent.name);
+    match resolve(&settings.agents, event, workspace) {
+        Match::One(agent, bound) if may_reach(agent) => Ok(Some((agent, bound))),
+        // An agent outside the token's reach that was named looks like one that does not exist.
+        Match::One(agent, _) if event.agent.is_some() => {
+            Err(Refusal::UnknownAgent(agent.name.clone()))
+        }
+        Match::One(agent, _) => Err(Refusal::NotAllowed(agent.name.clone())),
+        Match::None => Ok(None),
+        Match::Unknown => Err(Refusal::UnknownAgent(event.agent.clone().unwrap_or_default())),
+        Match::Tie(names) => Err(Refusal::Tie(names.into_iter().map(str::to_owned).collect())),
+    }
+}
+
+/// The surface of the answer: what the event names, else what the agent says.
+pub(crate) fn surface(
+    settings: &Settings,
+    event: &NewEvent,
+    agent: Option<&Agent>,
+) -> Result<Option<String>, Refusal> {
+    // A replay shows what a run would do; it does not answer anyone a second time.
+    if is_replay(event) {
+        return Ok(None);
+    }
+    let named = event.delivery.as_ref().map(|delivery| delivery.surface.as_str());
+    match named {
+        // The API itself: whoever reads the run's results.
+        Some("api") => Ok(None),
+        Some(name) if settings.surfaces.contains_key(name) => Ok(Some(name.to_owned())),
+        Some(name) => {
+            Err(Refusal::Invalid(format!("`delivery.surface`: no surface is called `{name}`")))
+        }
+        None => Ok(agent.and_then(|agent| agent.delivery.clone())),
+    }
+}
+
+pub(super) fn is_replay(event: &NewEvent) -> bool {
+    event.metadata.contains_key(REPLAY_OF)
+}

@@ -1,0 +1,286 @@
+//! The host at a glance: what waits, what happened over time, how the models are.
+//!
+//! Invariant: read from counted slots, never from the facts themselves; what is not known is null, never 0.
+
+use crate::host::Host;
+use crate::ids::{now_ms, rfc3339};
+use greenroom_protocol::RunStatus;
+use greenroom_store::rates::percentile;
+use greenroom_store::reads::rates::{
+    ModelRate, RunRate, Steps, Waiting, database_bytes, error_at, models, runs, waiting,
+};
+use greenroom_store::sql::Tx;
+use greenroom_store::{StoreError, Sync};
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+
+/// How far to look back, and in which steps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Window {
+    pub minutes: i64,
+    pub step_s: i64,
+}
+
+impl Window {
+    pub const ALL: [Window; 3] = [
+        Window { minutes: 60, step_s: 60 },
+        Window { minutes: 1_440, step_s: 1_200 },
+        Window { minutes: 10_080, step_s: 7_200 },
+    ];
+
+    fn count(self) -> i64 {
+        self.minutes * 60 / self.step_s
+    }
+
+    /// Up to and with the step that is under way.
+    fn steps(self, now_ms: i64) -> Steps {
+        let step_ms = self.step_s * 1_000;
+        let current = now_ms - now_ms.rem_euclid(step_ms);
+        Steps { from_ms: current - (self.count() - 1) * step_ms, step_ms }
+    }
+}
+
+/// What the store tells.
+struct Seen {
+    waiting: Waiting,
+    bytes: i64,
+    runs: Vec<RunRate>,
+    models: Vec<ModelRate>,
+    /// The last error of a model, with its moment.
+    errors: BTreeMap<String, (String, i64)>,
+}
+
+impl Host {
+    /// Never fails: a store that does not answer is told as such.
+    pub async fn overview(&self, workspace: &str, window: Window) -> Value {
+        let now_ms = now_ms();
+        let steps = window.steps(now_ms);
+        let workspace = workspace.to_owned();
+        let seen = self.store().read(move |tx| look(tx, &workspace, steps)).await;
+        if let Err(error) = &seen {
+            tracing::warn!(%error, "the store does not answer");
+        }
+        let seen = seen.ok();
+        let waits = seen.as_ref().map(|seen| seen.waiting);
+        let sync = self.store().sync();
+        let told = Told { seen: seen.as_ref(), steps, count: window.count() };
+        json!({
+            "now_at": rfc3339(now_ms), "minutes": window.minutes, "step_s": window.step_s,
+            "host": {"version": env!("CARGO_PKG_VERSION"),
+                "started_at": rfc3339(self.shared.started_at), "memory_bytes": memory_bytes(),
+                "epoch": self.store().epoch()},
+            "store": {"kind": if sync.is_some() { "sqlite" } else { "postgres" },
+                "ok": seen.is_some(), "size_bytes": seen.as_ref().map(|seen| seen.bytes),
+                "sync": sync.map(|sync| match sync {
+                    Sync::Full => "full",
+                    Sync::Normal => "normal",
+                })},
+            "queue": {"queued": waits.map(|waits| waits.queued),
+                "running": waits.map(|waits| waits.running),
+                "waiting_approvals": waits.map(|waits| waits.approvals),
+                "deliveries_waiting": waits.map(|waits| waits.deliveries)},
+            "series": told.series(), "totals": told.totals(), "models": self.models(&told),
+        })
+    }
+
+    /// Those that are configured, then others that were called.
+    fn models(&self, told: &Told<'_>) -> Vec<Value> {
+        let resources = self.resources();
+        let mut providers: Vec<(String, Option<String>)> = Vec::new();
+        for name in resources.models.names() {
+            let model = resources.models.get(name);
+            let provider = model.map(|model| model.settings().provider_name.clone());
+            providers.push((name.to_owned(), Some(provider.unwrap_or_default())));
+        }
+        let called = told.seen.map(|seen| seen.models.as_slice()).unwrap_or_default();
+        for rate in called {
+            if !providers.iter().any(|(name, _)| *name == rate.model) {
+                providers.push((rate.model.clone(), None));
+            }
+        }
+        let view = |(name, provider): (String, Option<String>)| {
+            let calls = called.iter().filter(|rate| rate.model == name);
+            let last_ok = calls.clone().filter_map(|rate| rate.last_ok_at).max();
+            let error = told.seen.and_then(|seen| seen.errors.get(&name));
+            let error = error.map(|(code, at)| json!({"code": code, "at": rfc3339(*at)}));
+            let mut sums = told.seen.map_or_else(Map::new, |_| Sums::of(calls).view());
+            if let Some(calls) = sums.remove("model_calls") {
+                sums.insert("calls".to_owned(), calls);
+            }
+            let mut view = json!({"name": name, "provider": provider,
+                "configured": provider.is_some(), "calls": null, "failed": null,
+                "input_tokens": null, "output_tokens": null, "cost_usd": null,
+                "last_ok_at": last_ok.map(rfc3339), "last_error": error});
+            if let Some(view) = view.as_object_mut() {
+                view.extend(sums);
+            }
+            view
+        };
+        providers.into_iter().map(view).collect()
+    }
+}
+
+fn look(tx: &mut dyn Tx, workspace: &str, steps: Steps) -> Result<Seen, StoreError> {
+    let models = models(tx, workspace, steps)?;
+    let mut failed: BTreeMap<&str, i64> = BTreeMap::new();
+    for rate in &models {
+        if let Some(at) = rate.last_error_at {
+            let last = failed.entry(&rate.model).or_insert(at);
+            *last = at.max(*last);
+        }
+    }
+    let mut errors = BTreeMap::new();
+    for (model, at) in failed {
+        if let Some(code) = error_at(tx, workspace, model, at)? {
+            errors.insert(model.to_owned(), (code, at));
+        }
+    }
+    Ok(Seen {
+        waiting: waiting(tx, workspace)?,
+        bytes: database_bytes(tx)?,
+        runs: runs(tx, workspace, steps)?,
+        errors,
+        models,
+    })
+}
+
+struct Told<'a> {
+    seen: Option<&'a Seen>,
+    steps: Steps,
+    count: i64,
+}
+
+impl Told<'_> {
+    /// One entry per step, the current one last.
+    fn series(&self) -> Vec<Value> {
+        let Some(seen) = self.seen else { return Vec::new() };
+        let step = |number: i64| {
+            let runs = seen.runs.iter().filter(|rate| rate.step == number);
+            let calls = seen.models.iter().filter(|rate| rate.step == number);
+            let at = self.steps.from_ms + number * self.steps.step_ms;
+            let mut entry = summary(runs, calls);
+            entry.insert("at".to_owned(), rfc3339(at).into());
+            Value::Object(entry)
+        };
+        (0..self.count).map(step).collect()
+    }
+
+    fn totals(&self) -> Option<Map<String, Value>> {
+        self.seen.map(|seen| summary(seen.runs.iter(), seen.models.iter()))
+    }
+}
+
+fn summary<'a>(
+    runs: impl Iterator<Item = &'a RunRate>,
+    calls: impl Iterator<Item = &'a ModelRate>,
+) -> Map<String, Value> {
+    let (mut completed, mut failed, mut cancelled) = (0, 0, 0);
+    let mut grades: BTreeMap<i64, i64> = BTreeMap::new();
+    for rate in runs {
+        *grades.entry(rate.grade).or_default() += rate.runs;
+        match RunStatus::parse(&rate.status) {
+            Some(RunStatus::Completed) => completed += rate.runs,
+            Some(RunStatus::Cancelled) => cancelled += rate.runs,
+            _ => failed += rate.runs,
+        }
+    }
+    let took = |share| percentile(grades.iter().map(|(grade, runs)| (*grade, *runs)), share);
+    let runs = [
+        ("runs", json!(completed + failed + cancelled)),
+        ("completed", json!(completed)),
+        ("failed", json!(failed)),
+        ("cancelled", json!(cancelled)),
+        ("p50_ms", json!(took(0.5))),
+        ("p95_ms", json!(took(0.95))),
+    ];
+    let mut calls = Sums::of(calls).view();
+    calls.remove("failed");
+    calls.into_iter().chain(runs.into_iter().map(|(key, value)| (key.to_owned(), value))).collect()
+}
+
+/// What calls of models took together.
+#[derive(Default)]
+struct Sums {
+    calls: i64,
+    failed: i64,
+    told: i64,
+    input: i64,
+    output: i64,
+    priced: i64,
+    cost_micro: i64,
+}
+
+impl Sums {
+    fn of<'a>(rates: impl Iterator<Item = &'a ModelRate>) -> Self {
+        rates.fold(Self::default(), |sum, rate| Self {
+            calls: sum.calls + rate.calls,
+            failed: sum.failed + rate.failed,
+            told: sum.told + rate.told,
+            input: sum.input + rate.input_tokens,
+            output: sum.output + rate.output_tokens,
+            priced: sum.priced + rate.priced,
+            cost_micro: sum.cost_micro + rate.cost_micro,
+        })
+    }
+
+    /// No call at all is known to take nothing.
+    fn view(&self) -> Map<String, Value> {
+        let known = |is_told: bool, value: Value| {
+            if is_told || self.calls == 0 { value } else { Value::Null }
+        };
+        let cost = self.cost_micro as f64 / 1_000_000.0;
+        Map::from_iter([
+            ("model_calls".to_owned(), self.calls.into()),
+            ("failed".to_owned(), self.failed.into()),
+            ("input_tokens".to_owned(), known(self.told > 0, self.input.into())),
+            ("output_tokens".to_owned(), known(self.told > 0, self.output.into())),
+            ("cost_usd".to_owned(), known(self.priced > 0, cost.into())),
+        ])
+    }
+}
+
+/// What this process takes of the machine's memory.
+fn memory_bytes() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    line.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok().map(|kb| kb * 1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_end_with_the_one_that_is_under_way() {
+        for window in Window::ALL {
+            let now_ms = 1_700_000_123_456;
+            let Steps { from_ms, step_ms } = window.steps(now_ms);
+            let last = from_ms + (window.count() - 1) * step_ms;
+            assert!(last <= now_ms && now_ms < last + step_ms, "{window:?}");
+            assert_eq!(from_ms % step_ms, 0, "{window:?}");
+        }
+    }
+
+    #[test]
+    fn what_nobody_told_is_not_told_as_nothing() {
+        let call = ModelRate {
+            step: 0,
+            model: "m".to_owned(),
+            calls: 2,
+            failed: 1,
+            told: 0,
+            input_tokens: 0,
+            output_tokens: 0,
+            priced: 0,
+            cost_micro: 0,
+            last_ok_at: None,
+            last_error_at: Some(1),
+        };
+        let told = summary([].iter(), [call].iter());
+        assert_eq!(told["input_tokens"], Value::Null);
+        assert_eq!(told["cost_usd"], Value::Null);
+        assert_eq!((&told["model_calls"], &told["p50_ms"]), (&json!(2), &Value::Null));
+        let nothing = summary([].iter(), [].iter());
+        assert_eq!((&nothing["cost_usd"], &nothing["runs"]), (&json!(0.0), &json!(0)));
+    }
+}
