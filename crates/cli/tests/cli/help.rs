@@ -28,7 +28,7 @@ fn the_help_of_the_program() {
       history      Show what was said in a conversation, or look for something in it
       events       Look into the event log
       audit        List the calls of runners, newest first
-      runner       List runners, write a new one, check one against the contract
+      runner       List runners, write a new one, add a plugin, check one against the contract
       tool         Call a method of the project CLI, or list what there is
       dev          Tools for those who write runners, and for tests
       bench        Measure this machine: latency, throughput, memory, each beside its baseline

@@ -39,13 +39,14 @@ async fn the_printed_code_signs_the_admin_in_once() {
 
 #[tokio::test]
 async fn two_hosts_of_one_machine_keep_their_cookies_apart() {
-    let (one, other) = (Stage::start().await, Stage::start().await);
+    let (mut one, other) = (Stage::start().await, Stage::start().await);
     let name = |cookie: &str| cookie.split_once('=').unwrap().0.to_owned();
     let (first, second) = (signed_in(&one, SENDER).await, signed_in(&other, SENDER).await);
     assert_ne!(name(&first), name(&second));
     let both = format!("{first}; {second}");
     assert_eq!(status(&one, read("/v1/session", &both)).await, 200);
     assert_eq!(status(&other, read("/v1/session", &both)).await, 200);
+    one.host.kill();
     let again = one.restart().await;
     assert_eq!(name(&signed_in(&again, SENDER).await), name(&first), "the name stays");
     assert_eq!(status(&again, read("/v1/session", &first)).await, 401, "sessions do not");
@@ -174,12 +175,18 @@ async fn signing_out_ends_the_session_and_no_other() {
 async fn a_session_ends_with_its_token_for_good() {
     let stage = Stage::start().await;
     let (sender, reader) = (signed_in(&stage, SENDER).await, signed_in(&stage, READER).await);
-    let file = stage.host.folder().join("sender");
-    std::fs::write(&file, "another-token-0123456789abcdef").unwrap();
+    let replace = |token: &str| {
+        std::fs::write(stage.host.folder().join("sender"), token).unwrap();
+        // The file that refers to it has to change as well, or nobody looks.
+        let file = stage.host.folder().join("greenroom.toml");
+        let config = std::fs::read_to_string(&file).unwrap();
+        std::fs::write(&file, format!("{config}# {token}\n")).unwrap();
+    };
+    replace("another-token-0123456789abcdef");
     let ended = async || (status(&stage, read("/v1/session", &sender)).await == 401).then_some(());
     wait_for("the new token", PATIENCE, ended).await;
     assert_eq!(status(&stage, read("/v1/session", &reader)).await, 200);
-    std::fs::write(&file, SENDER).unwrap();
+    replace(SENDER);
     let back = async || {
         let reply = stage.ask_as(Some(SENDER), Request::get("/v1/session")).await;
         (reply.status == 200).then_some(())
