@@ -55,7 +55,7 @@ const components: Components = {
 export const Markdown = memo(function Markdown({ text }: { text: string }) {
   return (
     <div className={styles["markdown"]}>
-      <ReactMarkdown remarkPlugins={plugins} components={components} skipHtml={false} urlTransform={(url) => url}>
+      <ReactMarkdown remarkPlugins={plugins} components={components} urlTransform={(url) => url}>
         {text}
       </ReactMarkdown>
     </div>

@@ -1,7 +1,8 @@
 // A file beside a message: a picture is shown, everything can be downloaded, nothing foreign is loaded.
 import { useQuery } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
-import { getBlob, path } from "@/api/client";
+import { get, getBlob, path } from "@/api/client";
+import type { Artifact } from "@/api/types";
 import { useT } from "@/i18n";
 import { Bytes, Icon } from "@/ui";
 import { linkTarget } from "@/ui/links";
@@ -24,15 +25,24 @@ export function FileView({ file }: { file: FileRef }) {
       <a className={styles["link"]} href={href} download={file.name ?? ""} aria-label={t("chat.download", { name })}>
         <Icon name={isPicture ? "image" : "file"} size={16} />
         <span className="truncate">{name}</span>
-        {file.size !== null && (
-          <span className="muted">
-            <Bytes value={file.size} />
-          </span>
-        )}
+        <Size file={file} />
         <Icon name="download" size={16} />
       </a>
     </figure>
   );
+}
+
+/** History names files without their size. */
+function Size({ file }: { file: FileRef }) {
+  const about = useQuery({
+    queryKey: ["artifact", file.artifactId],
+    queryFn: () => get<Artifact>(path("/v1/artifacts/{}/metadata", file.artifactId ?? "")),
+    enabled: file.size === null,
+    staleTime: Infinity,
+    retry: false,
+  });
+  const size = file.size ?? about.data?.size_bytes ?? null;
+  return <span className="muted">{size !== null && <Bytes value={size} />}</span>;
 }
 
 /** Fetched and shown as a blob, so that the host can hand everything out as an attachment. */

@@ -6,6 +6,8 @@ import type { Approval } from "@/api/types";
 import type { ApprovalEntry, Delivery, Entry, FileRef, UserEntry } from "./entry";
 import { isObject, textOr } from "./entry";
 import { entryOfCustom, errorOf, type Failure } from "./live-events";
+import { withExtras, type Extra } from "./extras";
+import { contentOf } from "./outgoing";
 import { entryOfInterrupt, withQuestions } from "./questions";
 import { entriesOfMessages } from "./from-messages";
 
@@ -22,12 +24,6 @@ export interface LiveRunOptions {
   onSteered: (run: LiveRun, hostRunId: string) => boolean;
 }
 
-/** An entry that no message of AG-UI stands for, and the message that it comes behind. */
-interface Extra {
-  behind: string | null;
-  entry: Entry;
-}
-
 const RETRY_MS = [300, 1_000, 2_000, 4_000, 8_000];
 const OVER: ReadonlySet<LiveStatus> = new Set(["done", "failed", "cancelled"]);
 
@@ -38,6 +34,7 @@ export class LiveRun {
   status: LiveStatus = "sending";
   user: UserEntry | null = null;
   failure: Failure | null = null;
+  retold = false;
   #options: LiveRunOptions;
   #http: HttpAgent;
   #messages: readonly Readonly<Message>[] = [];
@@ -77,6 +74,12 @@ export class LiveRun {
     void this.#follow();
   }
 
+  /** Tells a run again that did not end well: what it said until then is nowhere else. */
+  retell(): void {
+    this.retold = true;
+    this.attach();
+  }
+
   /** Adds what a person said while the run went on. */
   addUser(entry: UserEntry): void {
     this.#extras.push({ behind: this.#messages.at(-1)?.id ?? null, entry });
@@ -110,25 +113,11 @@ export class LiveRun {
     const said = entriesOfMessages(this.#messages, { hostRunId: this.hostRunId, live: !this.over, seenAt: (id) => this.#seen.get(id) ?? null });
     const entries: Entry[] = this.user ? [{ ...this.user, runId: this.hostRunId }] : [];
     const first = this.#extras.filter((extra) => extra.behind === null).map((extra) => extra.entry);
-    entries.push(...first, ...withQuestions(this.#withExtras(said), [...this.#questions.values()]));
+    entries.push(...first, ...withQuestions(withExtras(said, this.#extras, this.#messages), [...this.#questions.values()]));
     const about = { id: `${this.hostRunId ?? this.eventId}.end`, runId: this.hostRunId };
     if (this.status === "cancelled") entries.push({ kind: "notice", ...about, notice: "cancelled" });
     if (this.failure) entries.push({ kind: "error", ...about, agent: this.agent, ...this.failure });
     return entries;
-  }
-
-  #withExtras(said: Entry[]): Entry[] {
-    const left = this.#extras.filter((extra) => extra.behind !== null);
-    if (left.length === 0) return said;
-    // An extra stands behind the last entry that comes of its message or of one before it.
-    const order = new Map(this.#messages.map((message, index) => [message.id, index]));
-    const placeOf = (entry: Entry) => order.get(entry.id) ?? this.#messages.findIndex((one) => one.role === "assistant" && one.toolCalls?.some((call) => call.id === entry.id));
-    const merged: Entry[] = [];
-    for (const entry of said) {
-      while (left[0] && (order.get(left[0].behind ?? "") ?? -1) < placeOf(entry)) merged.push((left.shift() as Extra).entry);
-      merged.push(entry);
-    }
-    return [...merged, ...left.map((extra) => extra.entry)];
   }
 
   #agentAt(url: string): HttpAgent {
@@ -277,18 +266,4 @@ export class LiveRun {
   #changed(): void {
     this.#options.onChange(this);
   }
-}
-
-function contentOf(text: string, files: FileRef[]): unknown {
-  if (files.length === 0) return text;
-  const parts = files.map((file) => ({
-    type: partType(file.mime ?? ""),
-    source: { type: "file", value: file.artifactId, ...(file.mime ? { mimeType: file.mime } : {}) },
-  }));
-  return text ? [{ type: "text", text }, ...parts] : parts;
-}
-
-function partType(mime: string): string {
-  const family = mime.split("/")[0] ?? "";
-  return ["image", "audio", "video"].includes(family) ? family : "document";
 }

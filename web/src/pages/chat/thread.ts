@@ -22,6 +22,8 @@ export interface ThreadView {
 
 const PAGE = 100;
 const RUNS = 100;
+/** Runs that ended badly and are told again when a conversation is opened. */
+const RETOLD = 5;
 /** Text grows this often at most; more would only cost time. */
 const SHOW_EVERY_MS = 50;
 /** Ids of events that this interface made. */
@@ -79,6 +81,7 @@ export class Thread {
       this.#cursor = page.next_cursor ?? null;
       this.#hasOlder = page.has_more;
       this.#remember(runs);
+      this.#retell(runs);
     } catch (error) {
       // A conversation in which nothing was said yet is not kept.
       if (!(error instanceof ApiError && error.status === 404)) this.#error = error;
@@ -166,6 +169,17 @@ export class Thread {
     this.#changed();
   }
 
+  #retell(runs: Run[]): void {
+    if (!this.#open) return;
+    const broken = runs.filter((run) => ENDED.has(run.status) && run.status !== "completed" && run.event_id.startsWith(OWN));
+    for (const run of broken.slice(0, RETOLD)) {
+      if (this.#follows(run)) continue;
+      const live = this.#newRun(run.agent, run.event_id, run.run_id);
+      this.#live.unshift(live);
+      live.retell();
+    }
+  }
+
   #follows(run: Run): boolean {
     return this.#live.some((live) => live.hostRunId === run.run_id || live.eventId === run.event_id);
   }
@@ -205,8 +219,8 @@ export class Thread {
       loadingOlder: this.#loadingOlder,
       hasOlder: this.#hasOlder,
       error: this.#error,
-      active: this.#live.filter((run) => !run.over),
-      lastAgent: this.#live.at(-1)?.agent ?? newest?.agent ?? null,
+      active: this.#live.filter((run) => !run.over && !run.retold),
+      lastAgent: this.#live.findLast((run) => !run.retold)?.agent ?? newest?.agent ?? null,
       version: this.#version,
     };
   }
