@@ -19,7 +19,7 @@ export function Rights({ rights }: { rights: Right[] }) {
         if (some.length === 0) return null;
         return (
           <section key={level} className={styles[`part-${level}`]}>
-            <h4 className={styles[level]}>{t(`agents.level.${level}`)}</h4>
+            <h3 className={styles[level]}>{t(`agents.level.${level}`)}</h3>
             <ul>
               {some.map((right, index) => (
                 <li key={index}>

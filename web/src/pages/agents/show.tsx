@@ -74,7 +74,7 @@ function About({ agent }: { agent: AgentView }) {
       <Card title={t("agents.show.runner")} actions={agent.runner?.status && <StatusBadge status={agent.runner.status} />}>
         {agent.runner ? (
           <div className="stack">
-            <p>
+            <p className={styles["process"]}>
               <Link href="/runners">{agent.runner.name}</Link> <span className="muted">{[agent.runner.plugin, agent.runner.version].filter(Boolean).join(" ")}</span>
             </p>
             <p>{said(t, isolationSay(agent.runner.isolation))}</p>

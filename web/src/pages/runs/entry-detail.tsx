@@ -65,7 +65,7 @@ function DetailBody({ detail }: { detail: Detail }) {
 function Part({ name, value }: { name: string; value: unknown }) {
   return (
     <div>
-      <h4>{name}</h4>
+      <h3>{name}</h3>
       <JsonView value={value} />
     </div>
   );

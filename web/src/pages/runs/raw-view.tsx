@@ -3,7 +3,7 @@ import { useState } from "react";
 import type { AuditRecord, RunResult } from "@/api/types";
 import type { Story } from "@/api/types-runs";
 import { useT } from "@/i18n";
-import { Button, Card, CopyButton, JsonView, VirtualList } from "@/ui";
+import { Button, Card, JsonView, useToast, VirtualList } from "@/ui";
 import styles from "./show.module.css";
 import type { Results } from "./use-results";
 
@@ -42,9 +42,9 @@ export function RawView({ story, results, records }: { story: Story; results: Re
 /** Makes the text when it is wanted: it may be megabytes. */
 function CopyLater({ make }: { make: () => string }) {
   const t = useT();
-  const [text, setText] = useState<string | null>(null);
-  if (text !== null) return <CopyButton text={text} />;
-  return <Button size="s" variant="quiet" icon="copy" onPointerEnter={() => setText(make())} onFocus={() => setText(make())}>{t("ui.copy")}</Button>;
+  const toast = useToast();
+  const copy = () => navigator.clipboard.writeText(make()).then(() => toast(t("ui.copied")), () => toast(t("ui.copyFailed"), "bad"));
+  return <Button size="s" variant="quiet" icon="copy" onClick={() => void copy()}>{t("ui.copy")}</Button>;
 }
 
 function ResultLine({ result }: { result: RunResult }) {

@@ -94,7 +94,7 @@ function Told({ story, results, calls, callsFailed }: ToldProps) {
     },
     {
       value: "rights", label: t("runs.show.rights"),
-      content: <Card>{story.grant ? <Rights rights={rightsOf(story.grant)} /> : <Empty title={t("runs.fact.unknown")} />}</Card>,
+      content: <Card title={t("runs.grant.title")}>{story.grant ? <Rights rights={rightsOf(story.grant)} /> : <Empty title={t("runs.fact.unknown")} />}</Card>,
     },
     { value: "raw", label: t("runs.show.raw"), content: <RawView story={story} results={results} records={records ?? []} /> },
   ];

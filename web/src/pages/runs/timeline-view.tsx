@@ -60,7 +60,7 @@ export function TimelineView({ entries, isRunning }: { entries: Entry[]; isRunni
 function SectionRow({ section, count, isClosed, onToggle }: { section: Section; count: number; isClosed: boolean; onToggle: () => void }) {
   const t = useT();
   return (
-    <h3 className={styles["section"]}>
+    <h2 className={styles["section"]}>
       <button type="button" aria-expanded={!isClosed} onClick={onToggle}>
         <span className={`${styles["chevron"]} ${isClosed ? "" : styles["turned"]}`}>
           <Icon name="chevronRight" size={14} />
@@ -68,7 +68,7 @@ function SectionRow({ section, count, isClosed, onToggle }: { section: Section; 
         {t(`runs.section.${section}`)}
         {count > 1 && <span className={styles["count"]}>{count}</span>}
       </button>
-    </h3>
+    </h2>
   );
 }
 
@@ -90,7 +90,7 @@ function VirtualRows({ rows, children }: { rows: Row[]; children: (row: Row) => 
     count: rows.length,
     estimateSize: () => LINE_PX,
     getItemKey: (index) => keyOf(rows[index]),
-    overscan: 12,
+    overscan: 6,
     scrollMargin: margin,
   });
   return (

@@ -7,7 +7,10 @@ import { Fold } from "./logic/fold";
 
 /** What is read without being asked to go on. */
 export const RESULTS_AT_ONCE = 50_000;
+/** A few words are drawn at once; a flood is drawn now and then. */
 const DRAW_EVERY_MS = 60;
+const DRAW_FLOOD_EVERY_MS = 300;
+const FLOOD = 1_000;
 
 export interface Results {
   fold: Fold;
@@ -43,8 +46,10 @@ export function useResults(runId: string, ended: boolean): Results {
     const { fold, all } = held.current;
     const stop = new AbortController();
     let timer: ReturnType<typeof setTimeout> | undefined;
+    let drawn = all.length;
     const draw = () => {
       timer = undefined;
+      drawn = all.length;
       setVersion((now) => now + 1);
     };
     const finish = (next: Results["state"]) => {
@@ -69,7 +74,7 @@ export function useResults(runId: string, ended: boolean): Results {
         const result = JSON.parse(frame.data) as RunResult;
         if ((result.sequence ?? 0) > fold.lastSequence) all.push(result);
         fold.push(result);
-        timer ??= setTimeout(draw, DRAW_EVERY_MS);
+        timer ??= setTimeout(draw, all.length - drawn > FLOOD ? DRAW_FLOOD_EVERY_MS : DRAW_EVERY_MS);
         if (all.length >= limit) {
           stop.abort();
           finish("paused");
