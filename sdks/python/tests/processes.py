@@ -33,7 +33,8 @@ class Process:
     def __init__(self, folder: Path, source: str, *command: str, whole: bool = False) -> None:
         path = folder / "subject.py"
         path.write_text(textwrap.dedent(source) if whole else HEAD + textwrap.dedent(source) + TAIL, "utf-8")
-        environment = {name: value for name, value in os.environ.items() if not name.startswith(("GREENROOM_", "PYTHON"))}
+        ours = ("GREENROOM_", "PYTHON")
+        environment = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
         self.process = subprocess.Popen(
             [sys.executable, *command, str(path)],
             stdin=subprocess.PIPE,

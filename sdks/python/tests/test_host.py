@@ -33,8 +33,9 @@ def host(folder: Path, config: str) -> Iterator[Path]:
     serving = subprocess.Popen([binary(), *arguments], cwd=folder, stdout=log, stderr=subprocess.STDOUT)
     try:
         until = time.monotonic() + WAIT_S
-        while '"ready"' not in (listed := told(folder, "runner", "list", "--json")):
-            assert serving.poll() is None and time.monotonic() < until, (folder / "host.log").read_text() + listed
+        while (listed := told(folder, "runner", "list", "--json")).count('"ready"') < config.count("[runners."):
+            assert serving.poll() is None, (folder / "host.log").read_text()
+            assert time.monotonic() < until, (folder / "host.log").read_text() + listed
             time.sleep(0.2)
         yield folder
     finally:
@@ -90,24 +91,60 @@ def test_a_runner_keeps_state_and_answers_under_a_real_host(tmp_path: Path) -> N
         assert "two 1 2 unauthorized" in second, second
 
 
-def test_the_langgraph_example_uses_a_model_and_a_tool_of_a_real_host(tmp_path: Path) -> None:
-    pytest.importorskip("langgraph", reason="`langgraph` is not installed (requirements-examples.txt)")
+SCRIPT = """
+[[rule]]
+when = { offers = "dice.roll", tool_result = false }
+answer = [{ call = "dice.roll", args = { sides = 6, count = 7 } }]
+
+[[rule]]
+when.result_of = "dice.roll"
+answer = "The dice show {{last_tool_result}}"
+"""
+
+DICE = """
+from greenroom_sdk import Plugin
+plugin = Plugin("local", "dice")
+
+@plugin.tool(risk="read")
+async def roll(sides: int, count: int) -> dict[str, int]:
+    "Rolls dice and gives their total"
+    return {"total": sides * count}
+
+if __name__ == "__main__":
+    plugin.serve()
+"""
+
+
+@pytest.mark.parametrize("name", ["langgraph_agent", "agentscope_agent", "openai_agents_agent"])
+def test_an_agent_uses_the_model_and_a_tool_of_a_real_host(tmp_path: Path, name: str) -> None:
+    package = {"langgraph_agent": "langgraph", "agentscope_agent": "agentscope"}.get(name, "agents")
+    pytest.importorskip(package, reason=f"`{package}` is not installed (requirements-examples.txt)")
+    (tmp_path / "script.toml").write_text(SCRIPT, "utf-8")
+    (tmp_path / "dice.py").write_text(DICE, "utf-8")
+    paths = f'["{sys.prefix}", "{EXAMPLES.parent}"]'
     config = f"""
         [models.main]
         provider = "scripted"
+        script = "script.toml"
 
-        [runners.graph]
-        command = ["{sys.executable}", "{EXAMPLES / "langgraph_agent.py"}"]
-        paths = ["{sys.prefix}", "{EXAMPLES.parent}"]
+        [runners.dice]
+        command = ["{sys.executable}", "dice.py"]
+        paths = {paths}
 
-        [agents.graph]
-        runner = "plugin:examples/langgraph-agent/default"
+        [runners.agent]
+        command = ["{sys.executable}", "{EXAMPLES / name}.py"]
+        paths = {paths}
+
+        [agents.agent]
+        runner = "plugin:examples/{name.replace("_", "-")}/default"
         events = []
 
-        [agents.graph.grant]
+        [agents.agent.grant]
         models = ["main"]
+        tools = ["dice.roll"]
     """
     with host(tmp_path, config) as folder:
-        answer = told(folder, "send", "Hello, who are you?", "--agent", "graph", "--follow")
-        runs = told(folder, "runs", "list")
-        assert "completed" in runs, answer + runs
+        answer = told(folder, "send", "roll them", "--agent", "agent", "--conversation", "c1", "--follow")
+        assert "The dice show" in answer, answer + (folder / "host.log").read_text()
+        assert "42" in answer, answer
+        assert "completed" in told(folder, "runs", "list")
