@@ -69,7 +69,7 @@ function ArtifactTable({ artifacts }: { artifacts: Artifact[] }) {
   const columns: Column<Artifact>[] = [
     {
       key: "name",
-      header: t("facts.artifacts_title"),
+      header: t("facts.artifacts_name"),
       cell: (artifact) => (
         <Link href={hrefOf(artifact)} className={styles["file"]}>
           <Icon name={iconOf(artifact)} size={18} />

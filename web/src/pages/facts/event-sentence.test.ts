@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import type { EventView, Json } from "../../api/types";
 import { translate, type T } from "../../i18n";
-import { eventFiles, eventKind, eventSentence, eventText } from "./event-sentence";
+import { eventFiles, eventKind, eventSentence, eventText, replayOf } from "./event-sentence";
 
 const english: T = (key, values) => translate("en", key, values);
 
@@ -28,6 +28,11 @@ test.each([
 
 test("an event from outside that takes a name of the host's is not believed", () => {
   expect(eventSentence(english, view("approval.allowed", { answered_by: "admin" }, "api"))).toBe("approval.allowed");
+});
+
+test("a replay names what it repeats", () => {
+  expect(replayOf(view("message.received", { metadata: { replay_of: "evt_1" } }))).toBe("evt_1");
+  expect(replayOf(view("message.received", { metadata: {} }))).toBeNull();
 });
 
 test("kinds go by the beginning of the type", () => {

@@ -81,6 +81,11 @@ export function eventFiles(view: EventView): { artifact_id: string; name: string
   return Array.from(found, ([artifact_id, name]) => ({ artifact_id, name }));
 }
 
+/** The event that this one repeats, if it is a replay. */
+export function replayOf(view: EventView): string | null {
+  return string(objectOf(objectOf(view.event)["metadata"])["replay_of"]);
+}
+
 /** The words of a message; null where it has none. */
 export function eventText(view: EventView): string | null {
   const input = objectOf(objectOf(view.event)["input"]);

@@ -1,14 +1,16 @@
 // One entry of the event log.
 import { useQuery } from "@tanstack/react-query";
+import type { ReactNode } from "react";
 import { Link, useLocation } from "wouter";
 import { get, path } from "@/api/client";
 import type { EventView } from "@/api/types";
 import { useT } from "@/i18n";
 import { Card, CopyButton, Facts, Icon, JsonView, Loaded, Page, Time } from "@/ui";
-import { eventActor, eventFiles, eventSentence, eventText } from "./event-sentence";
+import { eventActor, eventFiles, eventSentence, eventText, replayOf } from "./event-sentence";
 import { useFilters } from "./filter-bar";
 import { lastPart } from "./filters";
 import { ConversationLink, RunLink } from "./list-parts";
+import { shortId } from "./short-id";
 import styles from "./facts.module.css";
 
 export default function EventPage() {
@@ -36,8 +38,13 @@ function Id({ id }: { id: string }) {
   );
 }
 
+function EventLink({ id }: { id: string }) {
+  return <Link href={`/events/${encodeURIComponent(id)}`}>{shortId(id)}</Link>;
+}
+
 function Event({ view }: { view: EventView }) {
   const t = useT();
+  const original = replayOf(view);
   return (
     <>
       <Card title={eventSentence(t, view)}>
@@ -51,6 +58,7 @@ function Event({ view }: { view: EventView }) {
             [t("facts.conversation"), <ConversationLink key="conversation" id={view.conversation_id} />],
             [t("facts.event_position"), view.conversation_seq ?? "–"],
             [t("facts.run"), <RunOf key="run" view={view} />],
+            ...(original ? [[t("facts.event_replay"), <EventLink key="replay" id={original} />] as [string, ReactNode]] : []),
           ]}
         />
       </Card>

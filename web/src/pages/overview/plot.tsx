@@ -92,7 +92,7 @@ function options({ width, step, kind, colors, text, grid, surface, moment, value
     width,
     height: HEIGHT,
     legend: { show: false },
-    padding: [8, 8, 0, 0],
+    padding: [8, 24, 0, 0],
     cursor: { y: false, drag: { x: false, y: false }, points: { size: 7, fill: surface } },
     scales: {
       x: { range: (_, min, max) => [min - step / 2, max + step / 2] },
@@ -107,7 +107,7 @@ function options({ width, step, kind, colors, text, grid, surface, moment, value
       ...colors.map((stroke) =>
         kind === "bars"
           ? { stroke, fill: stroke, width: 0, points: { show: false }, ...(bars ? { paths: bars } : {}) }
-          : { stroke, width: 2, points: { size: 5, fill: stroke } },
+          : { stroke, width: 2, points: { show: true, size: 4, fill: stroke } },
       ),
     ],
     hooks: { setCursor: [(chart) => onStep(chart.cursor.idx ?? null)] },
