@@ -1,5 +1,5 @@
 // A block of code with its language and a way to copy it; colours come when the highlighter is there.
-import { Fragment, useEffect, useState, type ReactNode } from "react";
+import { Fragment, useEffect, useMemo, useState, type ReactNode } from "react";
 import { useT } from "@/i18n";
 import { CopyButton } from "./copy";
 import styles from "./code.module.css";
@@ -23,20 +23,25 @@ export function Code({ text, language }: { text: string; language?: string }) {
   );
 }
 
+type Highlight = (text: string, language: string) => Span[] | null;
+let highlighter: Highlight | null = null;
+
+/** At once when the highlighter is there, else as soon as it is. */
 function useHighlight(text: string, language?: string): Span[] | null {
-  const [result, setResult] = useState<{ text: string; spans: Span[] } | null>(null);
+  const [loaded, setLoaded] = useState(highlighter !== null);
+  const wanted = language !== undefined && text.length <= HIGHLIGHT_UP_TO;
   useEffect(() => {
-    if (!language || text.length > HIGHLIGHT_UP_TO) return;
-    let wanted = true;
-    void import("./highlight").then(({ highlight }) => {
-      const spans = highlight(text, language);
-      if (wanted && spans) setResult({ text, spans });
+    if (!wanted || loaded) return;
+    let shown = true;
+    void import("./highlight").then((module) => {
+      highlighter = module.highlight;
+      if (shown) setLoaded(true);
     });
     return () => {
-      wanted = false;
+      shown = false;
     };
-  }, [text, language]);
-  return result?.text === text ? result.spans : null;
+  }, [wanted, loaded]);
+  return useMemo(() => (wanted && loaded && highlighter ? highlighter(text, language) : null), [wanted, loaded, text, language]);
 }
 
 function drawn(spans: Span[]): ReactNode {

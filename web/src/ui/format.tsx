@@ -1,6 +1,6 @@
 // Values as people read them: times, lengths of time, sizes, money and numbers, by the chosen language.
 import { useLanguage } from "@/i18n";
-import { bytesText, durationText, moneyText, relativeText } from "./format-text";
+import { bytesText, durationText, exactText, moneyText, numberText, relativeText } from "./format-text";
 import { useMinute } from "./use-minute";
 
 /** How long ago, with the exact moment as title; `absolute` writes the moment itself. */
@@ -9,7 +9,7 @@ export function Time({ at, absolute }: { at: string | number | null | undefined;
   const now = useMinute();
   if (at === null || at === undefined) return <span className="muted">–</span>;
   const date = new Date(at);
-  const exact = new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "medium" }).format(date);
+  const exact = exactText(date, language);
   return (
     <time dateTime={date.toISOString()} title={exact} className="nums">
       {absolute ? exact : relativeText(date.getTime(), Math.max(now, Date.now()), language)}
@@ -35,5 +35,5 @@ export function Money({ amount, currency = "USD" }: { amount: number | null | un
 
 export function Num({ value }: { value: number | null | undefined }) {
   const { language } = useLanguage();
-  return <span className="nums">{value === null || value === undefined ? "–" : new Intl.NumberFormat(language).format(value)}</span>;
+  return <span className="nums">{value === null || value === undefined ? "–" : numberText(value, language)}</span>;
 }

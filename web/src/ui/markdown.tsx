@@ -1,5 +1,5 @@
 // Markdown of others: no HTML, no script, nothing loaded from elsewhere. Load this module lazily.
-import { memo } from "react";
+import { memo, type ReactElement } from "react";
 import ReactMarkdown, { type Components } from "react-markdown";
 import remarkGfm from "remark-gfm";
 import { useT } from "@/i18n";
@@ -52,14 +52,25 @@ const components: Components = {
   ),
 };
 
-export const Markdown = memo(function Markdown({ text }: { text: string }) {
-  return (
-    <div className={styles["markdown"]}>
-      <ReactMarkdown remarkPlugins={plugins} components={components} urlTransform={(url) => url}>
-        {text}
-      </ReactMarkdown>
-    </div>
-  );
+/** Texts that were read before; rows of long lists come and go while one scrolls. */
+const READ_MAX = 400;
+const read = new Map<string, ReactElement>();
+
+function elementOf(text: string): ReactElement {
+  let element = read.get(text);
+  if (!element) {
+    // It has no state: called as a function it reads the text at once, and only once.
+    element = ReactMarkdown({ children: text, remarkPlugins: plugins, components, urlTransform: (url) => url });
+    if (read.size >= READ_MAX) read.delete(read.keys().next().value ?? "");
+    read.set(text, element);
+  }
+  return element;
+}
+
+/** `growing`: the text is not complete, and keeping it would only push others out. */
+export const Markdown = memo(function Markdown({ text, growing }: { text: string; growing?: boolean }) {
+  const element = growing ? ReactMarkdown({ children: text, remarkPlugins: plugins, components, urlTransform: (url) => url }) : elementOf(text);
+  return <div className={styles["markdown"]}>{element}</div>;
 });
 
 export default Markdown;

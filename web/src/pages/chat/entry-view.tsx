@@ -98,7 +98,7 @@ function Answer({ entry }: { entry: AnswerEntry }) {
   return (
     <article className={`${styles["answer"]} ${entry.streaming ? styles["streaming"] : ""}`} data-kind="answer">
       <Suspense fallback={<div className={styles["plain"]}>{entry.text}</div>}>
-        <Markdown text={entry.text} />
+        <Markdown text={entry.text} growing={entry.streaming} />
       </Suspense>
     </article>
   );
