@@ -17,7 +17,8 @@ trap 'rm -rf "$folder"' EXIT
 "$cache/python-sdk/bin/python" -m build --no-isolation --wheel --outdir "$folder/dist" "$sdk" > "$folder/build.log" 2>&1 ||
     { cat "$folder/build.log"; exit 1; }
 wheel="$(echo "$folder"/dist/greenroom_sdk-*-py3-none-any.whl)"
-"$cache/python-sdk/bin/python" -m zipfile -l "$wheel" | grep -q "greenroom_sdk/py.typed"
+"$cache/python-sdk/bin/python" -m zipfile -l "$wheel" > "$folder/wheel.log"
+grep -q "greenroom_sdk/py.typed" "$folder/wheel.log"
 
 # The blocks of the README's tour, in order: what is written to files, then the commands.
 "$cache/python-sdk/bin/python" "$sdk/tests/tour_blocks.py" "$sdk/README.md" "$folder/tour"

@@ -13,7 +13,7 @@ import styles from "./first-start.module.css";
 const Code = lazy(() => import("@/ui/code").then((module) => ({ default: module.Code })));
 
 const WITH_KEY = "OPENAI_API_KEY=… greenroom serve";
-const NEW_RUNNER = `greenroom runner new --lang python hello
+const NEW_RUNNER = `greenroom runner new --lang python --from plain hello
 greenroom runner test python3 hello/runner.py
 greenroom init`;
 const BINDING = `[runners.hello]
