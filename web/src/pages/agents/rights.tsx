@@ -13,7 +13,8 @@ export function Rights({ rights }: { rights: Right[] }) {
   const t = useT();
   const levels: Level[] = ["yes", "ask", "no"];
   return (
-    <div className={styles["rights"]}>
+    <div className={styles["frame"]}>
+      <div className={styles["rights"]}>
       {levels.map((level) => {
         const some = rights.filter((right) => right.level === level);
         if (some.length === 0) return null;
@@ -36,6 +37,7 @@ export function Rights({ rights }: { rights: Right[] }) {
           </section>
         );
       })}
+      </div>
     </div>
   );
 }

@@ -50,6 +50,7 @@ export function useCalls(runId: string, story: Story | undefined) {
     },
     enabled: run !== undefined,
     placeholderData: (before) => before,
+    staleTime: (query) => (isOpen || query.state.dataUpdatedAt < Date.parse(run?.finished_at ?? "") + RECORDED_WITHIN_MS ? 0 : Infinity),
     refetchInterval: () => {
       if (isOpen) return EVERY_MS * 2;
       const ended = Date.parse(run?.finished_at ?? "");
