@@ -40,9 +40,11 @@ fi
 # The published LangBot SDK, which the tests of the LangBot wire start plugins with.
 langbot=0.7.18
 venv=$HOME/.cache/greenroom/langbot-$langbot
-if ! "$venv/bin/python" -c 'import langbot_plugin' 2>/dev/null; then
+if ! "$venv/bin/python" -c 'import langbot_plugin' 2>/dev/null || [ ! -d "$venv/wheels" ]; then
   say "installing langbot-plugin $langbot into $venv"
   rm -rf "$venv"
   python3 -m venv "$venv"
-  "$venv/bin/pip" install --quiet --disable-pip-version-check "langbot-plugin==$langbot"
+  "$venv/bin/pip" download --quiet --disable-pip-version-check -d "$venv/wheels" "langbot-plugin==$langbot"
+  "$venv/bin/pip" install --quiet --disable-pip-version-check --no-index --find-links "$venv/wheels" \
+    "langbot-plugin==$langbot"
 fi

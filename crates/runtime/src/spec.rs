@@ -68,11 +68,10 @@ impl Default for RunnerSpec {
 impl RunnerSpec {
     /// The command as it is started.
     fn full_command(&self) -> Vec<String> {
-        let mut command = self.command.clone();
-        if self.wire == Wire::Langbot && command.len() == 1 {
-            command.extend(langbot::ARGUMENTS.map(str::to_owned));
+        match self.wire {
+            Wire::Native => self.command.clone(),
+            Wire::Langbot => langbot::command(&self.command, self.sandbox),
         }
-        command
     }
 
     /// The program that is started, as far as its place is known.

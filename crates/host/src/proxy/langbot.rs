@@ -5,7 +5,7 @@
 //! the run's own conversation does not; a run that is over may ask for one thing, which is why.
 
 use super::call::{Answer, answer, failed, not_found, refuse};
-use super::{Trail, no_run, over_rate, too_large};
+use super::{NO_RUN_COST, Trail, no_run, over_rate, too_large};
 use crate::context::Identity;
 use crate::host::Shared;
 use crate::ids::{now_ms, rfc3339};
@@ -88,8 +88,10 @@ pub(super) async fn serve(
 ) -> Answer {
     let settings = shared.settings.load_full();
     let limits = &settings.limits;
-    let taken =
-        shared.plugin_buckets.of(&call.runner).take(extra.cost(), limits.calls_per_s_plugin);
+    // Without a run a refusal is a commit of its own, as for every call.
+    let is_stranger = run.is_none() && call.standing == Standing::Foreign;
+    let cost = extra.cost() + if is_stranger { NO_RUN_COST } else { 0 };
+    let taken = shared.plugin_buckets.of(&call.runner).take(cost, limits.calls_per_s_plugin);
     taken.map_err(|wait| over_rate("plugin", wait))?;
     let bytes = call.params.get().len();
     if bytes > limits.call_bytes {

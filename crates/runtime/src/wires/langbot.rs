@@ -35,9 +35,25 @@ use tokio::sync::watch;
 /// Where a plugin finds the secret that it registers with.
 pub(crate) const SECRET_VARIABLE: &str = "LANGBOT_PLUGIN_REGISTRATION_CAPABILITY";
 /// What follows the interpreter in the command of a plugin.
-pub(crate) const ARGUMENTS: [&str; 5] = ["-m", "langbot_plugin.cli", "run", "-s", "--prod"];
+const ARGUMENTS: [&str; 5] = ["-m", "langbot_plugin.cli", "run", "-s", "--prod"];
+/// The same in a sandbox: the SDK would open every folder from the root down to its own, which a sandbox does
+/// not show, unless it takes the system for one that has no names relative to a folder.
+const CONFINED: &str = "import os, runpy\n\
+    os.supports_dir_fd.discard(os.link)\n\
+    runpy.run_module('langbot_plugin.cli', run_name='__main__', alter_sys=True)";
 /// Runs that a plugin is given at once: it serves 128, and a few may still be on their way out.
 pub(crate) const WINDOW: usize = 124;
+
+/// The command that starts a plugin: of an interpreter alone, or of one that is told to run the SDK.
+pub(crate) fn command(configured: &[String], sandbox: bool) -> Vec<String> {
+    let Some((interpreter, rest)) = configured.split_first() else { return Vec::new() };
+    if !rest.is_empty() && rest != ARGUMENTS {
+        return configured.to_vec();
+    }
+    let start: &[&str] = if sandbox { &["-c", CONFINED] } else { &ARGUMENTS[..2] };
+    let words = start.iter().chain(&ARGUMENTS[2..]).map(|word| (*word).to_owned());
+    std::iter::once(interpreter.clone()).chain(words).collect()
+}
 
 /// The two ways in which runners of plugins are spoken to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -221,6 +237,22 @@ fn is_same(one: &[u8], other: &[u8]) -> bool {
 mod tests {
     use super::*;
     use serde_json::value::to_raw_value;
+
+    #[test]
+    fn an_interpreter_is_told_to_run_the_sdk_and_a_whole_command_is_its_own() {
+        let words =
+            |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+        let full = words(&["py", "-m", "langbot_plugin.cli", "run", "-s", "--prod"]);
+        assert_eq!(command(&words(&["py"]), false), full);
+        assert_eq!(command(&full, false), full);
+        for configured in [words(&["py"]), full] {
+            let confined = command(&configured, true);
+            assert_eq!(confined[..2], words(&["py", "-c"]));
+            assert_eq!(confined[3..], words(&["run", "-s", "--prod"]));
+        }
+        let own = words(&["py", "fake.py"]);
+        assert_eq!(command(&own, true), own);
+    }
 
     #[test]
     fn only_the_process_with_the_secret_registers_and_only_once() {

@@ -42,10 +42,9 @@ pub(super) fn read(reader: &mut Reader<'_>, command: Option<Value<'_>>) -> Optio
         Some(path) => Process::started(reader, Some(vec![(*path).to_owned()])),
         None => {
             reader.knows(&super::PROCESS_KEYS);
-            let command = format!("greenroom runner add {}", folder.display());
             reader.fail(
                 format!("`{}` has no `command`, and there is no Python in its folder", reader.path),
-                &format!("`{command}` makes one, or write the interpreter as `command`"),
+                "`greenroom runner add DIR` makes one, or write the interpreter as `command`",
             )
         }
     }

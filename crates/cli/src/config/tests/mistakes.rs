@@ -272,11 +272,7 @@ token = { env = "T" }"#;
 #[test]
 fn what_comes_later_is_said_to_come_later() {
     let text = r#"[knowledge.small]
-dir = "docs"
-
-[runners.r]
-command = ["x"]
-wire = "langbot""#;
+dir = "docs""#;
     assert_snapshot!(mistakes(text), @r#"
     error: `knowledge` is not supported by this version
       --> greenroom.toml:1:2
@@ -284,13 +280,44 @@ wire = "langbot""#;
      1 | [knowledge.small]
        |  ^^^^^^^^^
     hint: remove the section
+    "#);
+}
 
-    error: `runners.r.wire`: `langbot` is not supported by this version
-      --> greenroom.toml:6:8
+#[test]
+fn a_langbot_plugin_needs_its_folder_and_a_python() {
+    let text = r#"[runners.a]
+wire = "langbot"
+command = ["python3"]
+
+[runners.b]
+wire = "langbot"
+dir = "nowhere"
+
+[runners.c]
+wire = "langbot"
+dir = "nowhere"
+token = 5"#;
+    assert_snapshot!(mistakes(text), @r#"
+    error: `runners.a` speaks the wire `langbot` and has no `dir`
+      --> greenroom.toml:1:1
        |
-     6 | wire = "langbot"
-       |        ^^^^^^^^^
-    hint: use `native`
+     1 | [runners.a]
+       | ^^^^^^^^^^^
+    hint: write the folder of the plugin, the one with its `manifest.yaml`, as `dir`
+
+    error: `runners.b` has no `command`, and there is no Python in its folder
+      --> greenroom.toml:5:1
+       |
+     5 | [runners.b]
+       | ^^^^^^^^^^^
+    hint: `greenroom runner add DIR` makes one, or write the interpreter as `command`
+
+    error: `runners.c` speaks the wire `langbot` and has a `token`
+      --> greenroom.toml:12:9
+       |
+    12 | token = 5
+       |         ^
+    hint: the host starts a LangBot plugin itself: give its folder as `dir`
     "#);
 }
 

@@ -55,86 +55,118 @@ pub(crate) enum Reply {
 
 /// What an action asks for.
 pub(crate) fn translate(action: &str, data: &Value) -> Result<Asked, AgentAPIError> {
-    let picked = |keys: &[(&str, &str)]| pick(data, keys);
-    let same = |keys: &[&str]| pick(data, &keys.iter().map(|key| (*key, *key)).collect::<Vec<_>>());
-    let call = |method, params, reply| Asked { method, params, reply };
-    let text = |key: &str| data[key].as_str().unwrap_or_default().to_owned();
-    Ok(match action {
-        "invoke_llm" => call("models.invoke", model_call(data), Reply::Message),
-        "invoke_llm_stream" => call("models.stream", model_call(data), Reply::Stream),
+    let found = resources(action, data)
+        .or_else(|| facts(action, data))
+        .or_else(|| kept(action, data))
+        .or_else(|| runs(action, data));
+    found.ok_or_else(|| unknown(action))
+}
+
+/// Models, tools, knowledge and the platform.
+fn resources(action: &str, data: &Value) -> Option<Asked> {
+    Some(match action {
+        "invoke_llm" => asked("models.invoke", model_call(data), Reply::Message),
+        "invoke_llm_stream" => asked("models.stream", model_call(data), Reply::Stream),
         "invoke_rerank" => {
-            let keys = [
-                ("rerank_model_uuid", "model_id"),
-                ("query", "query"),
-                ("documents", "documents"),
-                ("top_k", "top_k"),
-            ];
-            call("models.rerank", picked(&keys), Reply::AsIs)
+            let mut params = same(data, &["query", "documents", "top_k"]);
+            params["model_id"] = data["rerank_model_uuid"].clone();
+            asked("models.rerank", params, Reply::AsIs)
         }
         "invoke_embedding" => {
             let keys = [("embedding_model_uuid", "model_id"), ("texts", "inputs")];
-            call("models.embed", picked(&keys), Reply::AsIs)
+            asked("models.embed", pick(data, &keys), Reply::AsIs)
         }
-        "count_tokens" => call("models.count_tokens", token_count(data), Reply::AsIs),
-        "get_tool_detail" => call("tools.get_detail", same(&["tool_name"]), Reply::Tool),
-        "call_tool" => call(
-            "tools.call",
-            same(&["tool_name", "parameters", "tool_call_id"]),
-            Reply::ToolResult,
-        ),
-        "retrieve_knowledge_base" | "retrieve_knowledge" => call(
-            "knowledge.retrieve",
-            same(&["kb_id", "query_text", "top_k", "filters"]),
-            Reply::Passages,
-        ),
-        "get_prompt" => call("langbot.get_prompt", json!({}), Reply::AsIs),
-        "history_page" => call("history.page", history_page(data), Reply::History),
-        "history_search" => call(
-            "history.search",
-            same(&["query", "filters", "top_k"]),
-            Reply::Found { query: text("query") },
-        ),
-        "event_get" => call("events.get", same(&["event_id"]), Reply::Event),
-        "event_page" => call(
-            "events.page",
-            same(&["conversation_id", "event_types", "before_cursor", "limit"]),
-            Reply::Events,
-        ),
-        "artifact_metadata" => call("artifacts.metadata", same(&["artifact_id"]), Reply::AsIs),
+        "count_tokens" => asked("models.count_tokens", token_count(data), Reply::AsIs),
+        "get_tool_detail" => asked("tools.get_detail", same(data, &["tool_name"]), Reply::Tool),
+        "call_tool" => {
+            let keys = ["tool_name", "parameters", "tool_call_id"];
+            asked("tools.call", same(data, &keys), Reply::ToolResult)
+        }
+        "retrieve_knowledge_base" | "retrieve_knowledge" => {
+            let keys = ["kb_id", "query_text", "top_k", "filters"];
+            asked("knowledge.retrieve", same(data, &keys), Reply::Passages)
+        }
+        "call_platform_api" | "send_message" | "reply_message" => {
+            asked("platform.request_action", platform(action, data), Reply::Under("result"))
+        }
+        _ => return None,
+    })
+}
+
+/// What was said and done, and what is attached to it.
+fn facts(action: &str, data: &Value) -> Option<Asked> {
+    let text = |key: &str| data[key].as_str().unwrap_or_default().to_owned();
+    Some(match action {
+        "history_page" => asked("history.page", history_page(data), Reply::History),
+        "history_search" => {
+            let found = Reply::Found { query: text("query") };
+            asked("history.search", same(data, &["query", "filters", "top_k"]), found)
+        }
+        "event_get" => asked("events.get", same(data, &["event_id"]), Reply::Event),
+        "event_page" => {
+            let keys = ["conversation_id", "event_types", "before_cursor", "limit"];
+            asked("events.page", same(data, &keys), Reply::Events)
+        }
+        "artifact_metadata" => {
+            asked("artifacts.metadata", same(data, &["artifact_id"]), Reply::AsIs)
+        }
         "artifact_read" => {
             let keys = [("artifact_id", "artifact_id"), ("offset", "offset"), ("limit", "length")];
-            call(
-                "artifacts.read_range",
-                picked(&keys),
-                Reply::Range { artifact_id: text("artifact_id") },
-            )
+            let range = Reply::Range { artifact_id: text("artifact_id") };
+            asked("artifacts.read_range", pick(data, &keys), range)
         }
-        "state_get" => call("state.get", same(&["scope", "key"]), Reply::AsIs),
-        "state_set" => call("state.set", state_value(data), Reply::Success),
-        "state_delete" => call("state.delete", same(&["scope", "key"]), Reply::Deleted),
-        "state_list" => call("state.list", same(&["scope", "prefix", "limit"]), Reply::StateKeys),
-        "steering_pull" => call("steering.pull", steering(data), Reply::Steering),
-        "get_config_file" => call("langbot.get_config_file", same(&["file_key"]), Reply::AsIs),
-        "run_get" => call("langbot.run_get", same(&["target_run_id"]), Reply::Run),
-        "run_list" => call(
-            "langbot.run_list",
-            same(&["conversation_id", "statuses", "before_cursor", "limit"]),
-            Reply::Runs,
-        ),
+        "steering_pull" => asked("steering.pull", steering(data), Reply::Steering),
+        _ => return None,
+    })
+}
+
+/// State and storage.
+fn kept(action: &str, data: &Value) -> Option<Asked> {
+    Some(match action {
+        "state_get" => asked("state.get", same(data, &["scope", "key"]), Reply::AsIs),
+        "state_set" => asked("state.set", state_value(data), Reply::Success),
+        "state_delete" => asked("state.delete", same(data, &["scope", "key"]), Reply::Deleted),
+        "state_list" => {
+            asked("state.list", same(data, &["scope", "prefix", "limit"]), Reply::StateKeys)
+        }
+        _ => return storage(action, data),
+    })
+}
+
+/// What the native wire has no method for: the host serves it on this wire alone.
+fn runs(action: &str, data: &Value) -> Option<Asked> {
+    let target = || same(data, &["target_run_id"]);
+    Some(match action {
+        "get_prompt" => asked("langbot.get_prompt", json!({}), Reply::AsIs),
+        "get_config_file" => {
+            asked("langbot.get_config_file", same(data, &["file_key"]), Reply::AsIs)
+        }
+        "run_get" => asked("langbot.run_get", target(), Reply::Run),
+        "run_list" => {
+            let keys = ["conversation_id", "statuses", "before_cursor", "limit"];
+            asked("langbot.run_list", same(data, &keys), Reply::Runs)
+        }
         "run_events_page" => {
             let keys = ["target_run_id", "before_cursor", "after_cursor", "limit", "direction"];
-            call("langbot.run_events_page", same(&keys), Reply::RunEvents)
+            asked("langbot.run_events_page", same(data, &keys), Reply::RunEvents)
         }
-        "run_cancel" => call("langbot.run_cancel", same(&["target_run_id", "reason"]), Reply::Run),
-        "run_append_result" => {
-            call("langbot.run_append_result", same(&["target_run_id"]), Reply::AsIs)
+        "run_cancel" => {
+            asked("langbot.run_cancel", same(data, &["target_run_id", "reason"]), Reply::Run)
         }
-        "run_finalize" => call("langbot.run_finalize", same(&["target_run_id"]), Reply::AsIs),
-        "call_platform_api" | "send_message" | "reply_message" => {
-            call("platform.request_action", platform(action, data), Reply::Under("result"))
-        }
-        _ => return storage(action, data).ok_or_else(|| unknown(action)),
+        "run_append_result" => asked("langbot.run_append_result", target(), Reply::AsIs),
+        "run_finalize" => asked("langbot.run_finalize", target(), Reply::AsIs),
+        _ => return None,
     })
+}
+
+fn asked(method: &'static str, params: Value, reply: Reply) -> Asked {
+    Asked { method, params, reply }
+}
+
+/// The fields of `data` under their own names; what is null is left out.
+fn same(data: &Value, keys: &[&str]) -> Value {
+    let keys: Vec<(&str, &str)> = keys.iter().map(|key| (*key, *key)).collect();
+    pick(data, &keys)
 }
 
 /// An answer of the host's as the plugin reads it.
@@ -264,7 +296,7 @@ fn storage(action: &str, data: &Value) -> Option<Asked> {
     };
     let mut params = pick(data, keys);
     params["area"] = area.into();
-    Some(Asked { method, params, reply })
+    Some(asked(method, params, reply))
 }
 
 /// What a tool gave is an object there; a tool that failed is an error.

@@ -13,8 +13,9 @@ use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 
-/// A type that no result has, so that the host drops and records what bears it.
+/// Types that no result has, so that the host drops and records what bears them.
 const MALFORMED: &str = "malformed result";
+const FOREIGN: &str = "result of another run";
 /// What the SDK says when it ended a run at its deadline.
 const SDK_TIMEOUT: &str = "runner.timeout";
 const ROLES: [&str; 4] = ["system", "user", "assistant", "tool"];
@@ -37,10 +38,13 @@ struct Told<'a> {
 
 /// The result of this run; nothing where it says nothing.
 pub(crate) fn translate(run_id: &str, data: &RawValue) -> Option<RawResult> {
-    let told = serde_json::from_str::<Told<'_>>(data.get()).ok();
-    let told = told.filter(|told| told.run_id.as_deref().is_none_or(|named| named == run_id));
-    let Some(told) = told else { return Some(malformed(run_id)) };
-    let Some(result_kind) = told.kind else { return Some(malformed(run_id)) };
+    let Ok(told) = serde_json::from_str::<Told<'_>>(data.get()) else {
+        return Some(refused(run_id, MALFORMED));
+    };
+    if told.run_id.as_deref().is_some_and(|named| named != run_id) {
+        return Some(refused(run_id, FOREIGN));
+    }
+    let Some(result_kind) = told.kind else { return Some(refused(run_id, MALFORMED)) };
     let data = match result_kind.as_ref() {
         kind::MESSAGE_DELTA => match delta(told.data) {
             Delta::Text(data) => Some(data),
@@ -62,10 +66,10 @@ pub(crate) fn translate(run_id: &str, data: &RawValue) -> Option<RawResult> {
     })
 }
 
-fn malformed(run_id: &str) -> RawResult {
+fn refused(run_id: &str, why: &str) -> RawResult {
     RawResult {
         run_id: run_id.to_owned(),
-        kind: MALFORMED.to_owned(),
+        kind: why.to_owned(),
         data: None,
         sequence: None,
         timestamp: None,
@@ -242,17 +246,14 @@ mod tests {
 
     #[test]
     fn what_is_no_result_of_this_run_is_refused_and_never_taken_for_another() {
-        for result in [
-            json!([]),
-            json!({"run_id": "r1"}),
-            json!({"run_id": "r2", "type": "run.completed", "data": {}}),
-            json!({"run_id": 7, "type": "run.completed"}),
+        for (result, why) in [
+            (json!([]), "malformed result"),
+            (json!({"run_id": "r1"}), "malformed result"),
+            (json!({"run_id": 7, "type": "run.completed"}), "malformed result"),
+            (json!({"run_id": "r2", "type": "run.completed", "data": {}}), "result of another run"),
         ] {
-            assert_eq!(
-                translated(&result),
-                Some(json!({"run_id": "r1", "type": "malformed result"})),
-                "{result}"
-            );
+            let expected = json!({"run_id": "r1", "type": why});
+            assert_eq!(translated(&result), Some(expected), "{result}");
         }
         // The shape of the data is the host's to check.
         let odd =

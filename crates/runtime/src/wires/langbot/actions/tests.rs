@@ -16,7 +16,7 @@ const EXTRA: [&str; 8] = [
     "langbot.run_finalize",
 ];
 
-fn asked(action: &str, data: Value) -> (&'static str, Value) {
+fn asks(action: &str, data: Value) -> (&'static str, Value) {
     let asked = translate(action, &data).unwrap();
     (asked.method, asked.params)
 }
@@ -71,7 +71,7 @@ fn every_action_of_the_table_is_a_method_that_the_host_has() {
         "call_platform_api",
     ];
     for action in actions {
-        let (method, _) = asked(action, json!({}));
+        let (method, _) = asks(action, json!({}));
         assert!(Method::parse(method).is_some() || EXTRA.contains(&method), "{action}: {method}");
     }
 }
@@ -89,7 +89,7 @@ fn an_action_that_nobody_knows_is_refused_by_name() {
 #[test]
 fn names_of_models_tools_and_storage_are_ours() {
     assert_eq!(
-        asked(
+        asks(
             "invoke_llm",
             json!({"run_id": "r1", "llm_model_uuid": "m", "timeout": 5,
             "messages": [{"role": "user", "content": "hi"}], "extra_args": {"temperature": 0},
@@ -103,15 +103,15 @@ fn names_of_models_tools_and_storage_are_ours() {
         )
     );
     assert_eq!(
-        asked("set_plugin_storage", json!({"key": "k", "value_base64": "aGk="})),
+        asks("set_plugin_storage", json!({"key": "k", "value_base64": "aGk="})),
         ("storage.set", json!({"area": "plugin", "key": "k", "value": "aGk="}))
     );
     assert_eq!(
-        asked("get_workspace_storage_keys", json!({})),
+        asks("get_workspace_storage_keys", json!({})),
         ("storage.list", json!({"area": "workspace"}))
     );
     assert_eq!(
-        asked("artifact_read", json!({"artifact_id": "a", "offset": 4, "limit": 8})),
+        asks("artifact_read", json!({"artifact_id": "a", "offset": 4, "limit": 8})),
         ("artifacts.read_range", json!({"artifact_id": "a", "offset": 4, "length": 8}))
     );
 }
@@ -119,7 +119,7 @@ fn names_of_models_tools_and_storage_are_ours() {
 #[test]
 fn what_is_null_is_not_asked_for_except_as_a_value() {
     assert_eq!(
-        asked(
+        asks(
             "history_page",
             json!({"conversation_id": null, "before_cursor": null, "limit": 5,
             "direction": "backward", "include_attachments": true})
@@ -127,11 +127,11 @@ fn what_is_null_is_not_asked_for_except_as_a_value() {
         ("history.page", json!({"limit": 5, "direction": "backward", "include_artifacts": true}))
     );
     assert_eq!(
-        asked("state_set", json!({"scope": "actor", "key": "k", "value": null})),
+        asks("state_set", json!({"scope": "actor", "key": "k", "value": null})),
         ("state.set", json!({"scope": "actor", "key": "k", "value": null}))
     );
-    assert_eq!(asked("steering_pull", json!({"mode": "one", "limit": 9})).1, json!({"limit": 1}));
-    assert_eq!(asked("steering_pull", json!({"mode": "all", "limit": null})).1, json!({}));
+    assert_eq!(asks("steering_pull", json!({"mode": "one", "limit": 9})).1, json!({"limit": 1}));
+    assert_eq!(asks("steering_pull", json!({"mode": "all", "limit": null})).1, json!({}));
 }
 
 #[test]

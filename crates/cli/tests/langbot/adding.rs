@@ -1,0 +1,78 @@
+//! `greenroom runner add` and `runner list`: a plugin becomes a runner, and it is said what it asks for.
+
+use crate::PROGRAM;
+use crate::stage::{SDK, Stage, copy, plugins_folder, python};
+use greenroom_testkit::host::TestHost;
+use std::path::Path;
+use std::process::{Command, Output};
+
+#[expect(clippy::disallowed_methods, reason = "the program under test is started here")]
+fn greenroom(folder: &Path, args: &[&str]) -> Output {
+    let mut command = Command::new(PROGRAM);
+    for name in ["GREENROOM_URL", "GREENROOM_TOKEN", "GREENROOM_DATA", "GREENROOM_CONFIG"] {
+        command.env_remove(name);
+    }
+    // What it installs is at hand: no index is asked.
+    let wheels = python().parent().unwrap().join("../wheels");
+    command.env("PIP_NO_INDEX", "1").env("PIP_FIND_LINKS", wheels);
+    command.args(args).current_dir(folder).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Packs a folder as LangBot does.
+#[expect(clippy::disallowed_methods, reason = "Python packs what Python unpacks")]
+fn pack(folder: &Path, package: &Path) {
+    let script = "import shutil, sys; shutil.make_archive(sys.argv[2], 'zip', sys.argv[1])";
+    let made = Command::new("python3").args(["-c", script]).arg(folder).arg(package).status();
+    assert!(made.unwrap().success());
+    std::fs::rename(package.with_extension("lbpkg.zip"), package).unwrap();
+}
+
+#[tokio::test]
+async fn a_package_is_unpacked_installed_configured_and_answers() {
+    let host = TestHost::prepare(PROGRAM, "# mine\n[limits] # not touched\nrunner_start_s = 60");
+    let folder = host.folder().to_owned();
+    let source = tempfile::tempdir().unwrap();
+    copy(&plugins_folder().join("basics"), source.path());
+    pack(source.path(), &folder.join("basics.lbpkg"));
+    let added = greenroom(&folder, &["runner", "add", "basics.lbpkg", "--name", "helper"]);
+    let (told, said) = (text(&added.stdout), text(&added.stderr));
+    assert!(added.status.success(), "{told}{said}");
+    assert!(told.contains("plugin:greenroom-tests/basics/plain"), "{told}");
+    assert!(told.contains("nothing"), "{told}");
+    let config = std::fs::read_to_string(folder.join("greenroom.toml")).unwrap();
+    assert_eq!(
+        config,
+        "# mine\n[limits] # not touched\nrunner_start_s = 60\n\n[runners.helper]\nwire = \"langbot\"\n\
+         dir = \"plugins/basics\"\nplugin = \"greenroom-tests/basics\"\n"
+    );
+    // The same name again does not fit, and the file stays as it was.
+    let again = greenroom(&folder, &["runner", "add", "plugins/basics", "--name", "helper"]);
+    assert!(!again.status.success());
+    assert_eq!(std::fs::read_to_string(folder.join("greenroom.toml")).unwrap(), config);
+    host.configure(&format!(
+        "{config}[agents.helper]\nrunner = \"plugin:greenroom-tests/basics/plain\"\nevents = []\n"
+    ));
+    let stage = Stage::start(host).await;
+    assert_eq!(stage.answer("helper", "c1", "hello").await, "Received: hello");
+    let data = stage.host.data();
+    let listed = greenroom(&folder, &["runner", "list", "--data", data.to_str().unwrap()]);
+    let listed = text(&listed.stdout);
+    let line = listed.lines().find(|line| line.starts_with("helper ")).unwrap_or_default();
+    assert!(line.contains(&format!("langbot Runner {SDK}")), "{listed}");
+}
+
+#[test]
+fn what_is_no_plugin_is_not_added() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("empty")).unwrap();
+    for (path, reason) in [("empty", "is not a LangBot plugin"), ("none", "does not exist")] {
+        let added = greenroom(folder.path(), &["runner", "add", path]);
+        assert_eq!(added.status.code(), Some(2), "{}", text(&added.stderr));
+        assert!(text(&added.stderr).contains(reason), "{}", text(&added.stderr));
+    }
+    assert!(!folder.path().join("greenroom.toml").exists());
+}

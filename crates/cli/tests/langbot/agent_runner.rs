@@ -1,0 +1,109 @@
+//! The older dialect, `AgentRunner` and `run_agent`, by a plugin that writes its frames by hand.
+
+use crate::PROGRAM;
+use crate::stage::{PATIENCE, Stage, event, outcome};
+use greenroom_protocol::RunStatus;
+use greenroom_testkit::host::TestHost;
+use greenroom_testkit::http::Request;
+use greenroom_testkit::wait::wait_for;
+use serde_json::{Value, json};
+use std::path::Path;
+
+async fn stage() -> Stage {
+    let script =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/langbot/runners/agent_runner.py");
+    let config = format!(
+        "[store]\nsync = \"normal\"\n[limits]\ncancel_grace_s = 1\n[runners.older]\nwire = \"langbot\"\n\
+         command = [\"python3\", \"{}\"]\ndir = \"older\"\n\
+         [agents.older]\nrunner = \"plugin:greenroom-tests/older/main\"\nevents = []\n",
+        script.display()
+    );
+    let host = TestHost::prepare(PROGRAM, &config);
+    std::fs::create_dir(host.folder().join("older")).unwrap();
+    Stage::start(host).await
+}
+
+#[tokio::test]
+async fn the_older_dialect_is_told_from_the_container_and_spoken() {
+    let stage = stage().await;
+    let runner = stage.ready("older").await;
+    assert_eq!(runner["runners"][0]["metadata"]["dialect"], "AgentRunner");
+    assert_eq!(runner["runners"][0]["permissions"]["artifacts"], json!(["metadata", "read"]));
+    assert_eq!(stage.answer("older", "c1", "hello").await, "greenroom 1 said hello");
+    let long = stage.answer("older", "c1", "long").await;
+    assert_eq!(long.len(), "long ü ".len() * 10_000);
+    // A long event reaches it in pieces.
+    let text = "ö\\".repeat(40_000);
+    assert_eq!(stage.answer("older", "c1", &text).await, format!("greenroom 1 said {text}"));
+}
+
+#[tokio::test]
+async fn streams_that_end_otherwise_than_they_should_are_told_so() {
+    let stage = stage().await;
+    let run = stage.play("older", "c1", "no terminal").await;
+    assert_eq!(outcome(&run), (RunStatus::Failed, "runner.no_terminal"));
+    assert_eq!(stage.answers("c1").await, ["that was it"]);
+
+    let run = stage.play("older", "c2", "after").await;
+    assert_eq!(outcome(&run), (RunStatus::Completed, ""));
+    assert_eq!(stage.answers("c2").await, Vec::<String>::new());
+    let notes = wait_for("a note", PATIENCE, async || {
+        Some(stage.diagnostics(&run.run_id).await).filter(|notes| !notes.is_empty())
+    });
+    assert_eq!(notes.await, ["after_terminal"]);
+
+    let run = stage.play("older", "c3", "seed failure").await;
+    assert_eq!(outcome(&run), (RunStatus::Failed, "older.no"));
+    assert_eq!(run.error.unwrap().message, "it cannot be done");
+
+    let run = stage.play("older", "c4", "not a result").await;
+    assert_eq!(outcome(&run), (RunStatus::Completed, ""));
+    assert_eq!(stage.answers("c4").await, Vec::<String>::new());
+    assert_eq!(stage.diagnostics(&run.run_id).await, ["invalid_result", "invalid_result"]);
+
+    let run = stage.play("older", "c5", "error").await;
+    assert_eq!(outcome(&run), (RunStatus::Failed, "runner.error"));
+    assert!(run.error.unwrap().message.contains("ValueError: no"));
+}
+
+#[tokio::test]
+async fn a_runner_that_cannot_be_told_to_stop_finds_out_by_asking() {
+    let stage = stage().await;
+    let pid = stage.ready("older").await["pid"].clone();
+    let run_id = stage.send("older", "c1", "poll").await;
+    stage.marked("older/polls").await;
+    let run = stage.cancel(&run_id).await;
+    assert_eq!(outcome(&run), (RunStatus::Cancelled, "cancelled"));
+    stage.marked("older/polled").await;
+    let polled = stage.host.folder().join("older/polled");
+    let told = wait_for("what it was told", PATIENCE, async || {
+        serde_json::from_str::<Value>(&std::fs::read_to_string(&polled).unwrap()).ok()
+    });
+    assert_eq!(told.await["status"], "cancelled");
+    assert_eq!(stage.answer("older", "c1", "still").await, "greenroom 1 said still");
+    assert_eq!(stage.runner("older").await["pid"], pid);
+}
+
+#[tokio::test]
+async fn attachments_are_artifacts_that_it_reads_in_parts() {
+    let stage = stage().await;
+    let upload = Request::post("/v1/artifacts?name=a.txt&conversation_id=c1", "hello")
+        .header("content-type", "text/plain");
+    let (status, artifact) = stage.api.json(upload).await.unwrap();
+    assert!(status < 300, "{status} {artifact}");
+    let id = artifact["artifact_id"].as_str().unwrap();
+    let mut message = event("older", "c1", "files");
+    message["input"]["attachments"] = json!([{"artifact_id": id}]);
+    let run_id = stage.api.send_event(&message).await.run_id.unwrap();
+    let run = stage.api.ended_run(&run_id).await;
+    assert_eq!(outcome(&run), (RunStatus::Completed, ""), "{}", stage.host.log());
+    let told: Value = serde_json::from_str(&stage.answers("c1").await.pop().unwrap()).unwrap();
+    assert_eq!(told[0]["artifact_id"], id);
+    assert_eq!((&told[1]["name"], &told[1]["size_bytes"]), (&json!("a.txt"), &json!(5)));
+    assert_eq!(
+        told[2],
+        json!({"artifact_id": id, "mime_type": told[1]["mime_type"], "size_bytes": 5, "offset": 1,
+            "length": 3, "content_base64": "ZWxs", "has_more": true})
+    );
+    assert_eq!(told[3]["refused"]["code"], "not_found");
+}

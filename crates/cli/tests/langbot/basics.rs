@@ -1,0 +1,183 @@
+//! How runs of a plugin go and end: whole, streamed, empty, malformed, failed, stopped, late, killed.
+
+use crate::stage::{SDK, Stage, agent, event, outcome};
+use greenroom_protocol::RunStatus;
+use greenroom_testkit::wait::wait_for;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+
+fn agents() -> String {
+    let names = ["plain", "streaming", "odd", "big", "slow"];
+    let agents = names.map(|name| agent(name, "basics", name, ""));
+    agents.concat() + &agent("late", "basics", "slow", "deadline_s = 1")
+}
+
+#[tokio::test]
+async fn a_plugin_is_a_runner_with_its_manifest_and_answers() {
+    let stage = Stage::open(&["basics"], &agents()).await;
+    let runner = stage.ready("basics").await;
+    assert_eq!(runner["plugin"], "greenroom-tests/basics");
+    let isolation = runner["isolation"].as_str().unwrap();
+    assert!(isolation.starts_with("landlock:") || isolation == "unavailable", "{isolation}");
+    let manifests = runner["runners"].as_array().unwrap();
+    let plain = manifests.iter().find(|manifest| manifest["name"] == "plain").unwrap();
+    assert_eq!(plain["id"], "plugin:greenroom-tests/basics/plain");
+    assert_eq!(plain["label"]["zh_Hans"], "Plain answer");
+    assert_eq!(
+        plain["metadata"],
+        json!({"wire": "langbot", "dialect": "Runner", "sdk_version": SDK, "usages": ["agent"]})
+    );
+    let run = stage.play("plain", "c1", "hello").await;
+    assert_eq!(outcome(&run), (RunStatus::Completed, ""), "{}", stage.host.log());
+    assert_eq!(stage.answers("c1").await, ["Received: hello"]);
+    let usage = run.usage.unwrap();
+    assert_eq!((&usage["input_tokens"], &usage["total_tokens"]), (&json!(3), &json!(7)));
+}
+
+#[tokio::test]
+async fn a_runner_is_told_who_speaks_where_and_to_whom() {
+    let more = agents()
+        + "[agents.configured]\nrunner = \"plugin:greenroom-tests/basics/plain\"\n\
+        events = []\nconfig = { tone = \"calm\" }\n";
+    let stage = Stage::open(&["basics"], &more).await;
+    let mut group = event("configured", "c1", "who");
+    group["bot_id"] = "b1".into();
+    group["subject"] = json!({"subject_type": "group", "subject_id": "g1"});
+    group["input"]["contents"] = json!([{"type": "image", "url": "https://example.com/a.png"}]);
+    let run_id = stage.api.send_event(&group).await.run_id.unwrap();
+    stage.api.ended_run(&run_id).await;
+    let answer = stage.answers("c1").await.pop().unwrap();
+    let told: Value = serde_json::from_str(answer.strip_prefix("Received: ").unwrap()).unwrap();
+    assert_eq!(
+        told,
+        json!({"launcher": ["group", "g1"], "sender": "u1", "session": "group_g1", "bot": "b1",
+            "event": ["MessageReceivedEvent", "who", "u1"], "config": {"tone": "calm"},
+            "attachments": [], "reply": true,
+            "contents": [{"type": "image_url", "image_url": {"url": "https://example.com/a.png"}}]})
+    );
+}
+
+#[tokio::test]
+async fn words_are_streamed_as_they_come_and_a_log_line_is_kept() {
+    let stage = Stage::open(&["basics"], &agents()).await;
+    let run = stage.play("streaming", "c1", "one two three").await;
+    assert_eq!(outcome(&run), (RunStatus::Completed, ""), "{}", stage.host.log());
+    let results = stage.results(&run).await;
+    let kinds: Vec<&str> = results.iter().map(|result| result.kind.as_str()).collect();
+    assert_eq!(
+        kinds,
+        [
+            "processor.log",
+            "message.delta",
+            "message.delta",
+            "message.delta",
+            "message.completed",
+            "run.completed"
+        ]
+    );
+    assert_eq!(
+        Value::Object(results[0].data.clone()),
+        json!({"text": "3 words", "level": "debug"})
+    );
+    assert_eq!(results[2].data["chunk"], json!({"role": "assistant", "content": "two "}));
+    assert_eq!(stage.answers("c1").await, ["one two three"]);
+    assert_eq!(stage.diagnostics(&run.run_id).await, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_run_ends_in_its_own_way_and_says_so() {
+    let stage = Stage::open(&["basics"], &agents()).await;
+    let run = stage.play("odd", "empty", "empty").await;
+    assert_eq!(outcome(&run), (RunStatus::Completed, ""), "{}", stage.host.log());
+    assert_eq!(stage.answers("empty").await, Vec::<String>::new());
+
+    let run = stage.play("odd", "controlled", "controlled").await;
+    assert_eq!(outcome(&run), (RunStatus::Failed, "acme.quota"));
+    let error = run.error.unwrap();
+    assert_eq!((error.message.as_str(), error.retryable), ("the quota is used up", true));
+
+    let run = stage.play("odd", "middle", "raises").await;
+    assert_eq!(outcome(&run), (RunStatus::Failed, "runner.exception"));
+    assert!(run.error.unwrap().message.contains("broke in the middle"));
+    assert_eq!(stage.answers("middle").await, ["so far "]);
+
+    let run = stage.play("odd", "malformed", "malformed").await;
+    assert_eq!(outcome(&run), (RunStatus::Completed, ""));
+    assert_eq!(stage.answers("malformed").await, ["still here"]);
+    assert_eq!(stage.diagnostics(&run.run_id).await, ["invalid_result", "invalid_result"]);
+}
+
+#[tokio::test]
+async fn text_on_standard_output_harms_nobody_and_is_told() {
+    let stage = Stage::open(&["basics"], &agents()).await;
+    assert_eq!(stage.answer("odd", "c1", "prints").await, "printed");
+    wait_for("a warning", crate::stage::PATIENCE, async || {
+        stage.host.log().contains("text on standard output, which is not read").then_some(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn two_megabytes_come_and_go_in_pieces() {
+    let stage = Stage::open(&["basics"], &agents()).await;
+    let run = stage.play("big", "whole", "whole").await;
+    assert_eq!(outcome(&run), (RunStatus::Completed, ""), "{}", stage.host.log());
+    // Too long for a transcript, it is kept whole as an artifact.
+    let items = stage.api.history("whole").await;
+    let kept: u64 =
+        items.iter().flat_map(|item| &item.artifacts).filter_map(|a| a.size_bytes).sum();
+    assert_eq!(kept, 2 * 1024 * 1024, "{items:?}");
+    let run = stage.play("big", "streamed", "streamed").await;
+    assert_eq!(outcome(&run), (RunStatus::Completed, ""), "{}", stage.host.log());
+    let deltas = stage.results(&run).await.into_iter();
+    let text: usize = deltas
+        .filter(|result| result.kind == "message.delta")
+        .map(|result| result.data["chunk"]["content"].as_str().unwrap().len())
+        .sum();
+    assert_eq!(text, 2 * 1024 * 1024);
+    // The other way: a long input reaches the plugin whole.
+    let long = "ö\"".repeat(100_000);
+    assert_eq!(stage.answer("big", "in", &long).await, "200000");
+}
+
+#[tokio::test]
+async fn a_cancelled_run_ends_at_once_and_the_plugin_stops_it_and_stays() {
+    let stage = Stage::open(&["basics"], &agents()).await;
+    let pid = stage.ready("basics").await["pid"].clone();
+    let run_id = stage.send("slow", "c1", "one").await;
+    stage.marked("basics/began-one").await;
+    let run = stage.cancel(&run_id).await;
+    assert_eq!(outcome(&run), (RunStatus::Cancelled, "cancelled"));
+    stage.marked("basics/stopped-one").await;
+    let results = stage.results(&run).await;
+    assert_eq!(results.last().unwrap().kind, "run.failed");
+    assert_eq!(stage.answer("plain", "c1", "hello").await, "Received: hello");
+    assert_eq!(stage.runner("basics").await["pid"], pid);
+}
+
+#[tokio::test]
+async fn a_run_that_takes_too_long_is_over_and_stopped() {
+    let stage = Stage::open(&["basics"], &agents()).await;
+    stage.ready("basics").await;
+    let run = stage.play("late", "c1", "two").await;
+    assert_eq!(outcome(&run), (RunStatus::Timeout, "deadline_exceeded"), "{run:?}");
+    stage.marked("basics/stopped-two").await;
+}
+
+#[tokio::test]
+async fn a_plugin_that_dies_takes_its_runs_along_and_comes_back() {
+    let stage = Stage::open(&["basics"], &agents()).await;
+    let pid = stage.ready("basics").await["pid"].clone();
+    let run_id = stage.send("slow", "c1", "three").await;
+    stage.marked("basics/began-three").await;
+    let process = Pid::from_raw(i32::try_from(pid.as_i64().unwrap()).unwrap()).unwrap();
+    kill_process(process, Signal::KILL).unwrap();
+    let run = stage.api.ended_run(&run_id).await;
+    assert_eq!(outcome(&run), (RunStatus::Failed, "runner.crashed"));
+    assert_eq!(stage.answer("plain", "c1", "again").await, "Received: again");
+    assert_ne!(stage.ready("basics").await["pid"], pid);
+
+    let run = stage.play("odd", "c2", "exits").await;
+    assert_eq!(outcome(&run), (RunStatus::Failed, "runner.crashed"));
+    assert_eq!(stage.answer("plain", "c2", "again").await, "Received: again");
+}

@@ -1,0 +1,20 @@
+"""Answers with two megabytes, at once or in pieces, or says how much it was given."""
+
+from langbot_plugin.api.definition.components.runner.runner import Runner
+from langbot_plugin.api.entities.builtin.provider.message import Message, MessageChunk
+from langbot_plugin.api.entities.builtin.runner import RunnerContext, RunnerResult
+
+SIZE = 2 * 1024 * 1024
+
+
+class Big(Runner):
+    async def run(self, ctx: RunnerContext):
+        text = ctx.input.to_text()
+        if text == "whole":
+            yield RunnerResult.message_completed(ctx.run_id, Message(role="assistant", content="é" * (SIZE // 2)))
+        elif text == "streamed":
+            for _ in range(SIZE // 65536):
+                yield RunnerResult.message_delta(ctx.run_id, MessageChunk(role="assistant", content="x" * 65536))
+        else:
+            yield RunnerResult.message_completed(ctx.run_id, Message(role="assistant", content=str(len(text))))
+        yield RunnerResult.run_completed(ctx.run_id)

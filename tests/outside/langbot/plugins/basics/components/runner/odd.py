@@ -1,0 +1,32 @@
+"""Ends in the way that the input names."""
+
+import os
+
+from langbot_plugin.api.definition.components.runner.runner import Runner
+from langbot_plugin.api.entities.builtin.provider.message import Message, MessageChunk
+from langbot_plugin.api.entities.builtin.runner import RunnerContext, RunnerResult
+
+
+class Odd(Runner):
+    async def run(self, ctx: RunnerContext):
+        way = ctx.input.to_text()
+        if way == "empty":
+            return
+        if way == "controlled":
+            yield RunnerResult.run_failed(ctx.run_id, "the quota is used up", code="acme.quota", retryable=True)
+            return
+        if way == "malformed":
+            yield RunnerResult(run_id=ctx.run_id, type="message.completed", data={"message": 5})
+            yield RunnerResult(run_id=ctx.run_id, type="state.updated", data={"scope": "nowhere"})
+            yield RunnerResult.message_completed(ctx.run_id, Message(role="assistant", content="still here"))
+            yield RunnerResult.run_completed(ctx.run_id)
+            return
+        if way == "prints":
+            print("text on standard output")
+            print({"looks": "like json"}, flush=True)
+            yield RunnerResult.run_completed(ctx.run_id, Message(role="assistant", content="printed"))
+            return
+        yield RunnerResult.message_delta(ctx.run_id, MessageChunk(role="assistant", content="so far "))
+        if way == "exits":
+            os._exit(7)
+        raise ValueError("broke in the middle")
