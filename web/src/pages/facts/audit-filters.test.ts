@@ -32,10 +32,11 @@ test("agent, runner and plugin are found by a part of their name, whatever the c
   expect(auditFits({ who: "help" }, now)?.({ ...record, agent: null })).toBe(true);
 });
 
-test("the first record before the span ends the list", () => {
+test("a call that began before the span does not fit, one that began long before ends the list", () => {
   const fits = auditFits({ time: "1h" }, now);
   expect(fits?.(record)).toBe(true);
-  expect(fits?.({ ...record, at: "2026-11-15T14:29:59.999Z" })).toBe("end");
+  expect(fits?.({ ...record, at: "2026-11-15T14:29:59.999Z" })).toBe(false);
+  expect(fits?.({ ...record, at: "2026-11-14T14:29:59.999Z" })).toBe("end");
 });
 
 test("a span that does not exist is no filter", () => {

@@ -41,8 +41,8 @@ test("the store comes first, questions to people last", () => {
   });
   expect(problemsOf(sick, [runner("r", "backing_off")], [server("s", "failed")])).toEqual([
     { kind: "store" },
-    { kind: "runner", name: "r", status: "backing_off" },
-    { kind: "server", name: "s", status: "failed" },
+    { kind: "runner", name: "r", trouble: "restarting" },
+    { kind: "server", name: "s", trouble: "failed" },
     { kind: "model", name: "main", code: "rate_limited" },
     { kind: "approvals", count: 2 },
     { kind: "deliveries", count: 10 },
@@ -54,4 +54,9 @@ test("a model that worked again after its failure works", () => {
   expect(modelStatus({ ...model, last_ok_at: "2026-11-15T15:02:00.000Z" })).toBe("ok");
   expect(modelStatus({ ...model, last_ok_at: null })).toBe("failing");
   expect(modelStatus({ ...model, last_ok_at: null, last_error: null })).toBe("idle");
+});
+
+test("a process that starts for the first time is no problem, one that starts over and over is", () => {
+  const again = { ...runner("r", "starting"), restarts: 3 };
+  expect(problemsOf(overview({}), [runner("first", "starting"), again], [])).toEqual([{ kind: "runner", name: "r", trouble: "restarting" }]);
 });

@@ -4,11 +4,14 @@ import type { ModelFigures, Overview } from "../../api/types-overview";
 
 export type Problem =
   | { kind: "store" }
-  | { kind: "runner"; name: string; status: string }
-  | { kind: "server"; name: string; status: string }
+  | { kind: "runner"; name: string; trouble: Trouble }
+  | { kind: "server"; name: string; trouble: Trouble }
   | { kind: "model"; name: string; code: string }
   | { kind: "approvals"; count: number }
   | { kind: "deliveries"; count: number };
+
+/** What is wrong with a process. */
+export type Trouble = "restarting" | "failed" | "stopped" | "disconnected";
 
 /** A few deliveries on their way are no news. */
 const DELIVERIES_WAITING = 10;
@@ -16,11 +19,13 @@ const DELIVERIES_WAITING = 10;
 export function problemsOf(overview: Overview, runners: readonly Runner[], servers: readonly ToolServer[]): Problem[] {
   const problems: Problem[] = [];
   if (!overview.store.ok) problems.push({ kind: "store" });
-  for (const { name, status = "unknown" } of runners) {
-    if (isAway(status)) problems.push({ kind: "runner", name, status });
+  for (const runner of runners) {
+    const trouble = troubleOf(runner);
+    if (trouble) problems.push({ kind: "runner", name: runner.name, trouble });
   }
-  for (const { name, status } of servers) {
-    if (isAway(status)) problems.push({ kind: "server", name, status });
+  for (const server of servers) {
+    const trouble = troubleOf(server);
+    if (trouble) problems.push({ kind: "server", name: server.name, trouble });
   }
   for (const model of overview.models) {
     if (model.last_error && modelStatus(model) === "failing") problems.push({ kind: "model", name: model.name, code: model.last_error.code });
@@ -37,6 +42,8 @@ export function modelStatus(model: ModelFigures): "ok" | "failing" | "idle" {
   return model.last_ok_at ? "ok" : "idle";
 }
 
-function isAway(status: string): boolean {
-  return status === "backing_off" || status === "failed" || status === "stopped" || status === "disconnected";
+/** A process that starts again after a failure is in trouble until it is ready. */
+function troubleOf({ status, restarts = 0 }: { status?: string; restarts?: number }): Trouble | null {
+  if (status === "backing_off" || (status === "starting" && restarts > 0)) return "restarting";
+  return status === "failed" || status === "stopped" || status === "disconnected" ? status : null;
 }

@@ -1,7 +1,7 @@
 // One line: all is well, or what needs a look.
 import { Link } from "wouter";
 import type { Overview } from "@/api/types-overview";
-import { useT, useTextOf } from "@/i18n";
+import { useT } from "@/i18n";
 import { Icon } from "@/ui";
 import { useRunners, useToolServers } from "./health";
 import { problemsOf, type Problem } from "./problem-list";
@@ -39,14 +39,13 @@ export function Problems({ overview }: { overview: Overview }) {
 
 function Said({ problem }: { problem: Problem }) {
   const t = useT();
-  const textOf = useTextOf();
   switch (problem.kind) {
     case "store":
       return t("overview.problem_store");
     case "runner":
-      return <Link href="/runners">{t("overview.problem_runner", { name: problem.name, status: textOf("overview", `status_${problem.status}`, problem.status) })}</Link>;
+      return <Link href="/runners">{t("overview.problem_runner", { name: problem.name, status: t(`overview.trouble_${problem.trouble}`) })}</Link>;
     case "server":
-      return t("overview.problem_server", { name: problem.name, status: textOf("overview", `status_${problem.status}`, problem.status) });
+      return t("overview.problem_server", { name: problem.name, status: t(`overview.trouble_${problem.trouble}`) });
     case "model":
       return t("overview.problem_model", { name: problem.name, code: problem.code });
     case "approvals":
