@@ -23,7 +23,7 @@ export function Frame({ children }: { children: ReactNode }) {
       <a href="#content" className={styles["skip"]}>
         {t("shell.skip")}
       </a>
-      <aside className={`${styles["sidebar"]} ${open ? styles["open"] : ""}`} id="sidebar">
+      <div className={`${styles["sidebar"]} ${open ? styles["open"] : ""}`} id="sidebar">
         <Link href="/" className={styles["brand"]}>
           <Logo size={26} />
           Greenroom
@@ -40,7 +40,7 @@ export function Frame({ children }: { children: ReactNode }) {
         </nav>
         <div className="spacer" />
         <Preferences />
-      </aside>
+      </div>
       {open && <div className={styles["scrim"]} onClick={() => setOpen(false)} />}
       <main id="content" className={styles["main"]} tabIndex={-1}>
         {children}

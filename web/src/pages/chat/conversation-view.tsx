@@ -52,6 +52,10 @@ export function ConversationView({ id, isNew, agents, target, onPanel }: Convers
     if (window.matchMedia("(hover: hover)").matches) field.current?.focus();
   }, []);
   useEffect(() => drafts.set(id, text), [id, text]);
+  // What begins or ends here changes the list at the side.
+  useEffect(() => {
+    void queries.invalidateQueries({ queryKey: ["conversations"] });
+  }, [queries, view.active.length]);
 
   const write = useCallback((more: string) => {
     setText((now) => (now.trim() ? `${now.trimEnd()}\n${more}` : more));
@@ -60,7 +64,6 @@ export function ConversationView({ id, isNew, agents, target, onPanel }: Convers
   const send = (message: string, files: FileRef[]) => {
     thread.send(agent.name, message, files);
     if (isNew) navigate(`/chat/${encodeURIComponent(id)}`, { replace: true });
-    void queries.invalidateQueries({ queryKey: ["conversations"] });
     field.current?.focus();
   };
   const stop = () => {

@@ -30,7 +30,7 @@ export default function ChatPage() {
   const id = conversation === undefined ? fresh : decodeURIComponent(conversation);
   return (
     <div className={styles["chat"]}>
-      <aside className={`${styles["panel"]} ${panel ? styles["open"] : ""}`}>
+      <aside className={`${styles["panel"]} ${panel ? styles["open"] : ""}`} aria-label={t("chat.conversations")}>
         <ConversationList current={id} onClose={() => setPanel(false)} />
       </aside>
       {panel && <div className={styles["scrim"]} onClick={() => setPanel(false)} />}

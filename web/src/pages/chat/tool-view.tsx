@@ -47,16 +47,16 @@ function Details({ entry }: { entry: ToolEntry }) {
   const t = useT();
   return (
     <div className={styles["details"]}>
-      <h4>{t("chat.toolArguments")}</h4>
+      <div className={styles["label"]}>{t("chat.toolArguments")}</div>
       <JsonView value={toolInput(entry.args)} />
       {entry.error && (
         <>
-          <h4>{t("chat.toolError")}</h4>
+          <div className={styles["label"]}>{t("chat.toolError")}</div>
           <Failure entry={entry} label={toolLabel(entry.name, entry.args)} />
           <JsonView value={entry.error} />
         </>
       )}
-      <h4>{t("chat.toolResult")}</h4>
+      <div className={styles["label"]}>{t("chat.toolResult")}</div>
       {entry.result === null ? <p className="muted">{t("chat.toolNoResult")}</p> : <Result text={entry.result} />}
     </div>
   );
