@@ -130,6 +130,7 @@ export const runs = {
   "wait.note": "Runs of one conversation come one after the other.",
   "model.title": "Asked the model {model}",
   "model.failed": "The model {model} did not answer",
+  "model.down": "Its provider failed, or could not be reached.",
   "model.fallback": "{model} was asked instead.",
   "call.several": "Asked the host {count} times",
   "call.refused": "Refused: {act}",

@@ -132,6 +132,7 @@ export const runs: SameKeys<typeof en> = {
   "wait.note": "同一会话的运行依次进行。",
   "model.title": "询问模型 {model}",
   "model.failed": "模型 {model} 没有回答",
+  "model.down": "模型服务出错或无法连接。",
   "model.fallback": "改为询问 {model}。",
   "call.several": "向宿主请求了 {count} 次",
   "call.refused": "已拒绝：{act}",

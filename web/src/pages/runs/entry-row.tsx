@@ -41,7 +41,7 @@ export const EntryRow = memo(function EntryRow({ entry, span, now, isOpen, onTog
         </span>
         <span className={styles["words"]}>
           <span className={styles["title"]}>{said(t, entry.title)}</span>
-          {entry.hint !== undefined && entry.hint !== "" && <span className={styles["hint"]}>{entry.hint}</span>}
+          {entry.hint !== undefined && entry.hint !== "" && <span className={styles["hint"]}><Inline text={entry.hint} /></span>}
         </span>
         <span className={styles["offset"]}>{offset === undefined ? "" : `+${durationText(Math.max(0, offset), language)}`}</span>
         <span className={styles["track"]} aria-hidden="true">

@@ -1,7 +1,7 @@
 // Entries of a run's calls to the host: models one by one, refusals one by one, the rest gathered.
 
 import type { AuditRecord } from "@/api/types";
-import type { ModelCall, Story } from "@/api/types-runs";
+import type { Diagnostic, ModelCall, Story } from "@/api/types-runs";
 import { aboutOf, actOf, explainFailure, explainRefusal } from "./explain";
 import type { Step, ToolStep } from "./fold";
 import { time } from "./read";
@@ -11,6 +11,8 @@ import type { Entry, Fact } from "./timeline";
 const MODEL_CALLS = ["models.invoke", "models.stream", "models.rerank", "models.embed"];
 /** How far a call of a tool and its record may lie apart. */
 const SAME_CALL_MS = 2_000;
+/** A failure is noted as soon as it is known. */
+const NOTED_WITHIN_MS = 100;
 
 export function callEntries(story: Story, steps: readonly Step[], audit: readonly AuditRecord[]): Entry[] {
   const hasCalls = story.model_calls.length > 0;
@@ -56,10 +58,25 @@ function modelEntry(call: ModelCall, index: number, story: Story): Entry {
     id: `model-${String(index)}`, section: "work", kind: "model",
     tone: call.failed ? "bad" : isOpen ? "live" : "plain",
     title: say(call.failed ? "runs.model.failed" : "runs.model.title", { model: call.model }),
-    hint: hintOf(call), notes: modelNotes(call, index, story),
+    hint: call.failed ? (noteOf(call, story)?.message ?? hintOf(call)) : hintOf(call), notes: modelNotes(call, index, story),
     ...(start === undefined ? {} : { start, ...(call.duration_ms === null ? {} : { end: start + call.duration_ms }) }),
     ...(isOpen ? { open: true } : {}), detail: { type: "facts", facts },
   };
+}
+
+/** What the host noted when a call of a model failed. */
+function noteOf(call: ModelCall, story: Story): Diagnostic | undefined {
+  const from = time(call.at) ?? 0;
+  const to = from + (call.duration_ms ?? 0) + NOTED_WITHIN_MS;
+  return story.diagnostics.find((note) => {
+    const at = time(note.created_at) ?? 0;
+    return note.kind === "model_failed" && at >= from && at <= to;
+  });
+}
+
+/** Whether a call of a model already tells what was noted. */
+export function isToldByCall(note: Diagnostic, story: Story): boolean {
+  return story.model_calls.some((call) => call.failed && noteOf(call, story) === note);
 }
 
 function hintOf(call: ModelCall): string {
@@ -79,7 +96,8 @@ function modelNotes(call: ModelCall, index: number, story: Story): Say[] {
     return call.outcome === "content_filter" ? [say("runs.cut.content_filter")] : [];
   }
   const next = story.model_calls[index + 1];
-  const notes = [explainFailure(call.outcome ?? "runtime_error", story.run.agent).what];
+  const code = call.outcome ?? "runtime_error";
+  const notes = [code === "runtime_error" ? say("runs.model.down") : explainFailure(code, story.run.agent).what];
   if (next !== undefined && next.model !== call.model) notes.push(say("runs.model.fallback", { model: next.model }));
   return notes;
 }

@@ -121,7 +121,16 @@ describe("timeline", () => {
   it("says which model stood in for one that failed", () => {
     const calls = [{ ...model, failed: true, outcome: "runtime_error" }, { ...model, model: "spare", at: "2026-01-02T03:04:05.300Z" }];
     const [first] = timeline({ story: story({ model_calls: calls }), steps: [], audit: [] }).filter((entry) => entry.kind === "model");
-    expect(first?.notes[1]).toEqual({ key: "runs.model.fallback", with: { model: "spare" } });
+    expect(first?.notes).toEqual([{ key: "runs.model.down" }, { key: "runs.model.fallback", with: { model: "spare" } }]);
+  });
+
+  it("tells what was noted of a failed model with its call, and only there", () => {
+    const diagnostics = [
+      { kind: "model_failed", message: "answered 529", created_at: "2026-01-02T03:04:05.250Z" },
+      { kind: "invalid_result", message: "`key` is empty", created_at: "2026-01-02T03:04:05.260Z" },
+    ];
+    const entries = timeline({ story: story({ model_calls: [{ ...model, failed: true, outcome: "runtime_error" }], diagnostics }), steps: [], audit: [] });
+    expect(entries.filter((entry) => entry.section === "work").map((entry) => `${entry.kind} ${entry.hint ?? ""}`)).toEqual(["model answered 529", "diagnostic `key` is empty"]);
   });
 
   it("shows what goes on in a running run, and no end", () => {

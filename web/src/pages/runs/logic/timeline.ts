@@ -2,7 +2,7 @@
 
 import type { Approval, AuditRecord, EventView, Json } from "@/api/types";
 import type { Grant, Story, StoryApproval } from "@/api/types-runs";
-import { callEntries } from "./calls";
+import { callEntries, isToldByCall } from "./calls";
 import { endEntries } from "./ending";
 import type { Step } from "./fold";
 import { number, text, time } from "./read";
@@ -173,7 +173,8 @@ function work({ story, steps, audit, approvals }: Sources): Entry[] {
 /** What was asked of people, and what the host found odd. */
 function asides(story: Story, approvals: readonly Approval[]): Entry[] {
   const asked = story.approvals.map((one) => approvalEntry(one, approvals.find((known) => known.approval_id === one.approval_id)));
-  const diagnostics = story.diagnostics.map((note, index): Entry => {
+  const notes = story.diagnostics.filter((note) => !isToldByCall(note, story));
+  const diagnostics = notes.map((note, index): Entry => {
     const at = time(note.created_at);
     const kinds = ["invalid_result", "unknown_type", "model_failed", "after_terminal", "refused_result", "duplicate"] as const;
     const kind = kinds.find((word) => word === note.kind);
