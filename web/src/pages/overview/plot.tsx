@@ -71,6 +71,12 @@ function resolved(element: HTMLElement, name: string): string {
   return color;
 }
 
+/** As wide as the longest label needs. */
+function room(labels: string[] | null): number {
+  const longest = Math.max(0, ...(labels ?? []).map((label) => label.length));
+  return Math.max(40, 14 + 7.5 * longest);
+}
+
 interface Drawing {
   width: number;
   /** Seconds from one figure to the next. */
@@ -100,7 +106,7 @@ function options({ width, step, kind, colors, text, grid, surface, moment, value
     },
     axes: [
       { ...axis, size: 28, grid: { show: false }, space: 80, values: (_, seconds) => seconds.map(moment) },
-      { ...axis, size: 64, space: 36, values: (_, shown) => shown.map(value) },
+      { ...axis, size: (_, shown) => room(shown), space: 36, values: (_, shown) => shown.map(value) },
     ],
     series: [
       {},
