@@ -16,9 +16,12 @@ use std::time::Duration;
 const STEP_ROWS: i64 = 100;
 /// Between two steps: runs come first.
 const PAUSE: Duration = Duration::from_millis(50);
-/// How long it is known what happened in a minute, and what in ten of them.
-const MINUTES_KEPT: Duration = Duration::from_secs(2 * 86_400);
-const RATES_KEPT: Duration = Duration::from_secs(31 * 86_400);
+/// How long it is known what happened in a minute, in ten of them, and in two hours.
+const RATES_KEPT: [Duration; 3] = [
+    Duration::from_secs(86_400),
+    Duration::from_secs(3 * 86_400),
+    Duration::from_secs(62 * 86_400),
+];
 
 /// Collects until the host stops.
 pub(crate) async fn keep(shared: Arc<Shared>) {
@@ -66,11 +69,12 @@ fn due(retention: &Retention, now_ms: i64) -> Vec<(Retained, i64)> {
         (Retained::Ledger, retention.ledger),
         (Retained::Audit, retention.audit),
         (Retained::ExpiredState, Some(Duration::ZERO)),
-        (Retained::Rates { span_ms: SPANS_MS[0] }, Some(MINUTES_KEPT)),
-        (Retained::Rates { span_ms: SPANS_MS[1] }, Some(RATES_KEPT)),
     ];
+    let rates = SPANS_MS.into_iter().zip(RATES_KEPT);
+    let rates = rates.map(|(span_ms, time)| (Retained::Rates { span_ms }, Some(time)));
     let age = |time: Duration| i64::try_from(time.as_millis()).ok();
     kept.into_iter()
+        .chain(rates)
         .filter_map(|(what, time)| Some((what, now_ms.checked_sub(age(time?)?)?)))
         .collect()
 }
@@ -89,8 +93,9 @@ mod tests {
             [
                 (Retained::Audit, 10 * day_ms),
                 (Retained::ExpiredState, now),
-                (Retained::Rates { span_ms: 60_000 }, 98 * day_ms),
-                (Retained::Rates { span_ms: 600_000 }, 69 * day_ms),
+                (Retained::Rates { span_ms: 60_000 }, 99 * day_ms),
+                (Retained::Rates { span_ms: 600_000 }, 97 * day_ms),
+                (Retained::Rates { span_ms: 7_200_000 }, 38 * day_ms),
             ]
         );
         let days = |days: u64| Some(Duration::from_secs(days * 86_400));
@@ -108,8 +113,9 @@ mod tests {
                 (Retained::Transcript, 98 * day_ms),
                 (Retained::Ledger, 97 * day_ms),
                 (Retained::ExpiredState, now),
-                (Retained::Rates { span_ms: 60_000 }, 98 * day_ms),
-                (Retained::Rates { span_ms: 600_000 }, 69 * day_ms),
+                (Retained::Rates { span_ms: 60_000 }, 99 * day_ms),
+                (Retained::Rates { span_ms: 600_000 }, 97 * day_ms),
+                (Retained::Rates { span_ms: 7_200_000 }, 38 * day_ms),
             ]
         );
     }

@@ -2,8 +2,8 @@
 //!
 //! Invariant: a class is a quarter of a doubling wide, so that what is told of it is within ten per cent.
 
-/// Slots that are counted in: minutes for the last hour, ten minutes for the last days.
-pub const SPANS_MS: [i64; 2] = [60_000, 600_000];
+/// Slots that are counted in: minutes for an hour, ten minutes for a day, two hours for a week.
+pub const SPANS_MS: [i64; 3] = [60_000, 600_000, 7_200_000];
 
 const GRADES_PER_DOUBLING: f64 = 4.0;
 

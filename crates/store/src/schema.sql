@@ -334,8 +334,8 @@ CREATE TABLE spend (
 ) {by_key};
 CREATE INDEX spend_by_day ON spend (day);
 
--- How many runs ended and how long they took, and what models were called, by minutes and by ten minutes: for
--- looking at a day without going through its rows. `grade` is a class of durations (`src/rates.rs`).
+-- How many runs ended and how long they took, and what models were called, by minutes, ten minutes and two
+-- hours: for looking at a week without going through its rows. `grade` is a class of durations (`src/rates.rs`).
 CREATE TABLE run_rates (
     workspace_id TEXT NOT NULL,
     span_ms      BIGINT NOT NULL,

@@ -21,16 +21,18 @@ pub(super) fn count_run(
     took_ms: i64,
     now_ms: i64,
 ) -> Result<(), StoreError> {
-    let [short, long] = SPANS_MS;
+    let [short, middle, long] = SPANS_MS;
     tx.execute(
         "INSERT INTO run_rates (workspace_id, span_ms, slot, status, grade, runs)
-         VALUES (?1, ?2, ?3, ?6, ?7, 1), (?1, ?4, ?5, ?6, ?7, 1)
+         VALUES (?1, ?2, ?3, ?8, ?9, 1), (?1, ?4, ?5, ?8, ?9, 1), (?1, ?6, ?7, ?8, ?9, 1)
          ON CONFLICT (workspace_id, span_ms, slot, status, grade)
          DO UPDATE SET runs = run_rates.runs + 1",
         params![
             workspace,
             short,
             slot(short, now_ms),
+            middle,
+            slot(middle, now_ms),
             long,
             slot(long, now_ms),
             status.as_str(),

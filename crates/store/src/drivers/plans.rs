@@ -267,3 +267,44 @@ fn history_and_search_find_everything_by_an_index() {
     };
     assert_eq!(reads::search::search(&mut tx, &query).unwrap().len(), 3);
 }
+
+/// Notes the plan of every statement before it is run.
+struct Noted(SqliteDriver, Vec<String>);
+
+impl Tx for Noted {
+    fn dialect(&self) -> Dialect {
+        Dialect::Sqlite
+    }
+
+    fn execute(&mut self, sql: &'static str, params: &[Value<'_>]) -> Result<u64, StoreError> {
+        self.0.execute(sql, params)
+    }
+
+    fn query(&mut self, sql: &'static str, params: &[Value<'_>]) -> Result<Vec<Row>, StoreError> {
+        let explain: &'static str = format!("EXPLAIN QUERY PLAN {sql}").leak();
+        for mut row in self.0.query(explain, &[]).unwrap() {
+            for _ in 0..3 {
+                row.int().unwrap();
+            }
+            self.1.push(row.text().unwrap());
+        }
+        self.0.query(sql, params)
+    }
+}
+
+#[test]
+fn what_is_open_is_found_without_what_is_over() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut driver = SqliteDriver::writer(&folder.path().join("plans.db"), Sync::Normal).unwrap();
+    schema::prepare(&mut driver).unwrap();
+    let mut tx = Noted(driver, Vec::new());
+    let running = reads::runs::RunFilter { status: Some(RunStatus::Running), ..Default::default() };
+    reads::runs::page(&mut tx, "w", &running, None, 9).unwrap();
+    reads::rates::waiting(&mut tx, "w").unwrap();
+    let open = ["runs_open", "approvals_pending", "approvals_due", "outbox_open"];
+    let tables = ["runs ", "approvals ", "outbox "].map(|table| format!(" {table}"));
+    let of_table = |step: &&String| tables.iter().any(|table| step.contains(table.as_str()));
+    let steps: Vec<&String> = tx.1.iter().filter(of_table).collect();
+    assert_eq!(steps.len(), 4, "{:?}", tx.1);
+    assert!(steps.iter().all(|step| open.iter().any(|index| step.contains(index))), "{steps:?}");
+}

@@ -18,8 +18,8 @@ pub struct Steps {
 impl Steps {
     /// The longest slots that the steps are made of.
     fn span_ms(self) -> i64 {
-        let [short, long] = SPANS_MS;
-        if self.step_ms % long == 0 { long } else { short }
+        let fits = |span: &i64| self.step_ms % span == 0;
+        SPANS_MS.into_iter().rev().find(fits).unwrap_or(SPANS_MS[0])
     }
 }
 
@@ -106,7 +106,7 @@ pub fn error_at(
     at_ms: i64,
 ) -> Result<Option<String>, StoreError> {
     // Longer slots are kept longer.
-    let [_, span] = SPANS_MS;
+    let [.., span] = SPANS_MS;
     let row = tx.query_opt(
         "SELECT last_error FROM model_rates
          WHERE workspace_id = ?1 AND span_ms = ?2 AND slot = ?3 AND model = ?4",
@@ -125,11 +125,12 @@ pub struct Waiting {
     pub deliveries: i64,
 }
 
+/// `|| ''` keeps SQLite from walking through a workspace instead of what is open.
 pub fn waiting(tx: &mut dyn Tx, workspace: &str) -> Result<Waiting, StoreError> {
     let mut waiting = Waiting::default();
     let open = tx.query(
         "SELECT status, COUNT(*) FROM runs
-         WHERE workspace_id = ?1 AND status IN ('queued', 'running') GROUP BY status",
+         WHERE workspace_id || '' = ?1 AND status IN ('queued', 'running') GROUP BY status",
         params![workspace],
     )?;
     for mut row in open {
@@ -144,7 +145,7 @@ pub fn waiting(tx: &mut dyn Tx, workspace: &str) -> Result<Waiting, StoreError> 
     };
     waiting.approvals = count(
         "SELECT COUNT(*) FROM (SELECT 1 FROM approvals
-             WHERE workspace_id = ?1 AND status = 'pending' LIMIT 10000) AS few",
+             WHERE workspace_id || '' = ?1 AND status = 'pending' LIMIT 10000) AS few",
         params![workspace],
     )?;
     waiting.deliveries = count(

@@ -159,7 +159,7 @@ pub fn page(
         }
         // Few are open, and an index knows them; `|| ''` keeps SQLite from walking through the others.
         (None, Some(status)) if status.is_open() => filtered!(
-            "WHERE workspace_id = ?1 AND run_id || '' < ?2 AND run_id || '' >= ?3
+            "WHERE workspace_id || '' = ?1 AND run_id || '' < ?2 AND run_id || '' >= ?3
                AND status IN ('queued', 'running')",
             "ORDER BY run_id || '' DESC LIMIT ?11"
         ),
