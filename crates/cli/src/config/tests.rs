@@ -81,10 +81,12 @@ fn a_runner_is_read_with_paths_relative_to_the_file() {
             memory_mb: 2048,
         }),
         plugin: Some("acme/triage".to_owned()),
+        wire: Wire::Native,
     };
     let far_away = Runner {
         launch: Launch::Connect { token: secret("the-value-of-FAR_AWAY_TOKEN") },
         plugin: None,
+        wire: Wire::Native,
     };
     assert_eq!(
         config.runners,
