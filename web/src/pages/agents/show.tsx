@@ -1,10 +1,11 @@
 // One agent: what it takes, what it may do, its settings, and how its runs have been.
 import { useQuery } from "@tanstack/react-query";
-import { Link, useLocation, useParams, useSearch } from "wouter";
+import { Link, useLocation } from "wouter";
 import { get, path, type Page as ApiPage } from "@/api/client";
 import type { AuditRecord, Run } from "@/api/types";
 import type { AgentView } from "@/api/types-agents";
 import { useLanguage, useT } from "@/i18n";
+import { useLastPart, useQueryString } from "@/pages/runs/address";
 import { Inline } from "@/pages/runs/inline";
 import { actOf } from "@/pages/runs/logic/explain";
 import { said } from "@/pages/runs/logic/say";
@@ -22,7 +23,7 @@ const RUNS = 20;
 
 export default function AgentPage() {
   const t = useT();
-  const { name = "" } = useParams<{ name: string }>();
+  const name = useLastPart();
   const agent = useQuery({ queryKey: ["agent", name], queryFn: () => get<AgentView>(path("/v1/agents/{}", name)), refetchInterval: EVERY_MS });
   return (
     <Page
@@ -46,7 +47,7 @@ export default function AgentPage() {
 function Parts({ agent }: { agent: AgentView }) {
   const t = useT();
   const [, navigate] = useLocation();
-  const wanted = new URLSearchParams(useSearch()).get("tab") ?? "about";
+  const wanted = new URLSearchParams(useQueryString()).get("tab") ?? "about";
   const schema = agent.manifest?.config_schema;
   const tabs = [
     { value: "about", label: t("agents.show.about"), content: <About agent={agent} /> },

@@ -1,11 +1,12 @@
 // Two runs side by side: what came in, their rights, their steps, their answers, and what they took.
 import { useMemo, useState } from "react";
-import { Link, useLocation, useSearch } from "wouter";
+import { Link, useLocation } from "wouter";
 import { ENDED } from "@/api/types";
 import type { Story } from "@/api/types-runs";
 import { useLanguage, useT } from "@/i18n";
 import { Badge, Button, Card, Duration, Empty, ErrorBox, Field, Icon, Input, Money, Num, Page, Skeleton, StatusBadge, Time } from "@/ui";
 import { durationText } from "@/ui/format-text";
+import { useQueryString } from "./address";
 import styles from "./compare.module.css";
 import { alignSteps, comparable, rightsChanges } from "./logic/compare";
 import { diffTexts } from "./logic/diff";
@@ -19,7 +20,7 @@ import { useCalls, useStory } from "./use-story";
 
 export default function CompareRunsPage() {
   const t = useT();
-  const params = new URLSearchParams(useSearch());
+  const params = new URLSearchParams(useQueryString());
   const [a, b] = [params.get("a") ?? "", params.get("b") ?? ""];
   return (
     <Page title={t("runs.compare.title")} subtitle={t("runs.compare.subtitle")} back={{ href: "/runs", label: t("runs.show.back") }}>

@@ -1,8 +1,9 @@
 // Runs as they come, newest first: filters in the address, two of them to compare.
 import { useCallback, useMemo, useState } from "react";
-import { useLocation, useSearch } from "wouter";
+import { useLocation } from "wouter";
 import { useT } from "@/i18n";
 import { Button, ButtonLink, Card, Empty, ErrorBox, Page, Skeleton } from "@/ui";
+import { useQueryString } from "./address";
 import { FilterBar } from "./filter-bar";
 import styles from "./list.module.css";
 import { readFilters, writeFilters, type Filters } from "./logic/filters";
@@ -15,7 +16,7 @@ const AT_TOP_PX = 120;
 export default function RunsPage() {
   const t = useT();
   const [, navigate] = useLocation();
-  const search = useSearch();
+  const search = useQueryString();
   const filters = useMemo(() => readFilters(search), [search]);
   const [live, setLive] = useState(true);
   const [chosen, setChosen] = useState<string[]>([]);

@@ -1,12 +1,13 @@
 // One run: what happened, as a story anybody can follow, and as data for those who want it.
 import { useEffect, useMemo } from "react";
-import { Link, useLocation, useParams, useSearch } from "wouter";
+import { Link, useLocation } from "wouter";
 import { ENDED } from "@/api/types";
 import type { Story } from "@/api/types-runs";
 import { useT } from "@/i18n";
 import { Rights } from "@/pages/agents/rights";
 import { rightsOf } from "@/pages/agents/logic/permissions";
 import { Button, Card, CopyButton, Empty, ErrorBox, Icon, Page, Skeleton, StatusBadge, Tabs } from "@/ui";
+import { useLastPart, useQueryString } from "./address";
 import { timeline } from "./logic/timeline";
 import { RawView } from "./raw-view";
 import { RunActions } from "./run-actions";
@@ -18,7 +19,7 @@ import { useResults, type Results } from "./use-results";
 import { useApprovals, useCalls, useStory, type Calls } from "./use-story";
 
 export default function RunPage() {
-  const { id = "" } = useParams<{ id: string }>();
+  const id = useLastPart();
   return <OneRun key={id} id={id} />;
 }
 
@@ -71,7 +72,7 @@ interface ToldProps {
 function Told({ story, results, calls, callsFailed }: ToldProps) {
   const t = useT();
   const [, navigate] = useLocation();
-  const tab = new URLSearchParams(useSearch()).get("tab") ?? "timeline";
+  const tab = new URLSearchParams(useQueryString()).get("tab") ?? "timeline";
   const { fold, version } = results;
   const records = calls?.records;
   const approvals = useApprovals(story).data?.items;
