@@ -8,6 +8,7 @@ cache="${XDG_CACHE_HOME:-$HOME/.cache}/greenroom"
 venv="$cache/python-sdk"
 python="$venv/bin/python"
 unset PYTHONPATH
+export MYPY_CACHE_DIR="$cache/python-sdk-mypy" RUFF_CACHE_DIR="$cache/python-sdk-ruff"
 
 [ -x "$python" ] || python3 -m venv "$venv"
 

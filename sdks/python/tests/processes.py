@@ -30,7 +30,7 @@ if __name__ == "__main__":
 class Process:
     """Gives its messages in order; everything it writes to stderr is kept."""
 
-    def __init__(self, folder: Path, source: str, *command: str, whole: bool = False) -> None:
+    def __init__(self, folder: Path, source: str, *command: str, whole: bool = False, reads: bool = True) -> None:
         path = folder / "subject.py"
         path.write_text(textwrap.dedent(source) if whole else HEAD + textwrap.dedent(source) + TAIL, "utf-8")
         ours = ("GREENROOM_", "PYTHON")
@@ -45,7 +45,7 @@ class Process:
         self.messages: Queue[dict[str, Any] | bytes | None] = Queue()
         self._log: list[str] = []
         self._said = threading.Condition()
-        for reader in (self._read_messages, self._read_log):
+        for reader in (self._read_messages, self._read_log) if reads else (self._read_log,):
             threading.Thread(target=reader, daemon=True).start()
 
     def __enter__(self) -> Process:

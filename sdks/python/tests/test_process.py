@@ -24,6 +24,7 @@ def test_a_print_goes_to_stderr_with_one_warning_that_names_the_place(tmp_path: 
             print("first")
             print("second")
             os.write(1, b"past python\\n")
+            sys.stdout.buffer.write(b"as bytes\\n")
             subprocess.run([sys.executable, "-c", "print('a child')"])
             sys.stdout.flush()
             yield message("fine")
@@ -34,7 +35,7 @@ def test_a_print_goes_to_stderr_with_one_warning_that_names_the_place(tmp_path: 
         process.wait_for_log("a child")
         assert process.ended() == 0
         log = process.log
-    for text in ("while importing", "first", "second", "past python"):
+    for text in ("while importing", "first", "second", "past python", "as bytes"):
         assert f"{text}\n" in log
     assert log.count("printed to stdout") == 1
     assert f"`run` ({tmp_path / 'subject.py'}:" in log
@@ -237,6 +238,22 @@ def test_the_process_ends_with_its_input_even_if_a_thread_or_a_run_hangs(tmp_pat
             process.start_run("r1", text)
             assert process.next()["params"]["type"] == "message.delta"
             assert process.ended() == 0
+
+
+def test_the_process_ends_when_nobody_reads_what_it_says(tmp_path: Path) -> None:
+    source = """
+        @plugin.runner()
+        async def run(ctx):
+            yield delta("x")
+            await asyncio.Event().wait()
+    """
+    with Process(tmp_path, source, reads=False) as process:
+        process.start_run("r1")
+        assert process.process.stdout is not None
+        assert b"message.delta" in process.process.stdout.readline()
+        process.process.stdout.close()
+        process.start_run("r2")
+        assert process.process.wait(WAIT_S) == 0
 
 
 def test_a_tool_call_is_given_up_by_the_host(tmp_path: Path) -> None:

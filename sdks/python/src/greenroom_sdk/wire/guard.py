@@ -11,6 +11,7 @@ import os
 import sys
 import traceback
 from collections.abc import Iterable
+from typing import BinaryIO
 
 from greenroom_sdk.wire.log import say
 
@@ -51,6 +52,11 @@ class Redirected(io.TextIOBase):
     def encoding(self) -> str:  # type: ignore[override]
         return "utf-8"
 
+    @property
+    def buffer(self) -> BinaryIO:
+        self._warn()
+        return sys.stderr.buffer
+
     def writable(self) -> bool:
         return True
 
@@ -58,9 +64,7 @@ class Redirected(io.TextIOBase):
         return sys.stderr.fileno()
 
     def write(self, text: str) -> int:
-        if not self._has_warned:
-            self._has_warned = True
-            say(f"{_place()} printed to stdout, which carries the wire; it goes to stderr. Use `logging` instead")
+        self._warn()
         return sys.stderr.write(text)
 
     def writelines(self, lines: Iterable[str]) -> None:  # type: ignore[override]
@@ -69,6 +73,11 @@ class Redirected(io.TextIOBase):
 
     def flush(self) -> None:
         sys.stderr.flush()
+
+    def _warn(self) -> None:
+        if not self._has_warned:
+            self._has_warned = True
+            say(f"{_place()} printed to stdout, which carries the wire; it goes to stderr. Use `logging` instead")
 
 
 def _place() -> str:
