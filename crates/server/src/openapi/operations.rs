@@ -112,6 +112,7 @@ fn accepted(about: &str) -> Value {
     let link = |operation: &str, id: &str| json!({"operationId": operation, "parameters": {"id": format!("$response.body#/{id}")}});
     response["links"] = json!({"event": link("get_event", "event_id"),
         "run": link("get_run", "run_id"), "results": link("list_results", "run_id"),
+        "story": link("get_story", "run_id"), "replay": link("replay_run", "run_id"),
         "cancel": link("cancel_run", "run_id")});
     response["content"]["text/event-stream"] = event_stream(
         "With `Accept: text/event-stream`, status 200: first `event: accepted` with the same object, then \
