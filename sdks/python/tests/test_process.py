@@ -240,6 +240,22 @@ def test_the_process_ends_with_its_input_even_if_a_thread_or_a_run_hangs(tmp_pat
             assert process.ended() == 0
 
 
+def test_a_run_that_leaves_tasks_and_calls_behind_is_named(tmp_path: Path) -> None:
+    source = """
+        async def forgotten():
+            await asyncio.Event().wait()
+
+        @plugin.runner()
+        async def run(ctx, api):
+            ctx.keep = [asyncio.create_task(forgotten()) for _ in range(2)]
+            yield message("done")
+    """
+    with Process(tmp_path, source) as process:
+        assert process.run()[-1]["type"] == "run.completed"
+        process.wait_for_log("run r1 ended and left 2 of its tasks going on: `forgotten`, `forgotten`")
+        assert process.ended() == 0
+
+
 def test_the_process_ends_when_nobody_reads_what_it_says(tmp_path: Path) -> None:
     source = """
         @plugin.runner()

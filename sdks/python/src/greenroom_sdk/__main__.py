@@ -26,7 +26,7 @@ def main() -> None:
     except Exception as error:
         say_exception(f"`{path}` cannot be imported", error)
         sys.exit(1)
-    plugins = [value for value in names.values() if isinstance(value, Plugin)]
+    plugins = list({id(value): value for value in names.values() if isinstance(value, Plugin)}.values())
     if len(plugins) != 1:
         say(f"`{path}` must have one `Plugin` at its top level, it has {len(plugins)}")
         sys.exit(1)

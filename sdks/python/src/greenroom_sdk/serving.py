@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from greenroom_sdk.errors import GreenroomError
 from greenroom_sdk.wire import stdio, websocket
 from greenroom_sdk.wire.guard import take_stdio
+from greenroom_sdk.wire.leaks import watch_tasks
 from greenroom_sdk.wire.log import say
 from greenroom_sdk.wire.watchdog import Watchdog
 
@@ -40,7 +41,9 @@ def serve(plugin: Plugin) -> None:
 async def serve_async(plugin: Plugin) -> None:
     """Serves on an event loop that is running already."""
     checked = plugin.checked()
-    watchdog = Watchdog(asyncio.get_running_loop())
+    loop = asyncio.get_running_loop()
+    watch_tasks(loop)
+    watchdog = Watchdog(loop)
     url, token = os.environ.get(URL), os.environ.get(TOKEN)
     try:
         if url and token:

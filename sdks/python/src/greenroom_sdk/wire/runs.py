@@ -17,6 +17,7 @@ from greenroom_sdk import results
 from greenroom_sdk.context import RunCtx
 from greenroom_sdk.errors import GreenroomError, RunFailure, reasons
 from greenroom_sdk.results import Result
+from greenroom_sdk.wire.leaks import STARTED, Tasks, tell_what_is_left
 from greenroom_sdk.wire.log import say, say_exception
 
 
@@ -29,6 +30,7 @@ class Run:
         self.ctx = ctx
         self._start, self._grace_s, self._ended = start, grace_s, ended
         self._is_over = False
+        self._started: Tasks = Tasks()
         self._overdue: asyncio.TimerHandle | None = None
         self._task = asyncio.get_running_loop().create_task(self._work(), name=f"run {ctx.run_id}")
         self._task.add_done_callback(self._done)
@@ -45,6 +47,7 @@ class Run:
         await asyncio.wait({self._task})
 
     async def _work(self) -> None:
+        STARTED.set(self._started)
         try:
             work = self._start(self.ctx)
             if inspect.isasyncgen(work):
@@ -115,6 +118,7 @@ class Run:
             self.ctx._is_ended = False
             self.ctx._end(results.failed("runner.error", f"the end of the run could not be told: {error.message}"))
         self._ended(self)
+        tell_what_is_left(self.ctx.run_id, self._started)
 
 
 def _failed(error: BaseException) -> Result:
