@@ -50,6 +50,10 @@ test("a message names its surface and conversation and counts as reaching outsid
   expect(approvalRisk(message)).toBe("external");
 });
 
+test("what is settled is told as past", () => {
+  expect(approvalSentence(english, { ...deletion, status: "denied" })).toBe("Agent assistant wanted to run calendar.delete");
+});
+
 test("an action nobody has heard of is named as it is", () => {
   expect(approvalSentence(english, { ...message, action: "door.open" })).toBe(
     "Agent assistant wants to carry out “door.open”",

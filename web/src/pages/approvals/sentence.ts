@@ -5,28 +5,29 @@ import type { T } from "../../i18n";
 export const RISKS = ["read", "write", "destructive", "external"] as const;
 export type Risk = (typeof RISKS)[number];
 
-/** E.g. “Agent assistant wants to run calendar.delete”. */
+/** E.g. “Agent assistant wants to run calendar.delete”; what is settled, it wanted. */
 export function approvalSentence(t: T, approval: Approval): string {
   const { action, agent } = approval;
+  const verb = approval.status === "pending" ? "wants" : "wanted";
   const { payload, target } = parts(approval);
   if (action === "tool.call") {
     const module = text(payload["module"]);
     const method = text(payload["method"]);
-    if (isProjectCli(approval) && module && method) return t("approvals.wants_tool_method", { agent, module, method });
-    return t("approvals.wants_tool", { agent, what: text(target["tool_name"]) ?? "?" });
+    if (isProjectCli(approval) && module && method) return t(`approvals.${verb}_tool_method`, { agent, module, method });
+    return t(`approvals.${verb}_tool`, { agent, what: text(target["tool_name"]) ?? "?" });
   }
   const where = destination(approval) ?? t("approvals.where_unknown");
   switch (action) {
     case "message.send":
-      return t("approvals.wants_message_send", { agent, where });
+      return t(`approvals.${verb}_message_send`, { agent, where });
     case "message.edit":
-      return t("approvals.wants_message_edit", { agent, where });
+      return t(`approvals.${verb}_message_edit`, { agent, where });
     case "message.delete":
-      return t("approvals.wants_message_delete", { agent, where });
+      return t(`approvals.${verb}_message_delete`, { agent, where });
     case "message.react":
-      return t("approvals.wants_message_react", { agent, where });
+      return t(`approvals.${verb}_message_react`, { agent, where });
     default:
-      return t("approvals.wants_other", { agent, action });
+      return t(`approvals.${verb}_other`, { agent, action });
   }
 }
 

@@ -42,7 +42,7 @@ function toolName(item: TranscriptItem): string | null {
 }
 
 function Body({ item }: { item: TranscriptItem }) {
-  if (item.role === "tool") return <pre className={styles["output"]}>{item.content ?? item.text}</pre>;
+  if (item.role === "tool") return <pre className={styles["output"]} tabIndex={0}>{item.content ?? item.text}</pre>;
   if (!item.text) return null;
   if (item.role !== "assistant") return <p className={styles["said"]}>{item.text}</p>;
   return (
