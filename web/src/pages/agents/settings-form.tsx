@@ -10,7 +10,7 @@ import { Button, Card, Empty, useToast } from "@/ui";
 import { Code } from "@/ui/code";
 import styles from "./agents.module.css";
 import { checked, draftOf, fieldsOf, type Draft } from "./logic/form";
-import { configToml } from "./logic/toml";
+import { agentToml, configToml } from "./logic/toml";
 import { SettingField } from "./setting-field";
 
 export function SettingsForm({ agent, schema }: { agent: AgentView; schema: FormItem[] }) {
@@ -82,13 +82,12 @@ const REASONS = ["built_in", "no_file", "not_supported"] as const;
 function AsToml({ agent, config }: { agent: AgentView; config: JsonObject }) {
   const t = useT();
   const reason = REASONS.find((one) => one === agent.config_writable?.reason);
-  const own = agent.built_in ? `my-${agent.name}` : agent.name;
-  const head = agent.built_in ? `[agents.${own}]\nrunner = ${JSON.stringify(agent.runner_id)}\n\n` : "";
+  const toml = agent.built_in ? agentToml(`my-${agent.name}`, agent, config) : configToml(agent.name, config);
   return (
     <Card title={t("agents.form.toml")}>
       <div className="stack">
         <p className="muted">{reason === undefined ? t("agents.form.tomlHint") : t(`agents.form.readOnly.${reason}`)}</p>
-        <Code text={head + configToml(own, config)} language="toml" />
+        <Code text={toml} language="toml" />
       </div>
     </Card>
   );

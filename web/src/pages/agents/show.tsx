@@ -10,7 +10,7 @@ import { Inline } from "@/pages/runs/inline";
 import { actOf } from "@/pages/runs/logic/explain";
 import { said } from "@/pages/runs/logic/say";
 import { RunTable } from "@/pages/runs/run-table";
-import { Badge, ButtonLink, Card, Empty, JsonView, Loaded, Page, Skeleton, StatusBadge, Tabs } from "@/ui";
+import { Badge, Button, ButtonLink, Card, Empty, JsonView, Loaded, Page, Skeleton, StatusBadge, Tabs } from "@/ui";
 import { durationText, moneyText } from "@/ui/format-text";
 import styles from "./agents.module.css";
 import { bindingSentences, isolationSay } from "./logic/binding";
@@ -20,10 +20,18 @@ import { SettingsForm } from "./settings-form";
 
 const EVERY_MS = 10_000;
 const RUNS = 20;
+/** Codes with which a call is turned away; others failed on their way. */
+const REFUSED = ["unauthorized", "not_found", "invalid_argument", "payload_too_large", "rate_limited"];
 
 export default function AgentPage() {
   const t = useT();
   const name = useLastPart();
+  const [, navigate] = useLocation();
+  const chat = () => {
+    // A new chat begins with the agent that was chosen last.
+    localStorage.setItem("greenroom.agent", name);
+    navigate("/chat");
+  };
   const agent = useQuery({ queryKey: ["agent", name], queryFn: () => get<AgentView>(path("/v1/agents/{}", name)), refetchInterval: EVERY_MS });
   return (
     <Page
@@ -37,7 +45,7 @@ export default function AgentPage() {
       }
       subtitle={agent.data && <code>{agent.data.runner_id}</code>}
       back={{ href: "/agents", label: t("agents.show.back") }}
-      actions={<ButtonLink href={`/chat?agent=${encodeURIComponent(name)}`} icon="chat">{t("agents.show.chat")}</ButtonLink>}
+      actions={<Button icon="chat" onClick={chat}>{t("agents.show.chat")}</Button>}
     >
       <Loaded query={agent} skeleton={<Card><Skeleton lines={8} /></Card>}>{(data) => <Parts agent={data} />}</Loaded>
     </Page>
@@ -82,7 +90,9 @@ function About({ agent }: { agent: AgentView }) {
             {agent.runner.last_error && <pre className={styles["words"]}>{agent.runner.last_error}</pre>}
           </div>
         ) : (
-          <p className="muted">{t("agents.show.noRunner")}</p>
+          <p className={styles["process"]}>
+            <span className="muted">{t("agents.show.noRunner")}</span> <Link href="/runners">{t("agents.runners.title")}</Link>
+          </p>
         )}
       </Card>
       <Refused name={agent.name} />
@@ -116,7 +126,7 @@ function Runs({ name }: { name: string }) {
 function Refused({ name }: { name: string }) {
   const t = useT();
   const denied = useQuery({ queryKey: ["audit", "denied"], queryFn: () => get<ApiPage<AuditRecord>>("/v1/audit", { denied: true, limit: 200 }), retry: false });
-  const own = (denied.data?.items ?? []).filter((record) => record.agent === name);
+  const own = (denied.data?.items ?? []).filter((record) => record.agent === name && REFUSED.includes(record.code));
   const groups = new Map<string, { record: AuditRecord; count: number }>();
   for (const record of own) {
     const key = `${record.method} ${record.code}`;

@@ -1,9 +1,9 @@
 // Forms made from a runner's schema, and the TOML that comes out of them.
 
 import { describe, expect, it } from "vitest";
-import type { FormItem } from "@/api/types-agents";
+import type { AgentView, FormItem } from "@/api/types-agents";
 import { checked, draftOf, fieldsOf, localText } from "./form";
-import { configToml } from "./toml";
+import { agentToml, configToml } from "./toml";
 
 const schema: FormItem[] = [
   { name: "prompt", label: { en_US: "System prompt", zh_Hans: "系统提示词" }, type: "text", default: "Be brief" },
@@ -64,6 +64,22 @@ describe("configToml", () => {
       [
         '[agents."my agent".config]', 'prompt = """', 'Say \\"hi\\"', 'and\\\\or\\tbye"""', 'model = "main"', 'list = ["a", "b"]', "rounds = 4", "rate = 0.5", "tiny = 1.0e-7", "on = true",
         'options = { "top p" = 0.9, deep = { x = ["y\\nz"] } }', "",
+      ].join("\n"),
+    );
+  });
+});
+
+describe("agentToml", () => {
+  it("writes an agent of one's own with the same rights", () => {
+    const policy = {
+      models: ["default"], tools: [], knowledge: [], history: "conversation", event_log: "conversation", artifacts: "conversation", state: [], storage: [],
+      actions: { "message.send": "ask" }, files: [], skills: [], modules: ["calendar.*"], risks: {},
+    } as const;
+    const from = { runner_id: "plugin:greenroom/local-agent/default", policy: structuredClone(policy) as unknown as AgentView["policy"] };
+    expect(agentToml("my-assistant", from, { max_tool_rounds: 3 })).toBe(
+      [
+        "[agents.my-assistant]", 'runner = "plugin:greenroom/local-agent/default"', "", "[agents.my-assistant.grant]", 'models = ["default"]', 'modules = ["calendar.*"]',
+        'actions = { "message.send" = "ask" }', "", "[agents.my-assistant.config]", "max_tool_rounds = 3", "",
       ].join("\n"),
     );
   });

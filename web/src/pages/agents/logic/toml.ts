@@ -1,6 +1,7 @@
 // Settings as TOML, to be put into the configuration file.
 
 import type { Json, JsonObject } from "@/api/types";
+import type { AgentView } from "@/api/types-agents";
 
 /** `[agents.NAME.config]` with every setting; null has no TOML and is left out. */
 export function configToml(agent: string, config: JsonObject): string {
@@ -8,6 +9,14 @@ export function configToml(agent: string, config: JsonObject): string {
     .filter(([, value]) => value !== null)
     .map(([key, value]) => `${keyToml(key)} = ${typeof value === "string" && value.includes("\n") ? longToml(value) : valueToml(value)}`);
   return [`[agents.${keyToml(agent)}.config]`, ...lines].join("\n") + "\n";
+}
+
+/** An agent of one's own with the runner, the rights and the settings of another. */
+export function agentToml(name: string, from: Pick<AgentView, "runner_id" | "policy">, config: JsonObject): string {
+  const { models, tools, modules, skills, actions } = from.policy;
+  const rights = Object.entries({ models, tools, modules, skills, actions }).filter(([, value]) => Object.keys(value).length > 0);
+  const grant = rights.length === 0 ? "" : `[agents.${keyToml(name)}.grant]\n${rights.map(([key, value]) => `${key} = ${valueToml(value)}\n`).join("")}\n`;
+  return `[agents.${keyToml(name)}]\nrunner = ${valueToml(from.runner_id)}\n\n${grant}${configToml(name, config)}`;
 }
 
 export function keyToml(key: string): string {
