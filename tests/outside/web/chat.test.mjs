@@ -3,15 +3,17 @@ import assert from "node:assert/strict";
 import { createHash, randomBytes } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { after, before, test } from "node:test";
-import { chooseAgent, finish, forgiveFailedRequests, gone, launch, open, say, see, signedIn } from "./browser.mjs";
+import { chooseAgent, finish, forgive, forgiveFailedRequests, gone, launch, open, say, see, signedIn } from "./browser.mjs";
 import { eventually, Host } from "./host.mjs";
 
 let browser, host;
 before(async () => {
-  [browser, host] = await Promise.all([launch(), Host.start()]);
+  host = await Host.start();
+  browser = await launch();
 });
 after(async () => {
-  await Promise.all([browser.close(), host.end()]);
+  await browser?.close();
+  await host?.end();
 });
 
 const answers = (page) => page.locator("[data-kind=answer]");
@@ -219,6 +221,7 @@ test("the link to a run can be given to somebody else", async () => {
 test("a message for a host that is gone is not lost", async () => {
   const page = await signedIn(browser, host);
   forgiveFailedRequests(page);
+  forgive(page, /Agent execution failed/);
   await open(page, "/chat");
   await chooseAgent(page, "echo");
   await page.route("**/v1/agui/**", (route) => route.abort("connectionrefused"));

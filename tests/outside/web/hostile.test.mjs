@@ -26,7 +26,8 @@ const PAGE = `<html><body>${EVIL}</body></html>`;
 
 let browser, host, run;
 before(async () => {
-  [browser, host] = await Promise.all([launch(), Host.start()]);
+  host = await Host.start();
+  browser = await launch();
   const call = { tool_name: EVIL, tool_call_id: "c1", parameters: { [EVIL]: EVIL } };
   const surface = { surfaceId: "s1", catalogId: "https://example.com/evil.json" };
   const components = [
@@ -56,7 +57,8 @@ before(async () => {
   await host.say("echo", EVIL, CONVERSATION);
 });
 after(async () => {
-  await Promise.all([browser.close(), host.end()]);
+  await browser?.close();
+  await host?.end();
 });
 
 test("a conversation full of script stays text", async () => {

@@ -8,10 +8,12 @@ const STEPS_MAX = 80;
 
 let browser, host;
 before(async () => {
-  [browser, host] = await Promise.all([launch(), Host.start()]);
+  host = await Host.start();
+  browser = await launch();
 });
 after(async () => {
-  await Promise.all([browser.close(), host.end()]);
+  await browser?.close();
+  await host?.end();
 });
 
 /** What has the focus: its name, and whether one sees that it has it. */

@@ -2,11 +2,12 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { finish, forgiveFailedRequests, launch, newPage, open, PAGES, PHONE, see, seriousProblems, sidewaysScroll, signedIn } from "./browser.mjs";
-import { Host } from "./host.mjs";
+import { eventually, Host } from "./host.mjs";
 
 let browser, host, paths;
 before(async () => {
-  [browser, host] = await Promise.all([launch(), Host.start()]);
+  host = await Host.start();
+  browser = await launch();
   const run = await host.say("assistant", "schedule lunch tomorrow at 12:00", "looks");
   const failed = await host.say("stage", [["call", "tools.call", { tool_name: "x.y", tool_call_id: "c", parameters: {} }], ["fail", "runner.broken", "no paper left"]], "looks");
   await host.say("stage", [["message", `# Words\n\n${"long ".repeat(80)}\n\n\`\`\`sh\n${"echo a very long line ".repeat(20)}\n\`\`\`\n\n|${"column|".repeat(12)}\n|${"-|".repeat(12)}\n|${"cell|".repeat(12)}\n`], ["end"]], "looks");
@@ -16,15 +17,21 @@ before(async () => {
   const { items } = await host.get("/v1/events?limit=1");
   paths = [
     ...PAGES, "/chat/looks", "/chat/waiting", `/runs/${run}`, `/runs/${failed}`, `/runs/${run}?tab=raw`, `/runs/${run}?tab=rights`,
-    `/runs/compare?a=${run}&b=${failed}`, "/agents/stage?tab=settings", "/conversations?id=looks", `/events/${items[0].event_id}`, "/nowhere",
+    `/runs/compare?a=${run}&b=${failed}`, "/agents/stage?tab=settings", "/conversations?id=looks", `/events/${items[0].event_id}`, "/runs/no/such/page",
   ];
 });
 after(async () => {
-  await Promise.all([browser.close(), host.end()]);
+  await browser?.close();
+  await host?.end();
 });
 
-const background = (page) => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
-const brightness = (colour) => colour.match(/\d+(\.\d+)?/g).slice(0, 3).reduce((sum, part) => sum + Number(part), 0) / 3;
+/** How bright the page is behind its words, from 0 to 255. */
+const brightness = (page) => page.evaluate(() => {
+  const colours = [document.body, document.documentElement].map((element) => getComputedStyle(element).backgroundColor);
+  const [red, green, blue] = colours.find((colour) => colour !== "rgba(0, 0, 0, 0)").match(/[\d.]+/g).map(Number);
+  return (red + green + blue) / 3;
+});
+const becomes = (page, wanted) => eventually(`the page becomes ${wanted}`, async () => (wanted === "dark" ? (await brightness(page)) < 80 : (await brightness(page)) > 180));
 
 for (const colorScheme of ["light", "dark"]) {
   test(`axe finds nothing serious on any page (${colorScheme})`, async () => {
@@ -85,14 +92,14 @@ test("a browser in Chinese is spoken to in Chinese", async () => {
 test("light and dark follow the system, until somebody chooses", async () => {
   const page = await signedIn(browser, host, { colorScheme: "dark" });
   await open(page, "/runs");
-  assert.ok(brightness(await background(page)) < 80);
+  await becomes(page, "dark");
   await page.emulateMedia({ colorScheme: "light" });
-  await page.waitForFunction(() => Number(getComputedStyle(document.body).backgroundColor.match(/\d+/)[0]) > 180);
+  await becomes(page, "light");
   await page.getByRole("button", { name: "Appearance" }).click();
   await page.getByRole("menuitemradio", { name: "Dark" }).or(page.getByRole("menuitem", { name: "Dark" })).or(page.getByRole("menuitemcheckbox", { name: "Dark" })).first().click();
-  await page.waitForFunction(() => Number(getComputedStyle(document.body).backgroundColor.match(/\d+/)[0]) < 80);
+  await becomes(page, "dark");
   await page.reload();
-  assert.ok(brightness(await background(page)) < 80, "the choice stays");
+  assert.ok((await brightness(page)) < 80, "the choice stays");
   await finish(page);
 });
 

@@ -6,7 +6,8 @@ import { Host } from "./host.mjs";
 
 let browser, host, refused, failed, lunch;
 before(async () => {
-  [browser, host] = await Promise.all([launch(), Host.start()]);
+  host = await Host.start();
+  browser = await launch();
   lunch = await host.say("assistant", "schedule lunch tomorrow at 12:00", "told");
   refused = await host.say("stage", [
     ["call", "models.invoke", { model: "default", messages: [{ role: "user", content: "hi" }] }],
@@ -17,7 +18,8 @@ before(async () => {
   failed = await host.say("stage", [["fail", "runner.broken", "no paper left"]], "refusals");
 });
 after(async () => {
-  await Promise.all([browser.close(), host.end()]);
+  await browser?.close();
+  await host?.end();
 });
 
 const main = (page) => page.locator("main");
@@ -77,7 +79,7 @@ test("a run that failed says why and what to do", async () => {
 test("the list of runs is filtered by status, agent, conversation and id, and the address keeps it", async () => {
   const page = await signedIn(browser, host);
   await open(page, "/runs");
-  const rows = page.getByRole("region", { name: "Runs" }).locator("tbody tr");
+  const rows = page.getByRole("table", { name: "Runs" }).locator("tbody tr");
   await see(rows);
   const count = (wanted) => page.waitForFunction((n) => document.querySelectorAll("main tbody tr").length === n, wanted);
   await count(3);
@@ -105,7 +107,7 @@ test("the list is live", async () => {
   const page = await signedIn(browser, host);
   await open(page, "/runs?conversation=live");
   await host.send("stage", [["say", "hm"], ["gate", "live"], ["end"]], "live");
-  const rows = page.getByRole("region", { name: "Runs" }).locator("tbody tr");
+  const rows = page.getByRole("table", { name: "Runs" }).locator("tbody tr");
   await see(rows.getByText("Running"));
   host.open("live");
   await see(rows.getByText("Completed"));

@@ -10,10 +10,12 @@ const NODES_MAX = 4_000;
 
 let browser, host;
 before(async () => {
-  [browser, host] = await Promise.all([launch(), Host.start()]);
+  host = await Host.start();
+  browser = await launch();
 });
 after(async () => {
-  await Promise.all([browser.close(), host.end()]);
+  await browser?.close();
+  await host?.end();
 });
 
 const nodes = (page) => page.evaluate(() => document.querySelectorAll("*").length);
@@ -78,7 +80,8 @@ test("a conversation of 5,000 items scrolls", { timeout: 120_000 }, async (t) =>
       requestAnimationFrame(() => requestAnimationFrame(resolve));
     }));
     most = Math.max(most, await nodes(page));
-    if (await page.getByText("Here the conversation begins").isVisible()) break;
+    const isAtTop = await log.evaluate((element) => element.scrollTop === 0);
+    if (isAtTop && (await page.getByText("Here the conversation begins").isVisible())) break;
     assert.ok(performance.now() - scrolling < 90_000, "the beginning is reached");
   }
   await see(page.locator("[data-kind=answer]").filter({ hasText: "Item 0" }));

@@ -6,10 +6,12 @@ import { Host } from "./host.mjs";
 
 let browser, host;
 before(async () => {
-  [browser, host] = await Promise.all([launch(), Host.start({ configured: false })]);
+  host = await Host.start({ configured: false });
+  browser = await launch();
 });
 after(async () => {
-  await Promise.all([browser.close(), host.end()]);
+  await browser?.close();
+  await host?.end();
 });
 
 test("the printed address signs in, an empty host explains itself, and the demo answers", async () => {
