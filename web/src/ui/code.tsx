@@ -33,10 +33,14 @@ function useHighlight(text: string, language?: string): Span[] | null {
   useEffect(() => {
     if (!wanted || loaded) return;
     let shown = true;
-    void import("./highlight").then((module) => {
-      highlighter = module.highlight;
-      if (shown) setLoaded(true);
-    });
+    import("./highlight").then(
+      (module) => {
+        highlighter = module.highlight;
+        if (shown) setLoaded(true);
+      },
+      // Without colours the code is still there.
+      () => undefined,
+    );
     return () => {
       shown = false;
     };

@@ -15,6 +15,7 @@ export default function ChatPage() {
   useTitle(t("chat.title"));
   const { conversation } = useParams<{ conversation?: string }>();
   const [query] = useSearchParams();
+  const target = query.get("item");
   const [location] = useLocation();
   const [fresh, setFresh] = useState(newId);
   const [panel, setPanel] = useState(false);
@@ -38,11 +39,12 @@ export default function ChatPage() {
         {agents.data ? (
           agents.data.items.length > 0 ? (
             <ConversationView
-              key={id}
+              // A place in it that is asked for is in what is kept: that is read anew.
+              key={`${id} ${target ?? ""}`}
               id={id}
               isNew={conversation === undefined}
               agents={agents.data.items}
-              target={query.get("item")}
+              target={target}
               onPanel={() => setPanel(true)}
             />
           ) : (

@@ -24,6 +24,8 @@ export interface LiveRunOptions {
   onSteered: (run: LiveRun, hostRunId: string) => boolean;
 }
 
+/** How keys of events begin that this interface made. */
+export const OWN = "web-";
 const RETRY_MS = [300, 1_000, 2_000, 4_000, 8_000];
 const OVER: ReadonlySet<LiveStatus> = new Set(["done", "failed", "cancelled"]);
 
@@ -51,7 +53,7 @@ export class LiveRun {
     this.eventId = options.eventId;
     this.agent = options.agent;
     this.hostRunId = options.hostRunId ?? null;
-    this.#http = this.#agentAt(path("/v1/agui/{}", options.agent));
+    this.#http = this.#newAgent();
   }
 
   get over(): boolean {
@@ -99,7 +101,7 @@ export class LiveRun {
       if (approval.status !== "pending") this.#answer(approval.approval_id, approval.status);
     }
     if (this.status !== "waiting" || this.#open().length > 0) return;
-    this.#http = this.#agentAt(path("/v1/agui/{}", this.agent));
+    this.#http = this.#newAgent();
     this.attach();
     this.#changed();
   }
@@ -120,10 +122,12 @@ export class LiveRun {
     return entries;
   }
 
-  #agentAt(url: string): HttpAgent {
+  /** Of a run that this interface started, the key leads to it; of others the thread tells. */
+  #newAgent(): HttpAgent {
+    const template = this.eventId.startsWith(OWN) ? "/v1/agui/{}" : "/v1/agui/agent/{}/connect";
     // The address is made absolute, because the client takes it apart.
-    const headers = { ...WRITE_HEADERS };
-    return new HttpAgent({ url: new URL(url, window.location.origin).href, headers, threadId: this.#options.threadId, fetch: request });
+    const url = new URL(path(template, this.agent), window.location.origin).href;
+    return new HttpAgent({ url, headers: { ...WRITE_HEADERS }, threadId: this.#options.threadId, fetch: request });
   }
 
   #open(): ApprovalEntry[] {
@@ -151,7 +155,7 @@ export class LiveRun {
     await this.#once(crypto.randomUUID(), resume);
     if (this.#ended || this.#closed) return;
     // Whatever became of this stream, the run's own one tells the truth.
-    this.#http = this.#agentAt(path("/v1/agui/{}", this.agent));
+    this.#http = this.#newAgent();
     await this.#follow();
   }
 
@@ -170,7 +174,7 @@ export class LiveRun {
     try {
       await this.#http.runAgent(resume ? { runId, resume } : { runId }, this.#subscriber());
     } catch (error) {
-      if (!this.#ended && !this.#closed) this.#refused(error, resume !== undefined);
+      if (!this.#ended && !this.#closed) this.#refused(error);
     }
   }
 
@@ -228,7 +232,7 @@ export class LiveRun {
   }
 
   #custom(event: Record<string, unknown>): void {
-    const entry = entryOfCustom(textOr(event["name"], ""), event["value"], `${this.hostRunId}.${this.#extras.length}`, this.hostRunId);
+    const entry = entryOfCustom(textOr(event["name"], ""), event["value"], `${this.hostRunId}.extra${this.#extras.length}`, this.hostRunId);
     // A stream that is read again tells the same again.
     if (entry && !this.#extras.some((extra) => JSON.stringify({ ...extra.entry, id: "" }) === JSON.stringify({ ...entry, id: "" }))) {
       this.#extras.push({ behind: this.#messages.at(-1)?.id ?? "", entry });
@@ -246,14 +250,9 @@ export class LiveRun {
     this.#changed();
   }
 
-  #refused(error: unknown, resuming: boolean): void {
+  #refused(error: unknown): void {
     const refusal = error instanceof ApiError ? error : null;
     if (refusal && (refusal.status === 0 || refusal.status >= 500) && this.#begun) return;
-    if (refusal?.status === 400 && this.#begun && !resuming && !this.#http.url.endsWith("/connect")) {
-      // Not started through AG-UI: the thread tells it.
-      this.#http = this.#agentAt(path("/v1/agui/agent/{}/connect", this.agent));
-      return;
-    }
     const message = error instanceof Error ? error.message : String(error);
     if (!refusal && this.#begun) return;
     this.#end("failed", { code: refusal?.code ?? "unreachable", message, comeBack: false });

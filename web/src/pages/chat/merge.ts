@@ -1,6 +1,6 @@
-// History, ends of runs and live runs, in the order in which a reader expects them.
-import type { Approval, Run, TranscriptItem } from "@/api/types";
-import type { Entry } from "./entry";
+// What is kept and live runs, in the order in which a reader expects them.
+import type { Approval, Artifact, Run, TranscriptItem } from "@/api/types";
+import type { Entry, FileRef } from "./entry";
 import { endOfRun, entriesOfItem } from "./from-history";
 import { entryOfApproval, withQuestions } from "./questions";
 
@@ -12,22 +12,34 @@ export interface LiveEntries {
   entries: Entry[];
 }
 
-/** Kept items with how their runs ended; items are parsed once and stay the same objects. */
+/** What the host keeps of a conversation. */
+export interface Kept {
+  items: TranscriptItem[];
+  runs: ReadonlyMap<string, Run>;
+  approvals: Approval[];
+  artifacts: Artifact[];
+}
+
+/** Kept items, the files that runs made, and how runs ended; items are parsed once and stay the same objects. */
 export class HistoryEntries {
   #byItem = new Map<string, Entry[]>();
 
-  of(items: TranscriptItem[], runs: ReadonlyMap<string, Run>, approvals: Approval[]): Entry[] {
+  of({ items, runs, approvals, artifacts }: Kept): Entry[] {
     const lastOf = new Map<string, string>();
     for (const item of items) if (item.run_id) lastOf.set(item.run_id, item.item_id);
-    const entries = items.flatMap((item) => {
-      const said = this.#entriesOf(item);
-      const isLast = item.run_id && lastOf.get(item.run_id) === item.item_id;
-      const run = isLast && item.run_id ? runs.get(item.run_id) : undefined;
+    const said = items.map((item) => this.#entriesOf(item));
+    const made = filesByRun(artifacts, said.flat());
+    const entries = items.flatMap((item, index): Entry[] => {
+      const own = said[index] ?? [];
+      const runId = item.run_id;
+      if (!runId || lastOf.get(runId) !== item.item_id) return own;
+      const run = runs.get(runId);
       const end = run ? endOfRun(run) : null;
-      return end ? [...said, end] : said;
+      return [...own, ...(made.get(runId) ?? []), ...(end ? [end] : [])];
     });
-    const shown = new Set(lastOf.keys());
-    return withQuestions(entries, approvals.filter((approval) => shown.has(approval.run_id)).map(entryOfApproval).filter(isAboutCall));
+    const questions = approvals.filter((approval) => lastOf.has(approval.run_id)).map(entryOfApproval);
+    // Of what is over only questions about calls have a place; others are in the list of approvals.
+    return withQuestions(entries, questions.filter((question) => question.callId !== null));
   }
 
   #entriesOf(item: TranscriptItem): Entry[] {
@@ -64,7 +76,15 @@ export function merge(history: Entry[], live: LiveEntries[]): Entry[] {
   return [...kept.flatMap((entry, index) => [entry, ...(behind.get(index) ?? [])]), ...atEnd];
 }
 
-/** Of what is over only questions about calls have a place; others are in the list of approvals. */
-function isAboutCall(entry: { callId: string | null }): boolean {
-  return entry.callId !== null;
+/** Files that runs made and that nothing said names. */
+function filesByRun(artifacts: Artifact[], said: Entry[]): Map<string, Entry[]> {
+  const named = new Set(said.flatMap((entry) => ("files" in entry ? entry.files.map((file) => file.artifactId) : [])));
+  const made = new Map<string, Entry[]>();
+  for (const artifact of [...artifacts].reverse()) {
+    const runId = artifact.run_id;
+    if (!runId || named.has(artifact.artifact_id)) continue;
+    const file: FileRef = { artifactId: artifact.artifact_id, name: artifact.name ?? null, mime: artifact.mime_type, size: artifact.size_bytes, url: null };
+    made.set(runId, [...(made.get(runId) ?? []), { kind: "files", id: artifact.artifact_id, runId, files: [file] }]);
+  }
+  return made;
 }

@@ -1,8 +1,8 @@
 // One conversation as this page has it: kept history, read backwards in pages, and the runs it follows.
 import { ApiError, get, path, type Page } from "@/api/client";
-import { ENDED, type Approval, type HistoryPage, type Run, type TranscriptItem } from "@/api/types";
+import { ENDED, type Approval, type Artifact, type HistoryPage, type Run, type TranscriptItem } from "@/api/types";
 import type { Entry, FileRef } from "./entry";
-import { LiveRun } from "./live-run";
+import { LiveRun, OWN } from "./live-run";
 import { HistoryEntries, merge } from "./merge";
 
 export interface ThreadView {
@@ -26,8 +26,6 @@ const RUNS = 100;
 const RETOLD = 5;
 /** Text grows this often at most; more would only cost time. */
 const SHOW_EVERY_MS = 50;
-/** Ids of events that this interface made. */
-const OWN = "web-";
 
 export class Thread {
   readonly id: string;
@@ -36,6 +34,7 @@ export class Thread {
   #items: TranscriptItem[] = [];
   #runs = new Map<string, Run>();
   #approvals: Approval[] = [];
+  #artifacts: Artifact[] = [];
   #live: LiveRun[] = [];
   #history = new HistoryEntries();
   #cursor: string | null = null;
@@ -75,8 +74,7 @@ export class Thread {
     this.#error = null;
     this.#changed();
     try {
-      const [page, runs, approvals] = await Promise.all([this.#page(null), this.#recentRuns(), this.#recentApprovals()]);
-      this.#approvals = approvals;
+      const [page, runs] = await Promise.all([this.#page(null), this.#recentRuns(), this.#readBeside()]);
       this.#items = page.items;
       this.#cursor = page.next_cursor ?? null;
       this.#hasOlder = page.has_more;
@@ -144,10 +142,15 @@ export class Thread {
     return (await get<Page<Run>>("/v1/runs", { conversation_id: this.id, limit: RUNS })).items;
   }
 
-  /** Roles that may not see approvals see the conversation without them. */
-  async #recentApprovals(): Promise<Approval[]> {
-    const page = await get<Page<Approval>>("/v1/approvals", { limit: RUNS }).catch(() => null);
-    return page?.items.filter((approval) => approval.conversation_id === this.id) ?? [];
+  /** What stands beside what was said; a role that may not see it sees the conversation without it. */
+  async #readBeside(): Promise<void> {
+    const none = () => ({ items: [] });
+    const [approvals, artifacts] = await Promise.all([
+      get<{ items: Approval[] }>("/v1/approvals", { limit: RUNS }).catch(none),
+      get<{ items: Artifact[] }>("/v1/artifacts", { conversation_id: this.id, limit: RUNS }).catch(none),
+    ]);
+    this.#approvals = approvals.items.filter((approval) => approval.conversation_id === this.id);
+    this.#artifacts = artifacts.items;
   }
 
   async #takeNewest(): Promise<void> {
@@ -210,7 +213,7 @@ export class Thread {
   }
 
   #look(): ThreadView {
-    const history = this.#history.of(this.#items, this.#runs, this.#approvals);
+    const history = this.#history.of({ items: this.#items, runs: this.#runs, approvals: this.#approvals, artifacts: this.#artifacts });
     const live = this.#live.map((run) => ({ hostRunId: run.hostRunId, eventId: run.eventId, entries: run.entries() }));
     const newest = [...this.#runs.values()].sort((a, b) => b.created_at.localeCompare(a.created_at))[0];
     return {
