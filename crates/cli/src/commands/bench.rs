@@ -11,6 +11,7 @@ mod machine;
 mod open;
 mod pipe;
 mod process;
+mod python;
 mod report;
 mod runs;
 mod sample;
@@ -30,7 +31,8 @@ use tokio::signal::unix::{SignalKind, signal};
 #[command(after_help = "\
 Starts hosts of its own in temporary folders on a real disk; a host that runs already is not touched.
 Rows: 1 one run at a time, 2 runs at once, 3 processor time, 4 calls from a run, 5 deltas,
-6 an idle host, 7 ten thousand open runs, 8 turns of the reference agent, 9 open streams.
+6 an idle host, 7 ten thousand open runs, 8 turns of the reference agent, 9 open streams,
+10 a Python runner on both wires (needs `--python`).
 
 Examples:
   greenroom bench --quick
@@ -41,8 +43,11 @@ pub struct Args {
     #[arg(long)]
     quick: bool,
     /// Measure this row only; may be given several times
-    #[arg(long, value_name = "ROW", value_parser = clap::value_parser!(u8).range(1..=9))]
+    #[arg(long, value_name = "ROW", value_parser = clap::value_parser!(u8).range(1..=10))]
     only: Vec<u8>,
+    /// Interpreter that has `greenroom-sdk` and `langbot-plugin`, for row 10
+    #[arg(long, value_name = "FILE")]
+    python: Option<PathBuf>,
     /// Folder for the hosts' data; it should be on the disk that counts [default: the system's for temporary files]
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
@@ -59,6 +64,7 @@ struct Plan {
     quick: bool,
     only: Vec<u8>,
     dir: PathBuf,
+    python: Option<PathBuf>,
 }
 
 impl Plan {
@@ -74,7 +80,13 @@ impl Plan {
 pub async fn run(args: Args) -> Outcome {
     let dir = args.dir.unwrap_or_else(std::env::temp_dir);
     let dir = std::path::absolute(&dir)?;
-    let plan = Plan { quick: args.quick, only: args.only, dir };
+    let python = args.python.map(std::path::absolute).transpose()?;
+    if python.is_none() && args.only.contains(&10) {
+        let hint =
+            "make one with `python3 -m venv`, install both packages, and name its `bin/python`";
+        return Err(Failure::new("row 10 takes `--python FILE`").hint(hint).exit(Exit::Usage));
+    }
+    let plan = Plan { quick: args.quick, only: args.only, dir, python };
     if cfg!(debug_assertions) {
         output::note("note: this is a debug build, its numbers say nothing about the budgets");
     }
@@ -119,6 +131,9 @@ async fn measure(plan: &Plan) -> anyhow::Result<Report> {
     }
     if plan.wants(9) {
         measures.extend(streams::measure(plan).await?);
+    }
+    if let Some(python) = plan.python.as_deref().filter(|_| plan.wants(10)) {
+        measures.extend(python::measure(plan, python).await?);
     }
     let machine = Machine::look(&plan.dir);
     Ok(Report { machine, load_before, load_after: machine::load(), measures })

@@ -44,6 +44,8 @@ pub(super) enum Setup<'a> {
     Agent { sync: &'a str },
     /// The reference agent, with a model at this address.
     LocalAgent { model_url: &'a str },
+    /// This configuration, whose agent is called `AGENT`.
+    Config(String),
 }
 
 impl BenchHost {
@@ -56,6 +58,7 @@ impl BenchHost {
             Setup::Plain => None,
             Setup::Agent { sync } => Some(config(sync)),
             Setup::LocalAgent { model_url } => Some(local_agent(model_url)),
+            Setup::Config(config) => Some(config),
         };
         if let Some(config) = config {
             let file = folder.join("greenroom.toml");

@@ -6,7 +6,9 @@ use anyhow::{Context, ensure};
 use greenroom_protocol::wire::{Incoming, RequestId};
 use memchr::memmem;
 use serde_json::json;
+use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -29,13 +31,18 @@ pub(super) struct Ran {
 }
 
 impl Pipe {
+    pub(super) fn start() -> anyhow::Result<Self> {
+        let args = ["runner-process", "echo"].map(OsStr::new);
+        Self::start_with(&std::env::current_exe()?, &args)
+    }
+
     #[expect(
         clippy::disallowed_methods,
         reason = "the baseline speaks to the runner process itself"
     )]
-    pub(super) fn start() -> anyhow::Result<Self> {
-        let mut child = Command::new(std::env::current_exe()?)
-            .args(["runner-process", "echo"])
+    pub(super) fn start_with(program: &Path, args: &[&OsStr]) -> anyhow::Result<Self> {
+        let mut child = Command::new(program)
+            .args(args)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
