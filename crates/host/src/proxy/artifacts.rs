@@ -30,13 +30,13 @@ const STREAM_PIECE_BYTES: usize = 64 * 1024;
 
 pub(super) async fn metadata(call: &mut Call<'_>) -> Answer {
     let params: ArtifactIdParams = call.params()?;
-    let row = load(call, &params.artifact_id).await?;
+    let row = asked_for(call, &params.artifact_id).await?;
     answer(&view(&row))
 }
 
 pub(super) async fn read_range(call: &mut Call<'_>) -> Answer {
     let params: ReadRangeParams = call.params()?;
-    let row = load(call, &params.artifact_id).await?;
+    let row = asked_for(call, &params.artifact_id).await?;
     let (id, size) = bytes_of(&row)?;
     let start = params.offset.min(size);
     let length = u64::from(params.length).min(call.settings.limits.read_range_bytes);
@@ -54,7 +54,7 @@ pub(super) async fn read_range(call: &mut Call<'_>) -> Answer {
 
 pub(super) async fn open_stream(call: &mut Call<'_>) -> Answer {
     let params: OpenStreamParams = call.params()?;
-    let row = load(call, &params.artifact_id).await?;
+    let row = asked_for(call, &params.artifact_id).await?;
     let (id, size) = bytes_of(&row)?;
     let mut offset = params.offset.min(size);
     let pieces = call.shared.artifacts.objects.stream(id, offset..size).await;
@@ -102,7 +102,7 @@ pub(super) async fn create(call: &mut Call<'_>) -> Answer {
 
 /// An artifact that the run may read, with its bytes; not more than so many.
 pub(super) async fn read_whole(
-    call: &mut Call<'_>,
+    call: &Call<'_>,
     artifact_id: &str,
     bytes_max: u64,
 ) -> Result<(ArtifactRow, Bytes), AgentAPIError> {
@@ -176,9 +176,14 @@ async fn commit(
     done.unwrap_or_else(|error| Err(StoreError::Refused(error.to_string()).into()))
 }
 
-/// An artifact within the run's reach.
-async fn load(call: &mut Call<'_>, artifact_id: &str) -> Result<ArtifactRow, AgentAPIError> {
+/// The artifact that a call is about.
+async fn asked_for(call: &mut Call<'_>, artifact_id: &str) -> Result<ArtifactRow, AgentAPIError> {
     call.about(Some(artifact_id), None);
+    load(call, artifact_id).await
+}
+
+/// An artifact within the run's reach.
+async fn load(call: &Call<'_>, artifact_id: &str) -> Result<ArtifactRow, AgentAPIError> {
     let row = call.shared.artifact(call.workspace(), artifact_id).await;
     let row = row.map_err(|error| failed(&error))?;
     let (identity, reach) = (&call.rights.identity, call.rights.grant.artifacts.reach);

@@ -51,6 +51,14 @@ async fn a_picture_reaches_every_wire_and_only_from_where_the_run_may_read() {
     let refused = refusal(&stage, "theirs").await;
     assert_eq!(refused["code"], "not_found");
     assert_eq!(refused, refusal(&stage, "none").await);
+    // The record of a call is about its model, whatever came with it.
+    let audit = stage.api.get(&format!("/v1/audit?run_id={}&limit=200", played.run_id)).await;
+    let refusals = audit["items"].as_array().unwrap().iter();
+    let about: Vec<&Value> = refusals
+        .filter(|record| record["code"] == "not_found")
+        .map(|record| &record["resource"])
+        .collect();
+    assert_eq!(about, ["chat", "chat"], "{audit}");
     run(&stage, "blind", "c1", vec![step("models.invoke", shows("chat", &ours), "blind")]).await;
     assert_eq!(refusal(&stage, "blind").await["code"], "unauthorized");
     assert_eq!(server.requests("").len(), names.len());
