@@ -67,7 +67,7 @@ export const runs = {
   "show.expand": "Open all",
   "show.collapse": "Close all",
   "show.reading": "Reading results: {count} so far",
-  "show.paused": "Shown are the first {count} results of {total}.",
+  "show.paused": "Shown are the first {count} results.",
   "show.readOn": "Read on",
   "show.reconnecting": "The connection was lost; connecting again",
   "show.callsCut": "Only the newest {count} calls to the host are shown.",

@@ -69,7 +69,7 @@ export const runs: SameKeys<typeof en> = {
   "show.expand": "全部展开",
   "show.collapse": "全部收起",
   "show.reading": "正在读取结果：已读 {count} 条",
-  "show.paused": "已显示 {total} 条结果中的前 {count} 条。",
+  "show.paused": "已显示前 {count} 条结果。",
   "show.readOn": "继续读取",
   "show.reconnecting": "连接已断开，正在重新连接",
   "show.callsCut": "仅显示最近 {count} 次对宿主的调用。",

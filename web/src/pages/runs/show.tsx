@@ -153,7 +153,7 @@ function Reading({ results, total }: { results: Results; total: number }) {
   if (results.state === "paused") {
     return (
       <p className={styles["reading"]}>
-        {t("runs.show.paused", { count: results.fold.count, total })} <Button size="s" onClick={results.readOn}>{t("runs.show.readOn")}</Button>
+        {t("runs.show.paused", { count: results.fold.count })} <Button size="s" onClick={results.readOn}>{t("runs.show.readOn")}</Button>
       </p>
     );
   }

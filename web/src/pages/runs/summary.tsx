@@ -31,7 +31,7 @@ export function Summary({ story, entries, fold }: { story: Story; entries: Entry
             {answer !== "" && <Answer text={answer} isOpen={!ENDED.has(story.run.status)} />}
           </div>
         )}
-        <Figures story={story} />
+        <Figures story={story} results={fold.count} />
       </div>
     </Card>
   );
@@ -96,7 +96,7 @@ function Headline({ story, entries }: { story: Story; entries: Entry[] }) {
   );
 }
 
-function Figures({ story }: { story: Story }) {
+function Figures({ story, results }: { story: Story; results: number }) {
   const { t } = useLanguage();
   const { run } = story;
   const usage = usageOf(story);
@@ -107,7 +107,7 @@ function Figures({ story }: { story: Story }) {
     [t("runs.fact.modelCalls"), <Num key="calls" value={usage.calls} />],
     [t("runs.fact.tokens"), usage.tokens === undefined ? "–" : <Num key="tokens" value={usage.tokens} />],
     [t("runs.fact.cost"), usage.cost === undefined ? "–" : <Money key="cost" amount={usage.cost} />],
-    [t("runs.fact.results"), <Num key="results" value={run.last_sequence} />],
+    [t("runs.fact.results"), <Num key="results" value={results} />],
   ];
   if (run.conversation_id) {
     figures.unshift([t("runs.col.conversation"), <Link key="c" href={`/chat/${encodeURIComponent(run.conversation_id)}`}>{run.conversation_id}</Link>]);
