@@ -37,7 +37,7 @@ def need_package(name: str) -> None:
 def test_echo_says_what_it_was_told(monkeypatch: pytest.MonkeyPatch) -> None:
     ran = testing.run(example("echo", monkeypatch), "guten Tag")
     assert ran.text == "You said: guten Tag"
-    assert ran.streamed.strip() == ran.text
+    assert ran.streamed == ran.text
 
 
 def test_the_rag_answerer_gives_the_model_the_passages_and_names_its_sources(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator
 
 from greenroom_sdk import Plugin, Result, RunCtx, delta, message
@@ -13,8 +14,8 @@ plugin = Plugin("local", "my-runner", "0.1.0")
 async def run(ctx: RunCtx) -> AsyncIterator[Result]:
     """The runner's own work: it is told about one event and yields results."""
     answer = f"You said: {ctx.text}"
-    for word in answer.split(" "):
-        yield delta(word + " ")
+    for piece in re.findall(r"\S+\s*", answer):
+        yield delta(piece)
     yield message(answer)
 
 

@@ -6,10 +6,9 @@ plugin = Plugin("local", "parrot")
 
 @plugin.runner("default", label="Parrot")
 async def parrot(ctx: RunCtx):
-    answer = f"You said: {ctx.text}"
-    for word in answer.split(" "):
-        yield delta(word + " ")
-    yield message(answer)
+    yield delta("You said: ")
+    yield delta(ctx.text)
+    yield message(f"You said: {ctx.text}")
 
 if __name__ == "__main__":
     plugin.serve()
