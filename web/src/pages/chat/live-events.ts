@@ -2,6 +2,9 @@
 import type { Entry, FileRef } from "./entry";
 import { fileOf, isMedia, isObject, textOr } from "./entry";
 
+/** What the client says of a stream that this page gave up. */
+const CUT = "abort";
+
 export interface Failure {
   code: string;
   message: string;
@@ -12,8 +15,8 @@ export interface Failure {
 export function errorOf(event: Record<string, unknown>): Failure {
   const message = textOr(event["message"], "");
   const code = textOr(event["code"], "runtime_error");
-  // Whoever else answered first, the run went on.
-  const comeBack = code === "interrupt_settled" || message.includes("come back with the same `runId`");
+  // Whoever else answered first, or whatever became of the stream: the run went on.
+  const comeBack = code === "interrupt_settled" || code === CUT || message.includes("come back with the same `runId`");
   return { code, message, comeBack };
 }
 

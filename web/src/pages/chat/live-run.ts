@@ -1,7 +1,7 @@
 // One run, followed through `@ag-ui/client`: it survives cut connections, questions and their answers.
 import { HttpAgent, type AgentSubscriber } from "@ag-ui/client";
 import type { BaseEvent, Interrupt, Message, ResumeEntry } from "@ag-ui/core";
-import { ApiError, path, request, WRITE_HEADERS } from "@/api/client";
+import { ApiError, path, WRITE_HEADERS } from "@/api/client";
 import type { Approval } from "@/api/types";
 import type { ApprovalEntry, Delivery, Entry, FileRef, UserEntry } from "./entry";
 import { isObject, textOr } from "./entry";
@@ -9,6 +9,7 @@ import { entryOfCustom, errorOf, type Failure } from "./live-events";
 import { withExtras, type Extra } from "./extras";
 import { contentOf } from "./outgoing";
 import { entryOfInterrupt, withQuestions } from "./questions";
+import { watchedFetch } from "./watched";
 import { entriesOfMessages } from "./from-messages";
 
 export type LiveStatus = "sending" | "queued" | "running" | "waiting" | "reconnecting" | "done" | "failed" | "cancelled";
@@ -106,6 +107,11 @@ export class LiveRun {
     this.#changed();
   }
 
+  /** The stream leads nowhere: it is opened again. */
+  reopen(): void {
+    this.#http.abortRun();
+  }
+
   close(): void {
     this.#closed = true;
     this.#http.abortRun();
@@ -127,7 +133,7 @@ export class LiveRun {
     const template = this.eventId.startsWith(OWN) ? "/v1/agui/{}" : "/v1/agui/agent/{}/connect";
     // The address is made absolute, because the client takes it apart.
     const url = new URL(path(template, this.agent), window.location.origin).href;
-    return new HttpAgent({ url, headers: { ...WRITE_HEADERS }, threadId: this.#options.threadId, fetch: request });
+    return new HttpAgent({ url, headers: { ...WRITE_HEADERS }, threadId: this.#options.threadId, fetch: watchedFetch });
   }
 
   #open(): ApprovalEntry[] {

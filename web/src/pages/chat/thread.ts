@@ -111,6 +111,7 @@ export class Thread {
       const runs = await this.#recentRuns();
       const unknown = runs.filter((run) => !this.#runs.has(run.run_id) && !this.#follows(run));
       if (unknown.length > 0) await this.#takeNewest();
+      this.#reopenDead(runs);
       this.#remember(runs);
       for (const run of this.#live) if (run.status === "waiting") await this.#lookForAnswer(run);
     } catch {
@@ -180,6 +181,15 @@ export class Thread {
       const live = this.#newRun(run.agent, run.event_id, run.run_id);
       this.#live.unshift(live);
       live.retell();
+    }
+  }
+
+  /** A run that was over at the last look too, while its stream goes on: the stream is dead. */
+  #reopenDead(runs: Run[]): void {
+    for (const run of runs) {
+      const before = this.#runs.get(run.run_id);
+      const live = this.#live.find((one) => one.hostRunId === run.run_id);
+      if (before && ENDED.has(before.status) && live && !live.over && live.status !== "waiting") live.reopen();
     }
   }
 
