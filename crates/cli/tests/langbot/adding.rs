@@ -14,7 +14,7 @@ fn greenroom(folder: &Path, args: &[&str]) -> Output {
     }
     // What it installs is at hand: no index is asked.
     let wheels = python().parent().unwrap().join("../wheels");
-    command.env("PIP_NO_INDEX", "1").env("PIP_FIND_LINKS", wheels);
+    command.env("PIP_NO_INDEX", "1").env("PIP_FIND_LINKS", wheels).env("PIP_NO_COMPILE", "1");
     command.args(args).current_dir(folder).output().unwrap()
 }
 

@@ -203,6 +203,26 @@ async fn models_tools_and_knowledge_are_asked_by_their_names() {
 }
 
 #[tokio::test]
+async fn a_message_that_comes_meanwhile_is_pulled() {
+    let stage = stage().await;
+    let calls = json!([["wait", {}], ["steering_pull", {"mode": "all"}], ["steering_pull", {}]]);
+    let run_id = stage.send("calls", "c1", &calls.to_string()).await;
+    stage.marked("reader/waits").await;
+    let steered = stage.api.send_event(&crate::stage::event("calls", "c1", "also this")).await;
+    assert_eq!((steered.status.as_str(), steered.run_id.as_ref()), ("steered", Some(&run_id)));
+    std::fs::write(stage.host.folder().join("reader/gate"), "").unwrap();
+    stage.api.ended_run(&run_id).await;
+    let told: Value = serde_json::from_str(&stage.answers("c1").await.pop().unwrap()).unwrap();
+    let items = told[0]["ok"]["items"].as_array().unwrap();
+    assert_eq!(items.len(), 1, "{told}");
+    assert_eq!(items[0]["claimed_run_id"], run_id.as_str());
+    assert_eq!(items[0]["runner_id"], "plugin:greenroom-tests/reader/calls");
+    assert_eq!(items[0]["input"]["text"], "also this");
+    assert_eq!(items[0]["actor"]["actor_id"], "u1");
+    assert_eq!(told[1]["ok"]["items"], json!([]));
+}
+
+#[tokio::test]
 async fn what_was_not_granted_is_refused_with_a_code_and_recorded() {
     let stage = stage().await;
     let run = |data: Value| {

@@ -25,11 +25,7 @@ pub(crate) struct Stage {
 impl Stage {
     /// A host with these plugins and what `more` configures beside them.
     pub(crate) async fn open(plugins: &[&str], more: &str) -> Self {
-        Self::with_limits("", plugins, more).await
-    }
-
-    pub(crate) async fn with_limits(limits: &str, plugins: &[&str], more: &str) -> Self {
-        let host = TestHost::prepare(PROGRAM, &config(limits, plugins, more));
+        let host = TestHost::prepare(PROGRAM, &config(plugins, more));
         for plugin in plugins {
             copy(&plugins_folder().join(plugin), &host.folder().join(plugin));
         }
@@ -112,7 +108,7 @@ impl Stage {
     }
 }
 
-fn config(limits: &str, plugins: &[&str], more: &str) -> String {
+fn config(plugins: &[&str], more: &str) -> String {
     let python = python();
     let python = python.display();
     let runners = plugins.iter().map(|name| {
@@ -122,7 +118,7 @@ fn config(limits: &str, plugins: &[&str], more: &str) -> String {
     });
     let runners: String = runners.collect();
     format!(
-        "[store]\nsync = \"normal\"\n[limits]\ncancel_grace_s = 5\nrunner_start_s = 60\n{limits}\n{runners}\n{more}\n"
+        "[store]\nsync = \"normal\"\n[limits]\ncancel_grace_s = 5\nrunner_start_s = 60\n{runners}\n{more}\n"
     )
 }
 

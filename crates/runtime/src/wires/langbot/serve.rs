@@ -84,7 +84,7 @@ impl Serving {
         let mut keys = Vec::new();
         let mut params = self.asked.params.clone();
         for _ in 0..PAGES_MAX {
-            let page: Value = parse(&*self.ask(self.asked.method, params.clone()).await?)?;
+            let page: Value = parse(&self.ask(self.asked.method, params.clone()).await?)?;
             let items = page["items"].as_array().into_iter().flatten();
             keys.extend(items.map(|item| item["key"].clone()));
             if page["has_more"] != true {

@@ -1,6 +1,8 @@
 """Ends in the way that the input names."""
 
 import os
+import pathlib
+import time
 
 from langbot_plugin.api.definition.components.runner.runner import Runner
 from langbot_plugin.api.entities.builtin.provider.message import Message, MessageChunk
@@ -21,6 +23,9 @@ class Odd(Runner):
             yield RunnerResult.message_completed(ctx.run_id, Message(role="assistant", content="still here"))
             yield RunnerResult.run_completed(ctx.run_id)
             return
+        if way == "blocks":
+            pathlib.Path("blocked").touch()
+            time.sleep(3600)
         if way == "prints":
             print("text on standard output")
             print({"looks": "like json"}, flush=True)

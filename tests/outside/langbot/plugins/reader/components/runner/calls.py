@@ -1,7 +1,10 @@
-"""Makes the calls that the input names, a JSON list of [method, keyword arguments], and tells how each went."""
+"""Makes the calls that the input names, a JSON list of [method, keyword arguments], and tells how each went.
+`wait` is none of them: it waits for a file."""
 
+import asyncio
 import base64
 import json
+import pathlib
 
 from langbot_plugin.api.definition.components.runner.runner import Runner
 from langbot_plugin.api.entities.builtin.provider.message import Message
@@ -35,6 +38,11 @@ class Calls(Runner):
         for method, given in json.loads(ctx.input.to_text()):
             given = json.loads(json.dumps(given).replace("$RUN", ctx.run_id).replace("$EVENT", ctx.event.event_id)
                                .replace("$CURSOR", ctx.context.latest_cursor or ""))
+            if method == "wait":
+                pathlib.Path("waits").touch()
+                while not pathlib.Path("gate").exists():
+                    await asyncio.sleep(0.02)
+                continue
             try:
                 outcomes.append({"ok": told(await getattr(ctx.api, method)(**arguments(given)))})
             except AgentAPIException as error:
