@@ -43,6 +43,7 @@ test: ## Everything: format, lints, all tests on SQLite and a real PostgreSQL, t
 	./tests/outside/run.sh
 	./tests/outside/models/run.sh
 	./tests/outside/agui/run.sh
+	./tests/outside/web/run.sh
 	./sdks/python/run-tests.sh
 
 unit: ## The tests alone, with one PostgreSQL for all of them

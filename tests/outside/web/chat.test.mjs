@@ -112,10 +112,13 @@ test("a picture is shown, sent and made", async () => {
   await see(page.locator("[data-state=kept] img"));
   const made = ["result", "artifact.created", { name: "out.png", mime_type: "image/png", content_base64: png }];
   await say(page, [made, ["message", "look"], ["end"]]);
-  await see(page.locator("[data-kind=user] figure img"));
-  await see(page.getByRole("img", { name: "Preview of out.png" }));
-  const width = await page.getByRole("img", { name: "Preview of out.png" }).evaluate((image) => image.naturalWidth);
-  assert.equal(width, 10);
+  for (const again of [false, true]) {
+    if (again) await page.reload();
+    await see(page.locator("[data-kind=user] figure img"));
+    await see(page.getByRole("img", { name: "Preview of out.png" }));
+    const width = await page.getByRole("img", { name: "Preview of out.png" }).evaluate((image) => image.naturalWidth);
+    assert.equal(width, 10);
+  }
   await finish(page);
 });
 

@@ -11,13 +11,13 @@ const program = process.env.GREENROOM ?? join(here, "../../../target/debug/green
 const READY = /greenroom is ready: (http:\/\/[^/\s]+)\/?#code=(\S+)/;
 
 export class Host {
-  static async start({ configured = true } = {}) {
+  static async start({ configured = true, config = "greenroom.toml" } = {}) {
     const host = new Host();
     host.folder = mkdtempSync(join(tmpdir(), "greenroom-web-"));
     mkdirSync(join(host.folder, "stage"));
     if (configured) {
-      const config = readFileSync(join(here, "greenroom.toml"), "utf8");
-      writeFileSync(join(host.folder, "greenroom.toml"), config.replace("STAGE", join(here, "runners/stage.py")));
+      const text = readFileSync(join(here, config), "utf8");
+      writeFileSync(join(host.folder, "greenroom.toml"), text.replace("STAGE", join(here, "runners/stage.py")));
     }
     await host.begin("127.0.0.1:0");
     return host;
@@ -49,7 +49,7 @@ export class Host {
 
   hasStage() {
     try {
-      return readFileSync(join(this.folder, "greenroom.toml"), "utf8").includes("[runners.stage]");
+      return readFileSync(join(this.folder, "greenroom.toml"), "utf8").includes("stage.py");
     } catch {
       return false;
     }
@@ -58,7 +58,7 @@ export class Host {
   async runnerIsReady() {
     await eventually("the runner is ready", async () => {
       const { items } = await this.get("/v1/runners");
-      return items.some((runner) => runner.name === "stage" && runner.status === "ready");
+      return items.some((runner) => runner.plugin === "test/stage" && runner.status === "ready");
     });
   }
 

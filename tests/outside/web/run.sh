@@ -17,5 +17,4 @@ if ! cmp -s package-lock.json node_modules/installed.json; then
     cp package-lock.json node_modules/installed.json
 fi
 
-# One file after the other: browsers of several would compete, and times would say nothing.
-exec node --test --test-concurrency=1 --test-reporter=spec ./*.test.mjs
+exec node --test --test-concurrency=2 --test-reporter=spec ./*.test.mjs

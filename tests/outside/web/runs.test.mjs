@@ -10,7 +10,7 @@ before(async () => {
   browser = await launch();
   lunch = await host.say("assistant", "schedule lunch tomorrow at 12:00", "told");
   refused = await host.say("stage", [
-    ["call", "models.invoke", { model: "default", messages: [{ role: "user", content: "hi" }] }],
+    ["call", "events.page", { limit: 1 }],
     ["call", "tools.call", { tool_name: "secrets.read", tool_call_id: "c1", parameters: {} }],
     ["message", "I tried"],
     ["end"],
@@ -62,8 +62,10 @@ test("what was refused is explained", async () => {
   await see(refusals);
   assert.equal(await refusals.count(), 2);
   await see(main(page).getByText(/secrets\.read/));
-  await refusals.first().click();
-  await see(main(page).getByText("unauthorized"));
+  await see(main(page).getByText("The runner does not ask for this right in its manifest"));
+  await see(main(page).getByText(/Check the name, and whether the agent stage is granted it/));
+  await refusals.filter({ hasText: "event log" }).click();
+  await see(main(page).getByText("unauthorized", { exact: true }));
   await finish(page);
 });
 

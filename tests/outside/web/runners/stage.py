@@ -1,4 +1,4 @@
-"""A runner that plays the steps that a message spells out as JSON; all it says of itself tries to be script."""
+"""A runner that plays the steps that its config or a message spells out as JSON; what it says of itself tries to be script."""
 import json, os, sys, threading, time
 
 SCRIPT = '<img src=x onerror="document.title=\'owned\'">'
@@ -84,7 +84,7 @@ def play(request, run, context):
         "end": lambda: send(result("run.completed", {"finish_reason": "stop"})),
     }
     try:
-        steps = json.loads(context["input"]["text"])
+        steps = json.loads(context["config"].get("steps") or context["input"]["text"])
     except ValueError:
         steps = [["fail", "runner.no_steps", "this is no list of steps"]]
     for word, *arguments in steps:
