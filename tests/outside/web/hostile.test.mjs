@@ -67,7 +67,7 @@ test("a conversation full of script stays text", async () => {
   await see(page.locator("[data-kind=user]").filter({ hasText: "onerror" }));
   await page.locator("[role=log]").evaluate((log) => log.scrollTo(0, 0));
   const answer = page.locator("[data-kind=answer]").filter({ hasText: "click me" });
-  await see(answer);
+  await see(answer.getByRole("link", { name: "far" }));
   assert.equal(await answer.locator("script, iframe, style, form, meta, img, svg[onload], [onerror]").count(), 0);
   const links = await answer.locator("a[href]").evaluateAll((all) => all.map((link) => link.href));
   assert.ok(links.length > 0);
