@@ -2,6 +2,7 @@
 import { useEffect, useState } from "react";
 import { useT } from "@/i18n";
 import { Button, IconButton } from "./button";
+import { copyText } from "./clipboard";
 import { useToast } from "./toast";
 
 export function CopyButton({ text, label, size = "s", words }: { text: string; label?: string; size?: "s" | "m"; words?: boolean }) {
@@ -13,7 +14,7 @@ export function CopyButton({ text, label, size = "s", words }: { text: string; l
     const timer = setTimeout(() => setDone(false), 1600);
     return () => clearTimeout(timer);
   }, [done]);
-  const copy = () => navigator.clipboard.writeText(text).then(() => setDone(true), () => toast(t("ui.copyFailed"), "bad"));
+  const copy = () => copyText(text).then(() => setDone(true), () => toast(t("ui.copyFailed"), "bad"));
   const name = done ? t("ui.copied") : (label ?? t("ui.copy"));
   const icon = done ? "check" : "copy";
   if (words) {

@@ -8,7 +8,7 @@ import { useChat } from "./chat-context";
 import type { ApprovalEntry } from "./entry";
 
 export function ApprovalView({ entry }: { entry: ApprovalEntry }) {
-  const approval = entry as unknown as Approval;
+  const approval = { ...entry, status: entry.decision ?? "pending" } as unknown as Approval;
   return entry.decision === null ? <Question entry={entry} approval={approval} /> : <Answered entry={entry} approval={approval} />;
 }
 

@@ -3,6 +3,7 @@ import { lazy, memo, Suspense } from "react";
 import { Link } from "wouter";
 import { useT } from "@/i18n";
 import { Badge, CopyButton, Icon, IconButton, Time, useToast } from "@/ui";
+import { copyText } from "@/ui/clipboard";
 import { ApprovalView } from "./approval-view";
 import { useChat } from "./chat-context";
 import type { AnswerEntry, Delivery, Entry, UserEntry } from "./entry";
@@ -111,7 +112,7 @@ function RunBar({ entry }: { entry: Entry }) {
   if (!entry.runId) return null;
   const href = `/runs/${encodeURIComponent(entry.runId)}`;
   const share = () =>
-    navigator.clipboard.writeText(window.location.origin + href).then(
+    copyText(window.location.origin + href).then(
       () => toast(t("chat.linkCopied")),
       () => toast(t("ui.copyFailed"), "bad"),
     );

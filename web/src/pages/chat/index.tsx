@@ -3,8 +3,10 @@ import { useQuery } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 import { useLocation, useParams, useSearchParams } from "wouter";
 import { get, type Page } from "@/api/client";
+import { newId } from "@/api/new-id";
 import type { Agent } from "@/api/types";
 import { useT } from "@/i18n";
+import { lastPart } from "@/pages/facts/filters";
 import { Empty, ErrorBox, Skeleton, useTitle } from "@/ui";
 import styles from "./chat.module.css";
 import { ConversationList } from "./conversation-list";
@@ -17,18 +19,18 @@ export default function ChatPage() {
   const [query] = useSearchParams();
   const target = query.get("item");
   const [location] = useLocation();
-  const [fresh, setFresh] = useState(newId);
+  const [fresh, setFresh] = useState(newConversation);
   const [panel, setPanel] = useState(false);
   const agents = useQuery({ queryKey: ["agents"], queryFn: () => get<Page<Agent>>("/v1/agents") });
   // Whoever comes back to the bare address begins anew, unless that is what was just left.
   const [wasFresh, setWasFresh] = useState(conversation === undefined);
   useEffect(() => {
-    if (conversation === undefined && !wasFresh) setFresh(newId());
+    if (conversation === undefined && !wasFresh) setFresh(newConversation());
     setWasFresh(conversation === undefined);
   }, [conversation, wasFresh]);
   useEffect(() => setPanel(false), [location]);
 
-  const id = conversation === undefined ? fresh : decodeURIComponent(conversation);
+  const id = conversation === undefined ? fresh : lastPart(window.location.pathname);
   return (
     <div className={styles["chat"]}>
       <aside className={`${styles["panel"]} ${panel ? styles["open"] : ""}`} aria-label={t("chat.conversations")}>
@@ -62,6 +64,6 @@ export default function ChatPage() {
   );
 }
 
-function newId(): string {
-  return `chat-${crypto.randomUUID()}`;
+function newConversation(): string {
+  return `chat-${newId()}`;
 }

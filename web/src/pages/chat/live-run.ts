@@ -1,7 +1,9 @@
 // One run, followed through `@ag-ui/client`: it survives cut connections, questions and their answers.
+import "./no-eval";
 import { HttpAgent, type AgentSubscriber } from "@ag-ui/client";
 import type { BaseEvent, Interrupt, Message, ResumeEntry } from "@ag-ui/core";
 import { ApiError, path, WRITE_HEADERS } from "@/api/client";
+import { newId } from "@/api/new-id";
 import type { Approval } from "@/api/types";
 import type { ApprovalEntry, Delivery, Entry, FileRef, UserEntry } from "./entry";
 import { isObject, textOr } from "./entry";
@@ -158,7 +160,7 @@ export class LiveRun {
     }));
     this.status = "running";
     this.#changed();
-    await this.#once(crypto.randomUUID(), resume);
+    await this.#once(newId(), resume);
     if (this.#ended || this.#closed) return;
     // Whatever became of this stream, the run's own one tells the truth.
     this.#http = this.#newAgent();

@@ -1,5 +1,6 @@
 // One conversation as this page has it: kept history, read backwards in pages, and the runs it follows.
 import { ApiError, get, path, type Page } from "@/api/client";
+import { newId } from "@/api/new-id";
 import { ENDED, type Approval, type Artifact, type HistoryPage, type Run, type TranscriptItem } from "@/api/types";
 import type { Entry, FileRef } from "./entry";
 import { LiveRun, OWN } from "./live-run";
@@ -120,7 +121,7 @@ export class Thread {
   }
 
   send(agent: string, text: string, files: FileRef[]): void {
-    const run = this.#newRun(agent, OWN + crypto.randomUUID());
+    const run = this.#newRun(agent, OWN + newId());
     this.#isNew = false;
     this.#live.push(run);
     run.send(text, files);

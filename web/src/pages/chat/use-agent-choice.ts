@@ -1,6 +1,7 @@
 // Which agent is talked to: the one chosen here, else that of the conversation, else the last one chosen anywhere.
 import { useState } from "react";
 import type { Agent } from "@/api/types";
+import { firstChoice } from "./first-choice";
 
 const STORED = "greenroom.agent";
 
@@ -12,6 +13,5 @@ export function useAgentChoice(agents: Agent[], ofConversation: string | null): 
   };
   const wanted = [chosen, ofConversation, localStorage.getItem(STORED)];
   const named = wanted.map((name) => agents.find((agent) => agent.name === name)).find((agent) => agent !== undefined);
-  const talks = agents.find((agent) => agent.runner_available && agent.events.length > 0);
-  return [named ?? talks ?? (agents[0] as Agent), choose];
+  return [named ?? firstChoice(agents), choose];
 }

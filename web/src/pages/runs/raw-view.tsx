@@ -4,6 +4,7 @@ import type { AuditRecord, RunResult } from "@/api/types";
 import type { Story } from "@/api/types-runs";
 import { useT } from "@/i18n";
 import { Button, Card, JsonView, useToast, VirtualList } from "@/ui";
+import { copyText } from "@/ui/clipboard";
 import styles from "./show.module.css";
 import type { Results } from "./use-results";
 
@@ -43,7 +44,7 @@ export function RawView({ story, results, records }: { story: Story; results: Re
 function CopyLater({ make }: { make: () => string }) {
   const t = useT();
   const toast = useToast();
-  const copy = () => navigator.clipboard.writeText(make()).then(() => toast(t("ui.copied")), () => toast(t("ui.copyFailed"), "bad"));
+  const copy = () => copyText(make()).then(() => toast(t("ui.copied")), () => toast(t("ui.copyFailed"), "bad"));
   return <Button size="s" variant="quiet" icon="copy" onClick={() => void copy()}>{t("ui.copy")}</Button>;
 }
 

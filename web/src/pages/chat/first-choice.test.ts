@@ -1,0 +1,45 @@
+// The agent that a new conversation begins with.
+import { expect, test } from "vitest";
+import type { Agent } from "@/api/types";
+import { firstChoice } from "./first-choice";
+
+function agent(name: string, changes: Partial<Agent> = {}): Agent {
+  return {
+    name,
+    runner_id: "builtin:test",
+    runner_available: true,
+    built_in: false,
+    events: ["message.received"],
+    filters: {},
+    scope: {},
+    queue: "serial",
+    on_interrupt: "fail",
+    deadline_s: 60,
+    delivery: null,
+    ...changes,
+  };
+}
+
+test("one's own agent comes before a built-in one", () => {
+  expect(firstChoice([agent("assistant", { built_in: true }), agent("own")]).name).toBe("own");
+});
+
+test("an agent of one conversation is not for all", () => {
+  const agents = [agent("vip", { scope: { conversation: "vip" } }), agent("assistant", { built_in: true })];
+  expect(firstChoice(agents).name).toBe("assistant");
+});
+
+test("agents that take other events, filter messages or do not work are passed over", () => {
+  const agents = [
+    agent("alerts", { events: ["alert.*"] }),
+    agent("loud", { filters: { "data.severity": ["high"] } }),
+    agent("broken", { runner_available: false }),
+    agent("assistant", { built_in: true, events: ["*"] }),
+  ];
+  expect(firstChoice(agents).name).toBe("assistant");
+});
+
+test("where nobody takes messages, the first that works is named", () => {
+  expect(firstChoice([agent("broken", { runner_available: false }), agent("named", { events: [] })]).name).toBe("named");
+  expect(firstChoice([agent("broken", { runner_available: false })]).name).toBe("broken");
+});
