@@ -29,6 +29,9 @@ export const WRITE_HEADERS = { "X-Greenroom": "1" } as const;
 /** Told to the window when the session is over; the shell then shows the sign-in page. */
 export const SIGNED_OUT = "greenroom:signed-out";
 
+/** Told to the window when a request got no answer at all; the shell then looks whether the host is there. */
+export const UNREACHABLE = "greenroom:unreachable";
+
 export function urlOf(path: string, query: Query = {}): string {
   const search = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) {
@@ -50,6 +53,7 @@ export async function request(url: string, init: RequestInit = {}): Promise<Resp
     response = await fetch(url, { credentials: "same-origin", ...init });
   } catch (cause) {
     if (init.signal?.aborted) throw cause;
+    window.dispatchEvent(new CustomEvent(UNREACHABLE));
     throw new ApiError(0, "unreachable", "the host does not answer", true, {});
   }
   if (response.ok) return response;

@@ -9,6 +9,7 @@ import { Icon, Logo } from "@/ui";
 import styles from "./frame.module.css";
 import { groups, isAt, onPhones, type Place } from "./nav";
 import { Preferences } from "./preferences";
+import { useHostAnswers } from "./use-host-answers";
 
 const APPROVALS_EVERY_MS = 15_000;
 
@@ -42,6 +43,7 @@ export function Frame({ children }: { children: ReactNode }) {
         <Preferences />
       </div>
       {open && <div className={styles["scrim"]} onClick={() => setOpen(false)} />}
+      <Offline />
       <main id="content" className={styles["main"]} tabIndex={-1}>
         {children}
       </main>
@@ -66,6 +68,22 @@ function PlaceLink({ place, at }: { place: Place; at: boolean }) {
       <span>{t(place.label)}</span>
       {place.href === "/approvals" && <WaitingCount />}
     </Link>
+  );
+}
+
+/** Says that the host is away, and goes by itself when it is back. */
+function Offline() {
+  const t = useT();
+  const answers = useHostAnswers();
+  return (
+    <div role="status" className={styles["offline"]}>
+      {!answers && (
+        <span>
+          <Icon name="warning" size={18} />
+          {t("shell.offline")}
+        </span>
+      )}
+    </div>
   );
 }
 
