@@ -22,18 +22,9 @@ export function times(overview: Overview): number[] {
   return overview.series.map((step) => Date.parse(step.at) / 1000);
 }
 
-/** A count of each step as a rate per minute; the current step is not over, so it counts for the time it has had. */
+/** A count of each step as a rate per minute; the current step is not over and grows until it is. */
 export function perMinute(overview: Overview, count: (step: Step) => number): number[] {
-  const last = overview.series.length - 1;
-  return overview.series.map((step, index) => {
-    const lasted = index === last ? elapsed(overview, step) : overview.step_s;
-    return (count(step) * 60) / lasted;
-  });
-}
-
-function elapsed(overview: Overview, step: Step): number {
-  const seconds = (Date.parse(overview.now_at) - Date.parse(step.at)) / 1000;
-  return Math.min(overview.step_s, Math.max(seconds, overview.step_s / 2));
+  return overview.series.map((step) => (count(step) * 60) / overview.step_s);
 }
 
 /** Whether a line has anything to show. */

@@ -56,6 +56,13 @@ export function Tiles({ overview }: { overview: Overview }) {
           note={queue.running === null ? t("overview.unknown") : t("overview.queue_running", { running: queue.running })}
         />
       </Link>
+      <Link href="/approvals">
+        <Stat
+          label={t("overview.approvals")}
+          value={<Num value={queue.waiting_approvals} />}
+          note={queue.waiting_approvals ? t("overview.approvals_wait") : t("overview.approvals_none")}
+        />
+      </Link>
       <Stat
         label={t("overview.memory")}
         value={<Bytes value={host.memory_bytes} />}

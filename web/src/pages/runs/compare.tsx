@@ -144,7 +144,7 @@ function TextDiff({ title, left, right }: { title: string; left: string; right: 
       ) : (
         <div className={styles["columns"]}>
           {(["left", "right"] as const).map((side) => (
-            <p key={side} className={styles["text"]} aria-label={t(`runs.compare.${side}`)}>
+            <p key={side} className={styles["text"]} role="group" aria-label={t(`runs.compare.${side}`)}>
               {pieces.map((piece, index) =>
                 piece.side === "both" ? <span key={index}>{piece.text}</span> : piece.side === side ? side === "left" ? <del key={index}>{piece.text}</del> : <ins key={index}>{piece.text}</ins> : null,
               )}

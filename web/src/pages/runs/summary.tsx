@@ -5,6 +5,7 @@ import { ENDED } from "@/api/types";
 import type { Story } from "@/api/types-runs";
 import { useLanguage } from "@/i18n";
 import { Card, Duration, Icon, Money, Num, Time } from "@/ui";
+import { shortId } from "@/pages/facts/short-id";
 import { durationText } from "@/ui/format-text";
 import { LongText } from "./entry-detail";
 import { Inline } from "./inline";
@@ -110,7 +111,7 @@ function Figures({ story, results }: { story: Story; results: number }) {
     [t("runs.fact.results"), <Num key="results" value={results} />],
   ];
   if (run.conversation_id) {
-    figures.unshift([t("runs.col.conversation"), <Link key="c" href={`/chat/${encodeURIComponent(run.conversation_id)}`}>{run.conversation_id}</Link>]);
+    figures.unshift([t("runs.col.conversation"), <Link key="c" href={`/chat/${encodeURIComponent(run.conversation_id)}`} title={run.conversation_id}>{shortId(run.conversation_id)}</Link>]);
   }
   figures.unshift([t("runs.col.agent"), <Link key="a" href={`/agents/${encodeURIComponent(run.agent)}`}>{run.agent}</Link>]);
   return (
