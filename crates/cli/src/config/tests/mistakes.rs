@@ -313,10 +313,10 @@ token = 5"#;
     hint: `greenroom runner add DIR` makes one, or write the interpreter as `command`
 
     error: `runners.c` speaks the wire `langbot` and has a `token`
-      --> greenroom.toml:12:9
-       |
-    12 | token = 5
-       |         ^
+       --> greenroom.toml:12:9
+        |
+     12 | token = 5
+        |         ^
     hint: the host starts a LangBot plugin itself: give its folder as `dir`
     "#);
 }
