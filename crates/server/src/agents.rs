@@ -24,10 +24,7 @@ pub(crate) async fn show(
 ) -> Answer {
     caller.reader()?;
     params.only(&[])?;
-    let mut agent = app.host.agent(&name).ok_or_else(|| Problem::not_found("agent"))?;
-    let reason = if agent["built_in"] == true { "built_in" } else { "not_supported" };
-    agent["config_writable"] = json!({"writable": false, "reason": reason});
-    ok(agent)
+    ok(app.host.agent(&name).ok_or_else(|| Problem::not_found("agent"))?)
 }
 
 /// Which agent would take an event, and with which grant. Changes nothing.

@@ -119,8 +119,7 @@ fn story() -> Value {
 fn agent() -> Value {
     let money = || json!({"type": ["number", "null"], "minimum": 0});
     json!({"allOf": [by_ref("schemas", "Agent"), {"type": "object",
-    "required": ["budget", "config", "policy", "grant", "manifest", "runner",
-        "config_writable"],
+    "required": ["budget", "config", "policy", "grant", "manifest", "runner"],
     "properties": {
         "budget": {"type": "object", "properties": {"run_usd": money(), "day_usd": money()}},
         "config": {"type": "object", "description": "Without secrets."},
@@ -128,9 +127,6 @@ fn agent() -> Value {
         "grant": or_null(by_ref("schemas", "Grant")),
         "manifest": or_null(by_ref("schemas", "AgentRunnerManifest")),
         "runner": {"type": ["object", "null"], "description": "The process that offers it."},
-        "config_writable": {"type": "object", "required": ["writable", "reason"],
-            "properties": {"writable": {"type": "boolean"},
-                "reason": {"enum": ["built_in", "no_file", "not_supported", null]}}},
     }}]})
 }
 
