@@ -25,7 +25,7 @@ export async function launch() {
 /** A page nobody has signed in to, in a browser profile of its own. */
 export async function newPage(browser, host, options = {}) {
   const context = await browser.newContext({ locale: "en-US", timezoneId: "UTC", viewport: DESK, ...options });
-  context.setDefaultTimeout(15_000);
+  context.setDefaultTimeout(30_000);
   const page = await context.newPage();
   watch(page, host);
   await page.addInitScript(() => {

@@ -123,7 +123,7 @@ export class Host {
 }
 
 /** Looks again until something is there, and gives it; says what was missing otherwise. */
-export async function eventually(what, look, timeout = 15_000) {
+export async function eventually(what, look, timeout = 30_000) {
   const end = performance.now() + timeout;
   for (;;) {
     const found = await look();
