@@ -76,7 +76,6 @@ export interface AgentView extends Agent {
   grant: Grant | null;
   manifest: Manifest | null;
   runner: RunnerProcess | null;
-  config_writable?: { writable: boolean; reason: string | null };
 }
 
 export interface Candidate {
