@@ -17,6 +17,7 @@ export function Frame({ children }: { children: ReactNode }) {
   const t = useT();
   const [location] = useLocation();
   const [open, setOpen] = useState(false);
+  const isElsewhere = !onPhones.some((place) => isAt(place, location));
   useEffect(() => setOpen(false), [location]);
   useCloseOnEscape(open, () => setOpen(false));
   return (
@@ -24,7 +25,7 @@ export function Frame({ children }: { children: ReactNode }) {
       <a href="#content" className={styles["skip"]}>
         {t("shell.skip")}
       </a>
-      <div className={`${styles["sidebar"]} ${open ? styles["open"] : ""}`} id="sidebar">
+      <header className={`${styles["sidebar"]} ${open ? styles["open"] : ""}`} id="sidebar">
         <Link href="/" className={styles["brand"]}>
           <Logo size={26} />
           Greenroom
@@ -41,7 +42,7 @@ export function Frame({ children }: { children: ReactNode }) {
         </nav>
         <div className="spacer" />
         <Preferences />
-      </div>
+      </header>
       {open && <div className={styles["scrim"]} onClick={() => setOpen(false)} />}
       <Offline />
       <main id="content" className={styles["main"]} tabIndex={-1}>
@@ -51,7 +52,7 @@ export function Frame({ children }: { children: ReactNode }) {
         {onPhones.map((place) => (
           <PlaceLink key={place.href} place={place} at={isAt(place, location)} />
         ))}
-        <button type="button" className={styles["place"]} aria-expanded={open} aria-controls="sidebar" onClick={() => setOpen(!open)}>
+        <button type="button" className={`${styles["place"]} ${isElsewhere ? styles["here"] : ""}`} aria-expanded={open} aria-controls="sidebar" onClick={() => setOpen(!open)}>
           <Icon name="menu" size={20} />
           <span>{t("shell.more")}</span>
         </button>

@@ -41,8 +41,10 @@ export function durationText(ms: number, language: string): string {
   if (ms < 1) return `${number(ms, 2)} ms`;
   if (ms < SECOND) return `${number(ms, 0)} ms`;
   if (ms < MINUTE) return `${number(ms / SECOND, ms < 10 * SECOND ? 2 : 1)} s`;
-  if (ms < HOUR) return `${Math.floor(ms / MINUTE)} min ${Math.floor((ms % MINUTE) / SECOND)} s`;
-  return `${Math.floor(ms / HOUR)} h ${Math.floor((ms % HOUR) / MINUTE)} min`;
+  const [whole, part] = ms < HOUR ? [MINUTE, SECOND] : [HOUR, MINUTE];
+  const [many, rest] = [Math.floor(ms / whole), Math.floor((ms % whole) / part)];
+  const [large, small] = ms < HOUR ? ["min", "s"] : ["h", "min"];
+  return rest === 0 ? `${many} ${large}` : `${many} ${large} ${rest} ${small}`;
 }
 
 export function bytesText(bytes: number, language: string): string {

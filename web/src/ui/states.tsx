@@ -24,7 +24,7 @@ export function Empty({ icon = "info", title, children, action }: { icon?: IconN
       <span className={styles["emptyIcon"]}>
         <Icon name={icon} size={24} />
       </span>
-      <h3>{title}</h3>
+      <p className={styles["emptyTitle"]}>{title}</p>
       {children && <div className="muted">{children}</div>}
       {action}
     </div>

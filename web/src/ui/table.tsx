@@ -9,6 +9,8 @@ export interface Column<Row> {
   cell: (row: Row) => ReactNode;
   align?: "start" | "end";
   width?: string;
+  /** What a row is about: on phones it stands first, alone, and the rest small below it. */
+  lead?: boolean;
   /** Left out on phones. */
   wideOnly?: boolean;
 }
@@ -29,6 +31,7 @@ export function Table<Row>({ label, columns, rows, rowKey, href }: TableProps<Ro
     if (window.getSelection()?.toString()) return;
     navigate(href(row));
   };
+  const hasLead = columns.some((column) => column.lead);
   return (
     <div className={styles["scroll"]} role="region" aria-label={label} tabIndex={0}>
       <table className={styles["table"]}>
@@ -43,7 +46,7 @@ export function Table<Row>({ label, columns, rows, rowKey, href }: TableProps<Ro
         </thead>
         <tbody>
           {rows.map((row) => (
-            <tr key={rowKey(row)} className={href ? styles["clickable"] : ""} onClick={(event) => open(row, event.target)}>
+            <tr key={rowKey(row)} className={`${href ? styles["clickable"] : ""} ${hasLead ? styles["led"] : ""}`} onClick={(event) => open(row, event.target)}>
               {columns.map((column) => (
                 <td key={column.key} className={classOf(column)} data-label={typeof column.header === "string" ? column.header : ""}>
                   {column.cell(row)}
@@ -58,5 +61,5 @@ export function Table<Row>({ label, columns, rows, rowKey, href }: TableProps<Ro
 }
 
 function classOf<Row>(column: Column<Row>): string {
-  return [column.align === "end" ? styles["end"] : "", column.wideOnly ? styles["wideOnly"] : ""].join(" ");
+  return [column.align === "end" ? styles["end"] : "", column.wideOnly ? styles["wideOnly"] : "", column.lead ? styles["lead"] : ""].join(" ");
 }

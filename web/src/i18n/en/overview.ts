@@ -5,7 +5,7 @@ export const overview = {
   range_1h: "1 hour",
   range_24h: "24 hours",
   range_7d: "7 days",
-  up_since: "Greenroom {version}, up since",
+  up_since: "Greenroom {version}, started",
   all_well: "All is well",
   attention: "{count} {count|thing needs|things need} a look",
   problem_store: "The store does not answer: events are refused until it does.",

@@ -56,8 +56,10 @@ function AgentCard({ agent }: { agent: Agent }) {
         <span className={styles["chips"]}>
           {agent.events.length === 0 ? <span className="muted">{t("agents.list.onlyNamed")}</span> : agent.events.map((event) => <code key={event}>{event}</code>)}
         </span>
-        <Icon name="arrowRight" size={16} />
-        <code className={styles["runner"]}>{agent.runner_id}</code>
+        <span className={styles["leads"]}>
+          <Icon name="arrowRight" size={16} />
+          <code className={styles["runner"]}>{agent.runner_id}</code>
+        </span>
       </div>
       <p className={styles["agentNote"]}>
         {agent.events.length === 0 ? "" : where.length === 0 ? t("agents.bind.everywhere") : where.join(" ")} {t(`agents.bind.queue.${agent.queue}`)}

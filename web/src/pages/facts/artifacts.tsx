@@ -69,6 +69,7 @@ function ArtifactTable({ artifacts }: { artifacts: Artifact[] }) {
   const columns: Column<Artifact>[] = [
     {
       key: "name",
+      lead: true,
       header: t("facts.artifacts_name"),
       cell: (artifact) => (
         <Link href={hrefOf(artifact)} className={styles["file"]}>

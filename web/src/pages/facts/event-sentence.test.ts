@@ -16,6 +16,8 @@ test.each([
   [view("message.received", { actor: { actor_id: "u1" }, input: { attachments: [{ artifact_id: "a" }, { artifact_id: "a" }] } }, "api"), "u1 sent 1 file"],
   [view("tool.call.completed", { tool_name: "project_cli", status: "success" }), "project_cli was called and worked"],
   [view("tool.call.completed", { tool_name: "project_cli", status: "failure" }), "project_cli was called and failed"],
+  [view("tool.call.completed", { tool_name: "lookup", error: null }), "lookup was called and worked"],
+  [view("tool.call.completed", { tool_name: "lookup", error: "no answer" }), "lookup was called and failed"],
   [view("run.failed", { agent: "helper", error: { code: "x", message: "no luck" } }), "The run of helper failed: no luck"],
   [view("approval.allowed", { answered_by: "admin", action: "tool.call", target: { tool_name: "files.delete" } }), "admin allowed: files.delete"],
   [view("approval.expired", { action: "message.send", target: {} }), "Nobody answered in time: message.send"],

@@ -31,7 +31,7 @@ export function eventSentence(t: T, view: EventView): string {
     case "tool.call.started":
       return t("facts.said_tool_started", { tool });
     case "tool.call.completed":
-      return t(body["status"] === "success" ? "facts.said_tool_worked" : "facts.said_tool_failed", { tool });
+      return t(toolFailed(body) ? "facts.said_tool_failed" : "facts.said_tool_worked", { tool });
     case "artifact.created":
       return t("facts.said_artifact", { name: string(body["name"]) ?? string(body["artifact_id"]) ?? "?" });
     case "run.failed":
@@ -99,6 +99,12 @@ function message(t: T, view: EventView): string | null {
   if (text) return t("facts.said_message", { who, text: text.replace(/\s+/g, " ").slice(0, 300) });
   const files = eventFiles(view).length;
   return files > 0 ? t("facts.said_message_files", { who, count: files }) : null;
+}
+
+// Calls through the host say how they ended; calls that a runner reports itself have at most an error.
+function toolFailed(body: JsonObject): boolean {
+  const status = string(body["status"]);
+  return status === null ? (body["error"] ?? null) !== null : status !== "success";
 }
 
 // What an approval is about: an action, or the tool of a call.

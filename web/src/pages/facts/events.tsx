@@ -54,11 +54,12 @@ function EventTable({ views }: { views: EventView[] }) {
     { key: "time", header: t("facts.time"), width: "120px", cell: (view) => <span className={styles["when"]}><Time at={view.created_at} /></span> },
     {
       key: "what",
+      lead: true,
       header: t("facts.what"),
       cell: (view) => (
-        <span className={styles["sentence"]}>
-          <Link href={hrefOf(view)}>{eventSentence(t, view)}</Link>
-        </span>
+        <Link href={hrefOf(view)} className={styles["sentence"]}>
+          {eventSentence(t, view)}
+        </Link>
       ),
     },
     { key: "kind", header: t("facts.kind"), width: "180px", wideOnly: true, cell: (view) => <code className="muted">{view.event_type}</code> },

@@ -59,7 +59,8 @@ const icons: Record<string, IconName> = {
   warning: "warning",
 };
 
-const tags: Record<string, ElementType> = { h1: "h3", h2: "h3", h3: "h3", h4: "h4", h5: "h5", caption: "p" };
+/** Headings of a card are all of one level below the page's: a card chooses how large they look, not where they stand. */
+const tags: Record<string, ElementType> = { h1: "h2", h2: "h2", h3: "h2", h4: "h2", h5: "h2", caption: "p" };
 
 const SafeText = createComponentImplementation(TextApi, ({ props }) => {
   const text = typeof props.text === "string" ? props.text : String(props.text ?? "");

@@ -18,13 +18,13 @@ export default function CardSurface({ label, operations, onAction }: CardSurface
   const surfaces = useMemo(() => surfacesOf(operations, onAction), [operations, onAction]);
   if (!surfaces || surfaces.length === 0) return <Broken />;
   return (
-    <section className={styles["surface"]} aria-label={label}>
+    <div className={styles["surface"]} role="group" aria-label={label}>
       <Fence>
         {surfaces.map((surface) => (
           <A2uiSurface key={surface.id} surface={surface} />
         ))}
       </Fence>
-    </section>
+    </div>
   );
 }
 
