@@ -58,7 +58,7 @@ function watch(page, host) {
   page.on("console", (message) => {
     if (message.type() === "error") page.problems.push(`console: ${message.text()} ${message.location().url}`);
   });
-  page.on("pageerror", (error) => page.problems.push(`script: ${error.stack ?? error}`));
+  page.on("pageerror", (error) => page.problems.push(`script: ${error.name} ${error.message} ${error.stack}`));
   page.on("dialog", (dialog) => {
     page.problems.push(`dialog: ${dialog.message()}`);
     void dialog.dismiss();

@@ -237,3 +237,43 @@ test("a message for a host that is gone is not lost", async () => {
   await see(answers(page).filter({ hasText: "do not lose me" }));
   await finish(page);
 });
+
+test("two windows of one conversation show the same", async () => {
+  const page = await signedIn(browser, host);
+  forgive(page, /another window/);
+  await open(page, "/chat");
+  await chooseAgent(page, "stage");
+  await say(page, [["say", "first half, "], ["gate", "windows"], ["message", "first half, second half"], ["end"]]);
+  await see(answers(page).filter({ hasText: "first half" }));
+  const other = await page.context().newPage();
+  await other.goto(page.url());
+  await see(answers(other).filter({ hasText: "first half" }));
+  host.open("windows");
+  for (const window of [page, other]) await see(answers(window).filter({ hasText: "second half" }));
+  await chooseAgent(page, "echo");
+  await say(page, "over here");
+  await see(answers(other).filter({ hasText: "over here" }));
+  await finish(page);
+});
+
+test("a host that dies in the middle of a run tells so, and everything is there when it is back", async () => {
+  const page = await signedIn(browser, host);
+  forgiveFailedRequests(page);
+  forgive(page, /Agent execution failed|ERR_|network error/i);
+  await open(page, "/chat");
+  await chooseAgent(page, "stage");
+  await say(page, [["message", "half a word"], ["gate", "never"]]);
+  await see(answers(page).filter({ hasText: "half a word" }));
+  await host.kill();
+  await see(page.getByText(/The host does not answer|The connection broke/).locator("visible=true"));
+  await host.comeBack();
+  // Sessions end with the host.
+  const field = page.getByLabel("Token", { exact: true });
+  await see(field);
+  await field.fill(host.token);
+  await page.keyboard.press("Enter");
+  await page.waitForURL("**/chat/*");
+  await see(page.locator("[data-kind=error]").filter({ hasText: "host.interrupted" }));
+  await see(answers(page).filter({ hasText: "half a word" }));
+  await finish(page);
+});
