@@ -19,6 +19,7 @@ use crate::id::Id;
 use crate::query::Params;
 use crate::router::App;
 use crate::runs::last_event_id;
+use crate::standing::Standing;
 use crate::stream::respond;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
@@ -196,6 +197,7 @@ impl Asking {
             first,
             answers: self.caller.answers(),
             may_wait: place.may_wait,
+            standing: Standing::of(&self.app, &self.caller),
         };
         let response = follow(&self.app, following).await?;
         response.ok_or_else(|| Problem::not_found("run"))

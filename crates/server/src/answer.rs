@@ -95,7 +95,9 @@ impl From<StoreError> for Problem {
             StoreError::Busy | StoreError::Unavailable(_) | StoreError::Lost(_) => {
                 Self::unavailable("the store is not available")
             }
-            StoreError::Refused(_) | StoreError::NewerSchema { .. } => Self::internal(),
+            StoreError::Refused(_) | StoreError::NewerSchema { .. } | StoreError::OtherSchema => {
+                Self::internal()
+            }
         }
     }
 }

@@ -7,6 +7,7 @@ use crate::access::Caller;
 use crate::answer::{Answer, Problem};
 use crate::query::Params;
 use crate::router::App;
+use crate::standing::Standing;
 use crate::stream;
 use axum::Json;
 use axum::body::Body;
@@ -38,7 +39,8 @@ pub(crate) async fn accept(
     let workspace = event.workspace_id.clone().unwrap_or_else(|| DEFAULT_WORKSPACE.to_owned());
     let (answer, new) = app.host.accept(&sender, event).await?;
     if live {
-        return stream::accepted(&app, &workspace, answer).await;
+        let standing = Standing::of(&app, &caller);
+        return stream::accepted(&app, standing, &workspace, answer).await;
     }
     let status = if new { StatusCode::ACCEPTED } else { StatusCode::OK };
     Ok((status, Json(answer)).into_response())

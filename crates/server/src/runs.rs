@@ -7,6 +7,7 @@ use crate::events::{check_type, read_body};
 use crate::id::Id;
 use crate::query::{Params, number};
 use crate::router::App;
+use crate::standing::Standing;
 use crate::stream;
 use axum::Json;
 use axum::extract::{Request, State};
@@ -137,7 +138,8 @@ pub(crate) async fn results(
     let after = params.number("after")?.unwrap_or(0);
     if wants_stream(&headers) {
         let after = last_event_id(&headers)?.unwrap_or(after);
-        return stream::follow(&app, workspace, &run_id, after).await;
+        let standing = Standing::of(&app, &caller);
+        return stream::follow(&app, standing, workspace, &run_id, after).await;
     }
     let page = app.host.results(workspace, &run_id, after, params.limit()?).await?;
     ok(page.ok_or_else(|| Problem::not_found("run"))?)

@@ -2,6 +2,7 @@
 
 use crate::answer::{Answer, Problem};
 use crate::router::App;
+use crate::standing::Standing;
 use axum::body::Body;
 use axum::http::HeaderValue;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
@@ -17,7 +18,12 @@ use std::time::Duration;
 pub(crate) const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 /// The answer to an accepted event, followed by its run's results.
-pub(crate) async fn accepted(app: &App, workspace: &str, answer: EventAnswer) -> Answer {
+pub(crate) async fn accepted(
+    app: &App,
+    standing: Standing,
+    workspace: &str,
+    answer: EventAnswer,
+) -> Answer {
     let body = serde_json::to_string(&answer).unwrap_or_default();
     let first = Bytes::from(format!("event: accepted\ndata: {body}\n\n"));
     let results = match &answer.run_id {
@@ -26,23 +32,34 @@ pub(crate) async fn accepted(app: &App, workspace: &str, answer: EventAnswer) ->
     };
     let head = stream::once(async move { first });
     Ok(match results {
-        Some(results) => respond(head.chain(frames(app, results))),
+        Some(results) => respond(head.chain(frames(app, standing, results))),
         None => respond(head),
     })
 }
 
 /// The results of a run from behind a number.
-pub(crate) async fn follow(app: &App, workspace: &str, run_id: &str, after: i64) -> Answer {
+pub(crate) async fn follow(
+    app: &App,
+    standing: Standing,
+    workspace: &str,
+    run_id: &str,
+    after: i64,
+) -> Answer {
     let results = app.host.subscribe(workspace, run_id, after).await?;
     let results = results.ok_or_else(|| Problem::not_found("run"))?;
     // A comment first, so that headers and a sign of life go out at once.
     let head = stream::once(async { Bytes::from_static(b": following\n\n") });
-    Ok(respond(head.chain(frames(app, results))))
+    Ok(respond(head.chain(frames(app, standing, results))))
 }
 
-fn frames(app: &App, results: Subscription) -> impl Stream<Item = Bytes> + Send + use<> {
+fn frames(
+    app: &App,
+    standing: Standing,
+    results: Subscription,
+) -> impl Stream<Item = Bytes> + Send + use<> {
     let (close, open) = (app.streams.close.clone(), app.streams.open.token());
-    stream::unfold((results, close, open), |(mut results, close, open)| async move {
+    stream::unfold((results, standing, close, open), |state| async move {
+        let (mut results, mut standing, close, open) = state;
         let bytes = tokio::select! {
             next = results.next() => match next {
                 Ok(Some(frames)) => frames.sse,
@@ -54,8 +71,9 @@ fn frames(app: &App, results: Subscription) -> impl Stream<Item = Bytes> + Send 
             },
             () = tokio::time::sleep(KEEP_ALIVE) => Bytes::from_static(b": keep-alive\n\n"),
             () = close.cancelled() => return None,
+            () = standing.lost() => return None,
         };
-        Some((bytes, (results, close, open)))
+        Some((bytes, (results, standing, close, open)))
     })
 }
 

@@ -7,6 +7,7 @@ use super::event::Event;
 use super::interrupt;
 use super::translate::Translator;
 use crate::router::App;
+use crate::standing::Standing;
 use crate::stream::{KEEP_ALIVE, respond};
 use axum::response::Response;
 use bytes::{Bytes, BytesMut};
@@ -49,6 +50,7 @@ pub(crate) struct Following {
     pub(crate) answers: bool,
     /// The run may have asked something before.
     pub(crate) may_wait: bool,
+    pub(crate) standing: Standing,
 }
 
 struct Follow {
@@ -113,6 +115,10 @@ impl Follow {
             () = self.close.cancelled() => {
                 let message = "the host is stopping: come back with the same `runId`";
                 frames(self.what.translator.broken(run_code::HOST_INTERRUPTED, message), None)
+            }
+            () = self.what.standing.lost() => {
+                let message = "whoever opened this stream is signed out: sign in again";
+                frames(self.what.translator.broken("unauthorized", message), None)
             }
             next = self.results.next() => match next {
                 Ok(Some(part)) => {

@@ -9,6 +9,7 @@ use super::tries::Tries;
 use crate::access::hash_token;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
+use tokio::sync::watch;
 
 /// 256 bits and 128 bits.
 const SESSION_BYTES: usize = 32;
@@ -16,6 +17,8 @@ const CODE_BYTES: usize = 16;
 
 pub(crate) struct Sessions {
     limits: SessionLimits,
+    /// Told whenever sessions or tokens have ended.
+    changes: watch::Sender<()>,
     inside: Mutex<Inside>,
 }
 
@@ -34,7 +37,7 @@ pub(super) enum Proof {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Refused {
     Wrong,
-    /// Too many were wrong: this one was not looked at.
+    /// It was, and too many before it.
     TooMany,
 }
 
@@ -42,7 +45,7 @@ impl Sessions {
     pub(crate) fn new(limits: SessionLimits) -> Self {
         let tries = Tries::new(Instant::now());
         let inside = Inside { open: Open::default(), codes: Codes::default(), tries };
-        Self { limits, inside: Mutex::new(inside) }
+        Self { limits, changes: watch::Sender::new(()), inside: Mutex::new(inside) }
     }
 
     pub(super) fn limits(&self) -> &SessionLimits {
@@ -63,16 +66,16 @@ impl Sessions {
         is_valid: impl Fn(&Hash) -> bool,
     ) -> Result<Hash, Refused> {
         let (now, mut inside) = (Instant::now(), self.lock());
-        if !inside.tries.take(now) {
-            return Err(Refused::TooMany);
-        }
         let token = match proof {
             Proof::Code(code) => inside.codes.take(&hash_token(code), self.limits.code, now),
             Proof::Token(token) => Some(hash_token(token)),
         };
-        let token = token.filter(is_valid).ok_or(Refused::Wrong)?;
-        inside.tries.give_back();
-        Ok(token)
+        // Only wrong ones are counted: nobody is kept out by somebody else's guesses.
+        match token.filter(is_valid) {
+            Some(token) => Ok(token),
+            None if inside.tries.take(now) => Err(Refused::Wrong),
+            None => Err(Refused::TooMany),
+        }
     }
 
     /// Opens a session and gives what its cookie holds.
@@ -89,6 +92,17 @@ impl Sessions {
 
     pub(super) fn end(&self, session: &Hash) {
         self.lock().open.end(session);
+        self.changes.send_replace(());
+    }
+
+    /// Whether a session goes on; asking is not using it.
+    pub(crate) fn is_open(&self, session: &Hash) -> bool {
+        self.lock().open.is_open(session, &self.limits, Instant::now())
+    }
+
+    /// Hears of every end from now on.
+    pub(crate) fn changes(&self) -> watch::Receiver<()> {
+        self.changes.subscribe()
     }
 
     /// Ends the sessions, and the codes, of tokens that are not valid any more.
@@ -96,6 +110,8 @@ impl Sessions {
         let mut inside = self.lock();
         inside.open.keep(&is_valid);
         inside.codes.keep(&is_valid);
+        drop(inside);
+        self.changes.send_replace(());
     }
 
     fn lock(&self) -> MutexGuard<'_, Inside> {

@@ -1,6 +1,7 @@
 //! The sessions that are open, by the hash of what their cookie holds.
 //!
-//! Invariant: a session ends with the first of its two times, and the oldest ends where there would be too many.
+//! Invariant: a session ends with the first of its two times. Where there would be too many, the oldest ends of
+//! the token that has most: nobody signs others out.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -43,11 +44,24 @@ impl Open {
             self.0.retain(|_, session| !session.is_over(limits, now));
         }
         while self.0.len() >= limits.sessions_max.max(1) {
-            let oldest = self.0.iter().min_by_key(|(_, session)| session.opened);
-            let Some(oldest) = oldest.map(|(hash, _)| *hash) else { break };
+            let Some(oldest) = self.oldest_of_most() else { break };
             self.0.remove(&oldest);
         }
         self.0.insert(session, Session { token, opened: now, used: now });
+    }
+
+    fn oldest_of_most(&self) -> Option<Hash> {
+        let mut counts: HashMap<&Hash, usize> = HashMap::new();
+        for session in self.0.values() {
+            *counts.entry(&session.token).or_default() += 1;
+        }
+        let most = counts.values().copied().max()?;
+        let theirs = self.0.iter().filter(|(_, session)| counts[&session.token] == most);
+        theirs.min_by_key(|(_, session)| session.opened).map(|(hash, _)| *hash)
+    }
+
+    pub(super) fn is_open(&self, session: &Hash, limits: &SessionLimits, now: Instant) -> bool {
+        self.0.get(session).is_some_and(|session| !session.is_over(limits, now))
     }
 
     /// The token that a session stands for; asking is using it.
@@ -114,6 +128,20 @@ mod tests {
         for number in 2..=4 {
             assert_eq!(open.used(&[number; 32], &LIMITS, now), Some(TOKEN), "{number}");
         }
+    }
+
+    #[test]
+    fn whoever_signs_in_most_makes_room() {
+        let (mut open, start) = (Open::default(), Instant::now());
+        open.add([1; 32], [8; 32], &LIMITS, start);
+        for number in 2..=9_u8 {
+            let now = start + Duration::from_secs(u64::from(number));
+            open.add([number; 32], TOKEN, &LIMITS, now);
+        }
+        let now = start + Duration::from_secs(10);
+        assert!(open.is_open(&[1; 32], &LIMITS, now));
+        assert!(!open.is_open(&[7; 32], &LIMITS, now));
+        assert!(open.is_open(&[8; 32], &LIMITS, now) && open.is_open(&[9; 32], &LIMITS, now));
     }
 
     #[test]
