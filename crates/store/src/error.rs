@@ -23,6 +23,12 @@ pub enum StoreError {
     /// The database was written by a newer version.
     #[error("the database has schema {found}, this version knows up to {known}")]
     NewerSchema { found: i64, known: i64 },
+    /// The database was written by another build that says to be of the same version.
+    #[error(
+        "the database was made by another build of this version, with other tables; \
+         use that build, or a new data folder"
+    )]
+    OtherSchema,
 }
 
 impl StoreError {

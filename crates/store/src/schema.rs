@@ -1,6 +1,7 @@
 //! The schema: one squashed script for a new database, migrations for an older one.
 //!
-//! Invariant: a database written by a newer version is refused before anything is touched.
+//! Invariant: a database written by a newer version, or by another build of this one, is refused before anything
+//! is touched.
 
 use crate::StoreError;
 use crate::drivers::Driver;
@@ -11,6 +12,15 @@ const SCHEMA: &str = include_str!("schema.sql");
 
 /// Scripts that bring version n to n + 1; the first belongs to version 1.
 const MIGRATIONS: &[&str] = &[];
+
+/// Which tables a version has: until it is released they may change in place.
+const FINGERPRINT: &str = "schema_fingerprint";
+
+/// FNV-1a of the script; it tells builds apart and keeps nobody out.
+fn fingerprint() -> String {
+    let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    format!("{:016x}", SCHEMA.bytes().fold(0xcbf2_9ce4_8422_2325, step))
+}
 
 fn newest() -> i64 {
     1 + i64::try_from(MIGRATIONS.len()).unwrap_or(0)
@@ -27,16 +37,17 @@ pub(crate) fn prepare(driver: &mut dyn Driver) -> Result<(), StoreError> {
         return Err(StoreError::NewerSchema { found, known });
     }
     if found == known {
-        return Ok(());
+        let print = read_meta(driver, FINGERPRINT).ok();
+        return if print == Some(fingerprint()) { Ok(()) } else { Err(StoreError::OtherSchema) };
     }
     driver.begin()?;
     for script in MIGRATIONS.iter().skip(usize::try_from(found - 1).unwrap_or(0)) {
         driver.run_script(script)?;
     }
-    driver.execute(
-        "UPDATE meta SET value = ?1 WHERE name = 'schema'",
-        params![known.to_string().as_str()],
-    )?;
+    for (name, value) in [("schema", known.to_string()), (FINGERPRINT, fingerprint())] {
+        driver
+            .execute("UPDATE meta SET value = ?2 WHERE name = ?1", params![name, value.as_str()])?;
+    }
     driver.commit()
 }
 
@@ -47,10 +58,15 @@ fn create(driver: &mut dyn Driver) -> Result<(), StoreError> {
     let key: String = key.iter().map(|byte| format!("{byte:02x}")).collect();
     driver.begin()?;
     driver.run_script(SCHEMA)?;
-    let version = newest().to_string();
-    for (name, value) in
-        [("schema", version.as_str()), ("epoch", "0"), ("cursor_key", &key), (UPTO, "0")]
-    {
+    let (version, print) = (newest().to_string(), fingerprint());
+    let meta = [
+        ("schema", &*version),
+        (FINGERPRINT, &print),
+        ("epoch", "0"),
+        ("cursor_key", &key),
+        (UPTO, "0"),
+    ];
+    for (name, value) in meta {
         driver.execute("INSERT INTO meta (name, value) VALUES (?1, ?2)", params![name, value])?;
     }
     driver.commit()

@@ -24,6 +24,12 @@ pub(crate) async fn a_newer_schema_is_refused_and_left_alone(ground: Ground) {
     assert!(matches!(error, StoreError::NewerSchema { found: 2, known: 1 }), "{error}");
     assert_eq!(error.to_string(), "the database has schema 2, this version knows up to 1");
     set_schema(&ground, "1");
+    let print =
+        "UPDATE meta SET value = replace(value, '0', 'x') || '!' WHERE name = 'schema_fingerprint'";
+    ground.execute(print);
+    let Err(error) = ground.try_open() else { panic!("it was opened") };
+    assert!(matches!(error, StoreError::OtherSchema), "{error}");
+    ground.execute("UPDATE meta SET value = replace(replace(value, '!', ''), 'x', '0') WHERE name = 'schema_fingerprint'");
     let store = ground.open();
     assert_eq!(store.epoch(), 2, "the refused start was no start");
     assert!(rows(&store).await.contains(&("runs".to_owned(), 1)));
