@@ -74,4 +74,6 @@ export interface Session {
   name: string;
   role: "admin" | "sender" | "reader";
   answers?: boolean;
+  /** Those a sender may reach; all where there is no list. */
+  agents?: string[] | null;
 }

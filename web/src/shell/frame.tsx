@@ -7,7 +7,8 @@ import type { Approval } from "@/api/types";
 import { useT } from "@/i18n";
 import { Icon, Logo } from "@/ui";
 import styles from "./frame.module.css";
-import { groups, isAt, onPhones, type Place } from "./nav";
+import { useSession } from "@/pages/approvals/use-session";
+import { groups, isAt, mayOpen, onPhones, type Place } from "./nav";
 import { Preferences } from "./preferences";
 import { useHostAnswers } from "./use-host-answers";
 
@@ -17,6 +18,9 @@ export function Frame({ children }: { children: ReactNode }) {
   const t = useT();
   const [location] = useLocation();
   const [open, setOpen] = useState(false);
+  const session = useSession().data;
+  const allowed = (places: Place[]) => places.filter((place) => mayOpen(place, session));
+  const shown = groups.map((group) => ({ ...group, places: allowed(group.places) })).filter(({ places }) => places.length > 0);
   const isElsewhere = !onPhones.some((place) => isAt(place, location));
   useEffect(() => setOpen(false), [location]);
   useCloseOnEscape(open, () => setOpen(false));
@@ -31,7 +35,7 @@ export function Frame({ children }: { children: ReactNode }) {
           Greenroom
         </Link>
         <nav aria-label={t("shell.navigation")}>
-          {groups.map((group) => (
+          {shown.map((group) => (
             <div key={group.label} className={styles["group"]}>
               <div className={styles["groupLabel"]}>{t(group.label)}</div>
               {group.places.map((place) => (
@@ -49,7 +53,7 @@ export function Frame({ children }: { children: ReactNode }) {
         {children}
       </main>
       <nav className={styles["bottom"]} aria-label={t("shell.navigation")}>
-        {onPhones.map((place) => (
+        {allowed(onPhones).map((place) => (
           <PlaceLink key={place.href} place={place} at={isAt(place, location)} />
         ))}
         <button type="button" className={`${styles["place"]} ${isElsewhere ? styles["here"] : ""}`} aria-expanded={open} aria-controls="sidebar" onClick={() => setOpen(!open)}>

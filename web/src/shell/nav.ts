@@ -1,4 +1,5 @@
 // Where the navigation leads, in three groups.
+import type { Session } from "@/api/types-overview";
 import type { Key } from "@/i18n";
 import type { IconName } from "@/ui";
 
@@ -44,6 +45,12 @@ export const groups: PlaceGroup[] = [
 
 /** On phones these stand in the bar at the bottom, the rest behind "more". */
 export const onPhones: Place[] = groups[0]?.places ?? [];
+
+/** Whether somebody gets more than a refusal there; until it is known who they are, all is shown. */
+export function mayOpen(place: Place, session: Session | undefined): boolean {
+  if (session?.role !== "sender") return true;
+  return place.href === "/chat" || (place.href === "/approvals" && session.answers === true);
+}
 
 export function isAt(place: Place, location: string): boolean {
   return place.href === "/" ? location === "/" : location === place.href || location.startsWith(`${place.href}/`);

@@ -28,6 +28,7 @@ export const agents = {
   "try.notReady": "Its runner is not there right now, so the run would fail.",
   "try.grant": "With these rights",
   "try.candidates": "Why this one",
+  "try.none": "Why none of them",
   "why.ok": "would take it",
   "why.named": "it is named",
   "why.not_named": "another agent is named",

@@ -1,6 +1,6 @@
 // “Which agent would take this event, and with which rights?”: a question that changes nothing.
 import { useMutation } from "@tanstack/react-query";
-import { useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import { Link } from "wouter";
 import { post } from "@/api/client";
 import type { Agent, JsonObject } from "@/api/types";
@@ -81,19 +81,21 @@ export function TryEvent({ agents, agent }: { agents: Agent[]; agent?: string })
 function Answer({ tried }: { tried: Tried }) {
   const t = useT();
   const reason = reasonOf(tried.reason);
+  const answer = useRef<HTMLDivElement>(null);
+  useEffect(() => answer.current?.scrollIntoView({ block: "nearest" }), [tried]);
   const lead = {
     run: t("agents.try.run", { agent: tried.agent ?? "" }), unbound: t("agents.try.unbound"), unknown_agent: t("agents.try.unknown"),
     tie: t("agents.try.tie", { names: tried.tie.join(", ") }),
   }[tried.outcome];
   return (
-    <div className={styles["answer"]}>
+    <div ref={answer} className={styles["answer"]}>
       <p className={tried.outcome === "run" ? styles["answerLead"] : styles["answerBad"]}>
         <Icon name={tried.outcome === "run" ? "check" : "warning"} size={18} />
         <span>{lead} {tried.agent && <Link href={`/agents/${encodeURIComponent(tried.agent)}`}>{t("runs.binding.open")}</Link>}</span>
       </p>
       {reason && <p>{said(t, reason)}</p>}
       {tried.outcome === "run" && !tried.runner_available && <p className={styles["answerBad"]}><Icon name="warning" size={18} /><span>{t("agents.try.notReady")}</span></p>}
-      <h3>{t("agents.try.candidates")}</h3>
+      <h3>{t(tried.outcome === "run" ? "agents.try.candidates" : "agents.try.none")}</h3>
       <ul className={styles["candidates"]}>
         {tried.candidates.map((candidate) => <CandidateRow key={candidate.agent} candidate={candidate} />)}
       </ul>

@@ -2,6 +2,7 @@
 import type { Approval } from "@/api/types";
 import { useT } from "@/i18n";
 import { approvalInput, approvalSentence } from "@/pages/approvals/sentence";
+import { useSession } from "@/pages/approvals/use-session";
 import { Button, Icon, JsonView, StatusBadge, Time } from "@/ui";
 import styles from "./approval.module.css";
 import { useChat } from "./chat-context";
@@ -15,6 +16,7 @@ export function ApprovalView({ entry }: { entry: ApprovalEntry }) {
 function Question({ entry, approval }: { entry: ApprovalEntry; approval: Approval }) {
   const t = useT();
   const { decide } = useChat();
+  const mayAnswer = useSession().data?.answers !== false;
   const title = t("chat.approvalTitle", { agent: entry.agent });
   return (
     <section className={styles["approval"]} data-kind="approval" aria-label={title}>
@@ -27,12 +29,18 @@ function Question({ entry, approval }: { entry: ApprovalEntry; approval: Approva
       </header>
       <JsonView value={approvalInput(approval)} />
       <div className={styles["foot"]}>
-        <Button variant="primary" icon="check" onClick={() => decide(entry.runId, entry.id, true)}>
-          {t("chat.allow")}
-        </Button>
-        <Button variant="danger" icon="close" onClick={() => decide(entry.runId, entry.id, false)}>
-          {t("chat.deny")}
-        </Button>
+        {mayAnswer ? (
+          <>
+            <Button variant="primary" icon="check" onClick={() => decide(entry.runId, entry.id, true)}>
+              {t("chat.allow")}
+            </Button>
+            <Button variant="danger" icon="close" onClick={() => decide(entry.runId, entry.id, false)}>
+              {t("chat.deny")}
+            </Button>
+          </>
+        ) : (
+          <span className="muted">{t("approvals.may_not_answer")}</span>
+        )}
         {entry.expiresAt && (
           <span className="muted" title={t("chat.approvalExpires")}>
             <Icon name="clock" size={14} /> <Time at={entry.expiresAt} />

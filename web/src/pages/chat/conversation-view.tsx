@@ -5,7 +5,7 @@ import { useLocation } from "wouter";
 import { path, post } from "@/api/client";
 import type { Agent } from "@/api/types";
 import { useT } from "@/i18n";
-import { Confirm, IconButton, Select, useToast } from "@/ui";
+import { Confirm, IconButton, IconLink, Select, useToast } from "@/ui";
 import { Announcer } from "./announcer";
 import { messageOf, type CardAction } from "./cards/action";
 import { ChatContext, type ChatActions } from "./chat-context";
@@ -24,7 +24,10 @@ export interface ConversationViewProps {
   agents: Agent[];
   /** The entry to show first. */
   target: string | null;
-  onPanel: () => void;
+  /** False for those who may only read. */
+  mayWrite: boolean;
+  /** Opens the list of conversations, where there is one. */
+  onPanel: (() => void) | null;
 }
 
 const hints = {
@@ -34,12 +37,12 @@ const hints = {
   replace: "chat.queueReplace",
 } as const;
 
-export function ConversationView({ id, isNew, agents, target, onPanel }: ConversationViewProps) {
+export function ConversationView({ id, isNew, agents, target, mayWrite, onPanel }: ConversationViewProps) {
   const t = useT();
   const toast = useToast();
   const queries = useQueryClient();
   const [, navigate] = useLocation();
-  const { thread, view } = useThread(id, isNew);
+  const { thread, view } = useThread(id, isNew, mayWrite);
   const [agent, choose] = useAgentChoice(agents, view.lastAgent);
   const [text, setText] = useState(() => drafts.get(id));
   const [stopping, setStopping] = useState(false);
@@ -89,15 +92,17 @@ export function ConversationView({ id, isNew, agents, target, onPanel }: Convers
     }),
     [agent.name, t, thread, toast, write],
   );
-  const hint = waits ? t("chat.answerFirst", { agent: agent.name }) : active.length > 0 ? t(hints[agent.queue], { agent: agent.name }) : null;
+  const hint = !mayWrite ? t("chat.readOnly") : waits ? t("chat.answerFirst", { agent: agent.name }) : active.length > 0 ? t(hints[agent.queue], { agent: agent.name }) : null;
   const isEmpty = !view.loading && !view.error && view.entries.length === 0;
 
   return (
     <ChatContext.Provider value={actions}>
       <header className={styles["head"]}>
-        <span className={styles["toggle"]}>
-          <IconButton icon="panel" label={t("chat.openConversations")} onClick={onPanel} />
-        </span>
+        {onPanel && (
+          <span className={styles["toggle"]}>
+            <IconButton icon="panel" label={t("chat.openConversations")} onClick={onPanel} />
+          </span>
+        )}
         <h1 className="visually-hidden">{t("chat.title")}</h1>
         <Select
           className={styles["agent"] ?? ""}
@@ -109,17 +114,19 @@ export function ConversationView({ id, isNew, agents, target, onPanel }: Convers
             label: one.runner_available ? one.name : `${one.name} (${t("chat.agentMissing")})`,
           }))}
         />
+        <div className="spacer" />
+        {!onPanel && !isNew && <IconLink href="/chat" icon="plus" label={t("chat.newConversation")} />}
       </header>
-      {isEmpty ? <Welcome agent={agent.name} onPick={(example) => send(example, [])} /> : <MessageList thread={thread} view={view} target={target} />}
+      {isEmpty ? <Welcome agent={agent} onPick={mayWrite ? (example) => send(example, []) : null} /> : <MessageList thread={thread} view={view} target={target} />}
       <Composer
         agent={agent.name}
         text={text}
         onText={setText}
         onSend={send}
-        running={view.active.length > 0}
+        running={mayWrite && view.active.length > 0}
         onStop={() => setStopping(true)}
         hint={hint}
-        disabled={view.loading}
+        disabled={view.loading || !mayWrite}
         inputRef={field}
       />
       <Announcer view={view} />

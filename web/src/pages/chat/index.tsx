@@ -1,16 +1,15 @@
 // Talking to agents: conversations at the side, one of them in the middle.
-import { useQuery } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 import { useLocation, useParams, useSearchParams } from "wouter";
-import { get, type Page } from "@/api/client";
 import { newId } from "@/api/new-id";
-import type { Agent } from "@/api/types";
 import { useT } from "@/i18n";
+import { useSession } from "@/pages/approvals/use-session";
 import { lastPart } from "@/pages/facts/filters";
 import { Empty, ErrorBox, Skeleton, useTitle } from "@/ui";
 import styles from "./chat.module.css";
 import { ConversationList } from "./conversation-list";
 import { ConversationView } from "./conversation-view";
+import { useChatAgents } from "./use-chat-agents";
 
 export default function ChatPage() {
   const t = useT();
@@ -21,7 +20,11 @@ export default function ChatPage() {
   const [location] = useLocation();
   const [fresh, setFresh] = useState(newConversation);
   const [panel, setPanel] = useState(false);
-  const agents = useQuery({ queryKey: ["agents"], queryFn: () => get<Page<Agent>>("/v1/agents") });
+  const agents = useChatAgents();
+  const session = useSession();
+  const role = session.data?.role;
+  // A sender may go on with a conversation and read none, so it has no list of them.
+  const hasList = role !== "sender";
   // Whoever comes back to the bare address begins anew, unless that is what was just left.
   const [wasFresh, setWasFresh] = useState(conversation === undefined);
   useEffect(() => {
@@ -32,22 +35,25 @@ export default function ChatPage() {
 
   const id = conversation === undefined ? fresh : lastPart(window.location.pathname);
   return (
-    <div className={styles["chat"]}>
-      <aside className={`${styles["panel"]} ${panel ? styles["open"] : ""}`} aria-label={t("chat.conversations")}>
-        <ConversationList current={id} onClose={() => setPanel(false)} />
-      </aside>
+    <div className={`${styles["chat"]} ${hasList ? "" : styles["alone"]}`}>
+      {hasList && (
+        <aside className={`${styles["panel"]} ${panel ? styles["open"] : ""}`} aria-label={t("chat.conversations")}>
+          <ConversationList current={id} onClose={() => setPanel(false)} />
+        </aside>
+      )}
       {panel && <div className={styles["scrim"]} onClick={() => setPanel(false)} />}
       <section className={styles["main"]}>
-        {agents.data ? (
-          agents.data.items.length > 0 ? (
+        {agents.data && !session.isPending ? (
+          agents.data.length > 0 ? (
             <ConversationView
               // A place in it that is asked for is in what is kept: that is read anew.
               key={`${id} ${target ?? ""}`}
               id={id}
               isNew={conversation === undefined}
-              agents={agents.data.items}
+              agents={agents.data}
               target={target}
-              onPanel={() => setPanel(true)}
+              mayWrite={role !== "reader"}
+              onPanel={hasList ? () => setPanel(true) : null}
             />
           ) : (
             <Empty icon="agents" title={t("chat.noAgents")}>

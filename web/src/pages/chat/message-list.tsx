@@ -39,6 +39,12 @@ export function MessageList({ thread, view, target }: { thread: Thread; view: Th
     wasEmpty.current = entries.length === 0;
   }, [entries.length, list, target]);
 
+  // What one sends is seen, wherever one had scrolled to.
+  const sent = entries.findLast((entry) => entry.kind === "user" && entry.delivery === "sending")?.id;
+  useLayoutEffect(() => {
+    if (sent !== undefined) list.scrollToEnd();
+  }, [sent, list]);
+
   const onScroll = () => {
     const element = scroll.current;
     if (!element) return;

@@ -32,6 +32,7 @@ export class Thread {
   readonly id: string;
   #open = false;
   #isNew: boolean;
+  #mayFollow: boolean;
   #items: TranscriptItem[] = [];
   #runs = new Map<string, Run>();
   #approvals: Approval[] = [];
@@ -42,14 +43,18 @@ export class Thread {
   #loading: boolean;
   #loadingOlder = false;
   #hasOlder = false;
+  /** Lists are refused to whoever is signed in; only what is followed is shown. */
+  #isBlind = false;
   #error: unknown = null;
   #version = 0;
   #view: ThreadView | null = null;
   #listeners = new Set<() => void>();
   #timer: ReturnType<typeof setTimeout> | null = null;
 
-  constructor(id: string, isNew: boolean) {
+  /** `mayFollow`: streams of runs are refused to those who may only read; they see what is kept. */
+  constructor(id: string, isNew: boolean, mayFollow = true) {
     this.id = id;
+    this.#mayFollow = mayFollow;
     this.#isNew = isNew;
     this.#loading = !isNew;
   }
@@ -82,8 +87,9 @@ export class Thread {
       this.#remember(runs);
       this.#retell(runs);
     } catch (error) {
-      // A conversation in which nothing was said yet is not kept.
-      if (!(error instanceof ApiError && error.status === 404)) this.#error = error;
+      // A conversation in which nothing was said yet is not kept, and a sender may go on with one without reading it.
+      this.#isBlind = error instanceof ApiError && error.status === 403;
+      if (!this.#isBlind && !(error instanceof ApiError && error.status === 404)) this.#error = error;
     }
     this.#loading = false;
     this.#changed();
@@ -107,16 +113,17 @@ export class Thread {
 
   /** What happened elsewhere: other tabs, other surfaces, the approvals inbox. */
   async refresh(): Promise<void> {
-    if (this.#loading) return;
+    if (this.#loading || this.#isBlind) return;
     try {
       const runs = await this.#recentRuns();
-      const unknown = runs.filter((run) => !this.#runs.has(run.run_id) && !this.#follows(run));
+      const unknown = runs.filter((run) => this.#isNews(run));
       if (unknown.length > 0) await this.#takeNewest();
       this.#reopenDead(runs);
       this.#remember(runs);
       for (const run of this.#live) if (run.status === "waiting") await this.#lookForAnswer(run);
-    } catch {
+    } catch (error) {
       // The next look may succeed; what is shown stays.
+      this.#isBlind = error instanceof ApiError && error.status === 403;
     }
   }
 
@@ -166,7 +173,7 @@ export class Thread {
     if (!this.#open) return;
     for (const run of [...runs].reverse()) {
       this.#runs.set(run.run_id, run);
-      if (ENDED.has(run.status) || this.#follows(run)) continue;
+      if (!this.#mayFollow || ENDED.has(run.status) || this.#follows(run)) continue;
       const live = this.#newRun(run.agent, run.event_id, run.run_id);
       this.#live.push(live);
       live.attach();
@@ -175,7 +182,7 @@ export class Thread {
   }
 
   #retell(runs: Run[]): void {
-    if (!this.#open) return;
+    if (!this.#open || !this.#mayFollow) return;
     const broken = runs.filter((run) => ENDED.has(run.status) && run.status !== "completed" && run.event_id.startsWith(OWN));
     for (const run of broken.slice(0, RETOLD)) {
       if (this.#follows(run)) continue;
@@ -192,6 +199,12 @@ export class Thread {
       const live = this.#live.find((one) => one.hostRunId === run.run_id);
       if (before && ENDED.has(before.status) && live && !live.over && live.status !== "waiting") live.reopen();
     }
+  }
+
+  /** Whether something was said that is not shown: by a run that is not followed, since the last look. */
+  #isNews(run: Run): boolean {
+    const before = this.#runs.get(run.run_id);
+    return !this.#follows(run) && (before === undefined || (!this.#mayFollow && before.status !== run.status));
   }
 
   #follows(run: Run): boolean {

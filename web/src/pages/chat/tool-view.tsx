@@ -31,7 +31,7 @@ export function ToolView({ entry }: { entry: ToolEntry }) {
         </span>
       </button>
       {open && <Details entry={entry} />}
-      {entry.state === "failed" && !open && <Failure entry={entry} label={label} />}
+      {entry.state === "failed" && !open && !isDenied(entry, label) && <Failure entry={entry} label={label} />}
       {entry.card && (
         <div className={styles["card"]}>
           <Suspense fallback={<Skeleton lines={3} />}>
@@ -71,6 +71,11 @@ function Result({ text }: { text: string }) {
     return <pre className={styles["text"]}>{text}</pre>;
   }
   return typeof value === "string" ? <pre className={styles["text"]}>{value}</pre> : <JsonView value={value} />;
+}
+
+/** The answer of a person stands beside the call already. */
+function isDenied(entry: ToolEntry, label: string): boolean {
+  return explainTool(entry.error ?? {}, label, "").what.key === "runs.tool.DENIED.what";
 }
 
 function Failure({ entry, label }: { entry: ToolEntry; label: string }) {

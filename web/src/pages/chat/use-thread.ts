@@ -5,9 +5,9 @@ import { Thread, type ThreadView } from "./thread";
 const REFRESH_MS = 5_000;
 
 /** For a component that is keyed by the conversation. */
-export function useThread(id: string, isNew: boolean): { thread: Thread; view: ThreadView } {
+export function useThread(id: string, isNew: boolean, mayFollow: boolean): { thread: Thread; view: ThreadView } {
   // Whether it is new is asked once: the first message makes it known.
-  const [thread] = useState(() => new Thread(id, isNew));
+  const [thread] = useState(() => new Thread(id, isNew, mayFollow));
   useEffect(() => {
     thread.open();
     const timer = setInterval(() => document.visibilityState === "visible" && void thread.refresh(), REFRESH_MS);

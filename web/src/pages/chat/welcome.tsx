@@ -1,4 +1,5 @@
 // A conversation in which nothing was said: what can be tried right away.
+import type { Agent } from "@/api/types";
 import { useT } from "@/i18n";
 import { Icon, Logo } from "@/ui";
 import styles from "./welcome.module.css";
@@ -9,15 +10,19 @@ const examples = [
   { icon: "search", label: "chat.exampleCalendarLabel", text: "chat.exampleCalendar" },
 ] as const;
 
-export function Welcome({ agent, onPick }: { agent: string; onPick: (text: string) => void }) {
+/** Agents with this runner have the tools that the examples ask for; what others can do is theirs to say. */
+const WITH_TOOLS = "plugin:greenroom/local-agent/default";
+
+export function Welcome({ agent, onPick }: { agent: Agent; onPick: ((text: string) => void) | null }) {
   const t = useT();
+  const tries = onPick && (agent.runner_id === WITH_TOOLS || agent.name === "assistant");
   return (
     <div className={styles["welcome"]}>
       <Logo size={44} />
-      <h2>{t("chat.emptyTitle", { agent })}</h2>
-      <p className="muted">{t("chat.emptyHint")}</p>
+      <h2>{t("chat.emptyTitle", { agent: agent.name })}</h2>
+      {tries && <p className="muted">{t("chat.emptyHint")}</p>}
       <div className={styles["examples"]}>
-        {examples.map((example) => (
+        {tries && examples.map((example) => (
           <button key={example.text} type="button" className={styles["example"]} onClick={() => onPick(t(example.text))}>
             <Icon name={example.icon} size={18} />
             <span>

@@ -6,6 +6,7 @@ import type { Run } from "@/api/types";
 import type { Overview } from "@/api/types-overview";
 import { useT } from "@/i18n";
 import { Card, Loaded, Page, Skeleton, Time } from "@/ui";
+import { useSession } from "../approvals/use-session";
 import { useFilters } from "../facts/filter-bar";
 import { codeIn } from "../signin/code";
 import { Charts } from "./charts";
@@ -18,6 +19,7 @@ import { Tiles } from "./tiles";
 
 export default function OverviewPage() {
   const { filters, set } = useFilters(["range", "show"] as const);
+  const session = useSession();
   const runs = useQuery({
     queryKey: ["runs", "any"],
     queryFn: ({ signal }) => get<ListPage<Run>>("/v1/runs", { limit: 1 }, signal),
@@ -25,6 +27,8 @@ export default function OverviewPage() {
   });
   // The address that the host prints leads here with a code, which is the sign-in page's to take.
   if (codeIn(window.location.hash)) return <Redirect to={`/signin${window.location.hash}`} replace />;
+  // A sender may talk and see nothing else.
+  if (session.data?.role === "sender") return <Redirect to="/chat" replace />;
   const isNew = runs.data?.items.length === 0 && filters.show !== "figures";
   if (runs.isPending) return <Skeleton lines={6} />;
   if (isNew) return <FirstStart onSkip={() => set({ show: "figures" })} />;

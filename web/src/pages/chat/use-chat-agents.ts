@@ -1,0 +1,39 @@
+// Who can be talked to. A sender may not see how agents are set up, only reach its own by name.
+import { useQuery } from "@tanstack/react-query";
+import { ApiError, get, type Page } from "@/api/client";
+import type { Agent } from "@/api/types";
+import type { Session } from "@/api/types-overview";
+
+export function useChatAgents() {
+  return useQuery({ queryKey: ["agents", "chat"], queryFn: read });
+}
+
+async function read(): Promise<Agent[]> {
+  try {
+    return (await get<Page<Agent>>("/v1/agents")).items;
+  } catch (error) {
+    if (!(error instanceof ApiError && error.status === 403)) throw error;
+    const { agents } = await get<Session>("/v1/session");
+    return (agents ?? (await everyName())).map(named);
+  }
+}
+
+async function everyName(): Promise<string[]> {
+  return Object.keys((await get<{ agents: Record<string, unknown> }>("/v1/agui/info")).agents);
+}
+
+function named(name: string): Agent {
+  return {
+    name,
+    runner_id: "",
+    runner_available: true,
+    built_in: false,
+    events: [],
+    filters: {},
+    scope: {},
+    queue: "serial",
+    on_interrupt: "fail",
+    deadline_s: 0,
+    delivery: null,
+  };
+}
