@@ -2,7 +2,7 @@
 
 use crate::browser::{cookie, from_page, printed_code, read, sign_in, signed_in, write};
 use crate::stage::{LIMITED, READER, RUNNER, SENDER, Stage, message};
-use greenroom_testkit::http::Request;
+use greenroom_testkit::http::{Answer, Request, send};
 use greenroom_testkit::wait::wait_for;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
@@ -193,6 +193,40 @@ async fn a_session_ends_with_its_token_for_good() {
     };
     wait_for("the old token", PATIENCE, back).await;
     assert_eq!(status(&stage, read("/v1/session", &sender)).await, 401);
+}
+
+#[tokio::test]
+async fn a_stream_ends_with_the_session_or_the_token_that_opened_it() {
+    let stage = Stage::start().await;
+    let run_id = stage.play("c", "/hang").await;
+    let target = format!("/v1/runs/{run_id}/results");
+    let (own, other) = (signed_in(&stage, SENDER).await, signed_in(&stage, SENDER).await);
+    let by_token = Request::get(&target).header("authorization", format!("Bearer {SENDER}"));
+    let mut open = Vec::new();
+    for request in [read(&target, &own), read(&target, &other), by_token] {
+        let request = request.header("accept", "text/event-stream");
+        let mut answer = send(stage.address, &request).await.unwrap();
+        assert_eq!(answer.status, 200);
+        assert!(answer.next_part().await.unwrap().is_some(), "it is open");
+        open.push(answer);
+    }
+    let out = write("DELETE", "/v1/session", String::new(), &own);
+    assert_eq!(status(&stage, from_page(&stage, out)).await, 204);
+    ended(open.remove(0)).await;
+    let file = stage.host.folder().join("greenroom.toml");
+    let config = std::fs::read_to_string(&file).unwrap();
+    let (before, _) = config.split_once("[tokens.sender]").unwrap();
+    let (_, after) = config.split_once("[tokens.limited]").unwrap();
+    std::fs::write(&file, format!("{before}[tokens.limited]{after}")).unwrap();
+    for answer in open {
+        ended(answer).await;
+    }
+    assert_eq!(stage.get(&format!("/v1/runs/{run_id}")).await.body["status"], "running");
+}
+
+async fn ended(mut answer: Answer) {
+    let rest = async { while answer.next_part().await.is_ok_and(|part| part.is_some()) {} };
+    tokio::time::timeout(PATIENCE, rest).await.expect("the stream ends");
 }
 
 #[tokio::test]
