@@ -1,11 +1,12 @@
 // Markdown of others: no HTML, no script, nothing loaded from elsewhere. Load this module lazily.
-import { memo, type ReactElement } from "react";
+import { memo, useEffect, useRef, useState, type ReactElement } from "react";
 import ReactMarkdown, { type Components } from "react-markdown";
 import remarkGfm from "remark-gfm";
 import { useT } from "@/i18n";
 import { Code } from "./code";
 import { Icon } from "./icons";
 import { linkTarget } from "./links";
+import { isReadable } from "./markdown-guard";
 import styles from "./markdown.module.css";
 
 const plugins = [remarkGfm];
@@ -54,13 +55,27 @@ const components: Components = {
 
 /** Texts that were read before; rows of long lists come and go while one scrolls. */
 const READ_MAX = 400;
-const read = new Map<string, ReactElement>();
+const read = new Map<string, ReactElement | null>();
 
-function elementOf(text: string): ReactElement {
-  let element = read.get(text);
-  if (!element) {
+/** A text longer than this is read again this often at most while it grows. */
+const LONG = 8_000;
+const AGAIN_MS = 500;
+
+/** Nothing where a text is better left as it is. */
+function parse(text: string): ReactElement | null {
+  if (!isReadable(text)) return null;
+  try {
     // It has no state: called as a function it reads the text at once, and only once.
-    element = ReactMarkdown({ children: text, remarkPlugins: plugins, components, urlTransform: (url) => url });
+    return ReactMarkdown({ children: text, remarkPlugins: plugins, components, urlTransform: (url) => url });
+  } catch {
+    return null;
+  }
+}
+
+function elementOf(text: string): ReactElement | null {
+  let element = read.get(text);
+  if (element === undefined) {
+    element = parse(text);
     if (read.size >= READ_MAX) read.delete(read.keys().next().value ?? "");
     read.set(text, element);
   }
@@ -68,9 +83,29 @@ function elementOf(text: string): ReactElement {
 }
 
 /** `growing`: the text is not complete, and keeping it would only push others out. */
-export const Markdown = memo(function Markdown({ text, growing }: { text: string; growing?: boolean }) {
-  const element = growing ? ReactMarkdown({ children: text, remarkPlugins: plugins, components, urlTransform: (url) => url }) : elementOf(text);
-  return <div className={styles["markdown"]}>{element}</div>;
+const Parsed = memo(function Parsed({ text, growing }: { text: string; growing: boolean }) {
+  const element = growing ? parse(text) : elementOf(text);
+  return <div className={element ? styles["markdown"] : styles["plain"]}>{element ?? text}</div>;
 });
+
+export function Markdown({ text, growing = false }: { text: string; growing?: boolean }) {
+  return <Parsed text={useSlowed(text, growing && text.length > LONG)} growing={growing} />;
+}
+
+/** A text as it was a moment ago, while it is slow. */
+function useSlowed(text: string, slow: boolean): string {
+  const [shown, setShown] = useState(text);
+  const latest = useRef(text);
+  useEffect(() => {
+    latest.current = text;
+  }, [text]);
+  useEffect(() => {
+    if (!slow) return;
+    const timer = setInterval(() => setShown(latest.current), AGAIN_MS);
+    return () => clearInterval(timer);
+  }, [slow]);
+  if (!slow && shown !== text) setShown(text);
+  return slow ? shown : text;
+}
 
 export default Markdown;

@@ -25,3 +25,8 @@ test("an id in a path may hold any sign", () => {
 test("a span of time begins on a full minute", () => {
   expect(startOf(60, Date.parse("2026-11-15T15:25:59.999Z"))).toBe("2026-11-15T14:25:00.000Z");
 });
+
+test("an id keeps the spaces around it", () => {
+  expect(readFilters("?id=%20%20lead%20", ["id"] as const)).toEqual({ id: "  lead " });
+  expect(readFilters(`?${withFilters("", { id: "  lead " })}`, ["id"] as const)).toEqual({ id: "  lead " });
+});

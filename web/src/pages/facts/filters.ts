@@ -5,7 +5,7 @@ export function readFilters<Name extends string>(search: string, names: readonly
   const params = new URLSearchParams(search);
   const filters: Partial<Record<Name, string>> = {};
   for (const name of names) {
-    const value = params.get(name)?.trim();
+    const value = meant(name, params.get(name));
     if (value) filters[name] = value;
   }
   return filters;
@@ -15,11 +15,16 @@ export function readFilters<Name extends string>(search: string, names: readonly
 export function withFilters(search: string, changes: Record<string, string | null | undefined>): string {
   const params = new URLSearchParams(search);
   for (const [name, value] of Object.entries(changes)) {
-    const trimmed = value?.trim();
-    if (trimmed) params.set(name, trimmed);
+    const kept = meant(name, value);
+    if (kept) params.set(name, kept);
     else params.delete(name);
   }
   return params.toString();
+}
+
+/** What was typed loses the spaces around it; an id is what it is. */
+function meant(name: string, value: string | null | undefined): string | undefined {
+  return name === "id" ? (value ?? undefined) : value?.trim();
 }
 
 /** The last part of a path as it was meant, whatever signs it holds. */
