@@ -132,10 +132,13 @@ export class LiveRun {
 
   /** Of a run that this interface started, the key leads to it; of others the thread tells. */
   #newAgent(): HttpAgent {
-    const template = this.eventId.startsWith(OWN) ? "/v1/agui/{}" : "/v1/agui/agent/{}/connect";
-    // The address is made absolute, because the client takes it apart.
-    const url = new URL(path(template, this.agent), window.location.origin).href;
+    const url = this.#address(this.eventId.startsWith(OWN) ? "/v1/agui/{}" : "/v1/agui/agent/{}/connect");
     return new HttpAgent({ url, headers: { ...WRITE_HEADERS }, threadId: this.#options.threadId, fetch: watchedFetch });
+  }
+
+  /** Absolute, because the client takes it apart. */
+  #address(template: string): string {
+    return new URL(path(template, this.agent), window.location.origin).href;
   }
 
   #open(): ApprovalEntry[] {
@@ -160,6 +163,8 @@ export class LiveRun {
     }));
     this.status = "running";
     this.#changed();
+    // Answers are taken there alone, also for runs that began elsewhere.
+    this.#http.url = this.#address("/v1/agui/{}");
     await this.#once(newId(), resume);
     if (this.#ended || this.#closed) return;
     // Whatever became of this stream, the run's own one tells the truth.

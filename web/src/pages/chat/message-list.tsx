@@ -6,6 +6,7 @@ import { Button, ErrorBox, Skeleton } from "@/ui";
 import type { Entry } from "./entry";
 import { EntryView } from "./entry-view";
 import styles from "./list.module.css";
+import { OWN } from "./live-run";
 import type { Thread, ThreadView } from "./thread";
 import { Working } from "./working";
 
@@ -40,10 +41,13 @@ export function MessageList({ thread, view, target }: { thread: Thread; view: Th
   }, [entries.length, list, target]);
 
   // What one sends is seen, wherever one had scrolled to.
-  const sent = entries.findLast((entry) => entry.kind === "user" && entry.delivery === "sending")?.id;
+  const sent = lastSent(entries);
+  const known = useRef<string | null | undefined>(undefined);
   useLayoutEffect(() => {
-    if (sent !== undefined) list.scrollToEnd();
-  }, [sent, list]);
+    if (view.loading) return;
+    if (known.current !== undefined && sent !== null && sent !== known.current) list.scrollToEnd();
+    known.current = sent;
+  }, [sent, list, view.loading]);
 
   const onScroll = () => {
     const element = scroll.current;
@@ -90,6 +94,15 @@ export function MessageList({ thread, view, target }: { thread: Thread; view: Th
       )}
     </div>
   );
+}
+
+/** The newest message that was written here. */
+function lastSent(entries: Entry[]): string | null {
+  for (let index = entries.length - 1; index >= 0; index -= 1) {
+    const entry = entries[index];
+    if (entry?.kind === "user" && entry.eventId?.startsWith(OWN)) return entry.eventId;
+  }
+  return null;
 }
 
 /** What an entry is taken to measure until it was drawn. */
