@@ -37,12 +37,12 @@ export async function newPage(browser, host, options = {}) {
   return page;
 }
 
-/** A page with a session. */
-export async function signedIn(browser, host, options = {}) {
+/** A page with a session, of the admin unless another token is given. */
+export async function signedIn(browser, host, options = {}, token = host.token) {
   const page = await newPage(browser, host, options);
   const answer = await page.request.post(`${host.url}/v1/session`, {
     headers: { "X-Greenroom": "1", Origin: host.url },
-    data: { token: host.token },
+    data: { token },
   });
   assert.equal(answer.status(), 200, await answer.text());
   return page;

@@ -1,5 +1,6 @@
 // A host of its own for a test file: the real program, its own folder, the scripted model, no network.
 import { spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -11,12 +12,16 @@ const program = process.env.GREENROOM ?? join(here, "../../../target/debug/green
 const READY = /greenroom is ready: (http:\/\/[^/\s]+)\/?#code=(\S+)/;
 
 export class Host {
+  /** Of those who may do less than the admin. */
+  tokens = { watcher: randomBytes(24).toString("hex"), website: randomBytes(24).toString("hex") };
+
   static async start({ configured = true, config = "greenroom.toml" } = {}) {
     const host = new Host();
     host.folder = mkdtempSync(join(tmpdir(), "greenroom-web-"));
     mkdirSync(join(host.folder, "stage"));
     if (configured) {
       const text = readFileSync(join(here, config), "utf8");
+      for (const [name, token] of Object.entries(host.tokens)) writeFileSync(join(host.folder, `${name}-token`), token);
       writeFileSync(join(host.folder, "greenroom.toml"), text.replace("STAGE", join(here, "runners/stage.py")));
     }
     await host.begin("127.0.0.1:0");

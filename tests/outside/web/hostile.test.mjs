@@ -61,6 +61,23 @@ after(async () => {
   await host?.end();
 });
 
+test("a text that nests without end is shown, and takes no page away", async () => {
+  await host.say("echo", `${">".repeat(6_000)}deep`, "nested");
+  await host.say("echo", `${"[".repeat(20_000)}wide`, "nested");
+  const page = await signedIn(browser, host);
+  await open(page, "/chat/nested");
+  await see(page.locator("[data-kind=answer]").filter({ hasText: "wide" }));
+  await see(page.getByRole("textbox", { name: "Your message" }));
+  const { items } = await host.get("/v1/runs?conversation_id=nested");
+  for (const { run_id } of items) {
+    await open(page, `/runs/${run_id}`);
+    await see(page.getByText(/^echo answered in/));
+  }
+  await open(page, "/conversations?id=nested");
+  await see(page.getByRole("link", { name: "Open in chat" }));
+  await finish(page);
+});
+
 test("a conversation full of script stays text", async () => {
   const page = await signedIn(browser, host);
   await open(page, `/chat/${encodeURIComponent(CONVERSATION)}`);
