@@ -330,8 +330,6 @@ impl Connection {
                 Err(error) => RunEnd::Failed { code: error.code, message: error.message },
             });
         }
-        drop(state);
-        self.codec.run_over(id);
     }
 
     /// A runner that takes nothing in cannot go on.

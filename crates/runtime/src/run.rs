@@ -3,10 +3,11 @@
 //! Invariant: a run ends once; after its end, or once its handle is gone, nothing more is taken in.
 
 use crate::connection::Connection;
+use crate::wires::langbot::pairing::Pairing;
 use greenroom_protocol::RawResult;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 
 #[derive(Debug, Clone)]
@@ -81,6 +82,8 @@ pub(crate) struct Run {
     inbox: Mutex<Inbox>,
     news: Notify,
     cancelled: AtomicBool,
+    /// Its calls of tools, on the LangBot wire alone; they are forgotten with the run.
+    pairing: Mutex<Pairing>,
     /// What waits on the whole connection, this run's share included.
     buffered: Arc<AtomicUsize>,
 }
@@ -141,8 +144,8 @@ impl Inbox {
 
 impl Run {
     pub(crate) fn new(id: String, buffered: Arc<AtomicUsize>) -> Self {
-        let (inbox, news) = (Mutex::default(), Notify::new());
-        Self { id, inbox, news, cancelled: AtomicBool::new(false), buffered }
+        let (inbox, news, pairing) = (Mutex::default(), Notify::new(), Mutex::default());
+        Self { id, inbox, news, cancelled: AtomicBool::new(false), pairing, buffered }
     }
 
     /// Takes a result in without waking the reader; `announce` does that once per batch.
@@ -174,6 +177,10 @@ impl Run {
         inbox.sizes.push_back(size);
         inbox.count_total += 1;
         if std::mem::replace(&mut inbox.announced, true) { Taken::More } else { Taken::First }
+    }
+
+    pub(crate) fn pairing(&self) -> MutexGuard<'_, Pairing> {
+        self.pairing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// How many results have been taken in so far.
@@ -217,7 +224,7 @@ impl Run {
         inbox.end.is_none()
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Inbox> {
+    fn lock(&self) -> MutexGuard<'_, Inbox> {
         self.inbox.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

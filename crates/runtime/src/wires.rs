@@ -54,13 +54,6 @@ impl Codec {
         }
     }
 
-    /// The run is over, whatever became of it.
-    pub(crate) fn run_over(&self, run_id: &str) {
-        if let Codec::Langbot(session) = self {
-            session.run_over(run_id);
-        }
-    }
-
     /// How many runs the other side takes at once; further ones wait here.
     pub(crate) fn window(&self) -> usize {
         match self {

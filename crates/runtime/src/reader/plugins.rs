@@ -7,11 +7,12 @@ use super::{QUOTE_CHARS, Reader};
 use crate::connection::Streamed;
 use crate::run::Run;
 use crate::wires::Codec;
-use crate::wires::langbot::actions::{self, Reply};
+use crate::wires::langbot::actions::{self, Asked, Reply};
 use crate::wires::langbot::chunks::{Assembly, Joined};
 use crate::wires::langbot::frames::Frame;
 use crate::wires::langbot::records::About;
-use crate::wires::langbot::serve::{Serving, timeout_of};
+use crate::wires::langbot::serve::{OpenStream, Serving, timeout_of};
+use crate::wires::langbot::stream::Flow;
 use crate::wires::langbot::{Dialect, Session, results};
 use greenroom_protocol::result::kind;
 use greenroom_protocol::wire::RpcError;
@@ -108,9 +109,8 @@ impl Reader {
         let Some(mut result) = results::translate(&run.id, data) else { return };
         let is_start = result.kind == kind::TOOL_CALL_STARTED;
         if (is_start || result.kind == kind::TOOL_CALL_COMPLETED)
-            && let Codec::Langbot(session) = &self.connection.codec
             && let Some(told) = &result.data
-            && let Some(paired) = session.tells(&run.id, is_start, told)
+            && let Some(paired) = run.pairing().tell(is_start, told)
         {
             result.data = Some(paired);
         }
@@ -145,7 +145,7 @@ impl Reader {
         connection.send_or_replace(connection.codec.answer(&id, answer));
     }
 
-    /// An action that the host's proxy answers.
+    /// An action that the host's proxy answers. Nothing of it is kept until it is carried out.
     fn call_host(
         &mut self,
         session: &Session,
@@ -155,44 +155,58 @@ impl Reader {
         data: &RawValue,
     ) {
         let data: Value = serde_json::from_str(data.get()).unwrap_or_default();
-        let run_id = data["run_id"].as_str().map(str::to_owned);
+        let run_id = data["run_id"].as_str();
         let asked = actions::translate(action, &data).and_then(|mut asked| {
-            if let (Some(run_id), "tools.call") = (&run_id, asked.method)
-                && asked.params.get("tool_call_id").is_none()
-            {
-                let tool = data["tool_name"].as_str().unwrap_or_default();
-                asked.params["tool_call_id"] = session.tool_call_id(run_id, tool).into();
-            }
             asked.params["run_id"] = data["run_id"].clone();
             let params = to_raw_value(&asked.params).map_err(malformed)?;
             Ok((asked, params))
         });
-        let (asked, params) = match asked {
+        let (mut asked, params) = match asked {
             Ok(asked) => asked,
             Err(error) => {
+                let run_id = run_id.map(str::to_owned);
                 let call = self.proxy_call(id, run_id, action, RawValue::NULL.to_owned());
                 let connection = &self.connection;
                 connection.proxy.refused(&call, &error);
                 return connection.send_or_replace(connection.codec.answer(id, Err(error)));
             }
         };
-        let runner = run_id.as_deref().and_then(|id| self.connection.runner_of(id));
+        let runner = run_id.and_then(|id| self.connection.runner_of(id));
         let about = About {
-            run_id: run_id.clone().unwrap_or_default(),
+            run_id: run_id.unwrap_or_default().to_owned(),
             dialect: runner.as_ref().map_or(Dialect::Runner, |id| session.dialect(id.runner())),
             runner_id: runner.map(|id| id.as_str().to_owned()).unwrap_or_default(),
         };
-        if asked.reply == Reply::Stream {
-            session.open_stream(id, frame.stream_flow_control == Some(1), &data);
-        }
-        let timeout = timeout_of(&data);
-        let call = self.proxy_call(id, run_id, asked.method, params);
+        let call = self.proxy_call(id, run_id.map(str::to_owned), asked.method, params);
+        let run = run_id.and_then(|id| self.connection.live_run(id));
+        let acknowledges = frame.stream_flow_control == Some(1);
         self.carry_out(id.to_owned(), call, |connection, call| {
-            Serving { connection, call, asked, about, timeout }.serve()
+            if let Some(run) = run {
+                name_call(&run, &mut asked);
+            }
+            let stream = (asked.reply == Reply::Stream).then(|| {
+                let flow = Flow::new(acknowledges, data["remove_think"] == true);
+                OpenStream::new(&connection, id, flow)
+            });
+            let timeout = timeout_of(&data);
+            Serving { connection, call, asked, about, timeout, stream }.serve()
         });
+    }
+}
+
+/// Gives a call of a tool the id under which the runner tells of it, unless it comes with one.
+fn name_call(run: &Run, asked: &mut Asked) {
+    if asked.method == "tools.call" && asked.params.get("tool_call_id").is_none() {
+        let tool = asked.params["tool_name"].as_str().unwrap_or_default();
+        let fresh = || format!("call_{:016x}", getrandom::u64().unwrap_or_default());
+        let id = run.pairing().call(tool, fresh);
+        asked.params["tool_call_id"] = id.into();
     }
 }
 
 fn malformed(error: serde_json::Error) -> AgentAPIError {
     AgentAPIError::new(ErrorCode::InvalidArgument, error.to_string())
 }
+
+#[cfg(test)]
+mod tests;

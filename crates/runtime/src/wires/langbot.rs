@@ -11,18 +11,17 @@ pub(crate) mod frames;
 pub(crate) mod handshake;
 mod manifest;
 mod messages;
-mod pairing;
+pub(crate) mod pairing;
 pub(crate) mod records;
 pub(crate) mod results;
 mod sdk;
 pub(crate) mod serve;
-mod stream;
+pub(crate) mod stream;
 
 use bytes::Bytes;
 use frames::Part;
 use greenroom_protocol::{AgentAPIError, AgentRunRequest, ErrorCode};
 use manifest::Contents;
-use pairing::Pairing;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -94,8 +93,6 @@ pub(crate) struct Session {
     dialects: OnceLock<BTreeMap<String, Dialect>>,
     /// Streaming calls under way, by the id of their request.
     streams: Mutex<HashMap<String, Arc<Flow>>>,
-    /// Calls of tools, by run.
-    pairings: Mutex<HashMap<String, Pairing>>,
 }
 
 impl Session {
@@ -110,7 +107,6 @@ impl Session {
             registered: watch::Sender::new(None),
             dialects: OnceLock::new(),
             streams: Mutex::default(),
-            pairings: Mutex::default(),
         })
     }
 
@@ -175,40 +171,22 @@ impl Session {
         Some(frames::success(request_id, &chunk, Part::Continue, index))
     }
 
-    pub(crate) fn open_stream(&self, request_id: &str, acknowledges: bool, data: &Value) {
-        let remove_think = data["remove_think"] == true;
-        let flow = Arc::new(Flow::new(acknowledges, remove_think));
+    fn open_stream(&self, request_id: &str, flow: Arc<Flow>) {
         lock(&self.streams).insert(request_id.to_owned(), flow);
     }
 
-    pub(crate) fn close_stream(&self, request_id: &str) {
-        lock(&self.streams).remove(request_id);
+    /// Forgets a stream, and no other that has its id by now.
+    fn close_stream(&self, request_id: &str, flow: &Arc<Flow>) {
+        let mut streams = lock(&self.streams);
+        if streams.get(request_id).is_some_and(|open| Arc::ptr_eq(open, flow)) {
+            streams.remove(request_id);
+        }
     }
 
     /// The plugin has taken what was streamed up to here; whether that can be.
     pub(crate) fn acknowledged(&self, request_id: &str, index: u64) -> bool {
         let flow = lock(&self.streams).get(request_id).cloned();
         flow.is_some_and(|flow| flow.acknowledge(index))
-    }
-
-    /// The id under which a tool is called.
-    pub(crate) fn tool_call_id(&self, run_id: &str, tool: &str) -> String {
-        let fresh = format!("call_{:016x}", getrandom::u64().unwrap_or_default());
-        lock(&self.pairings).entry(run_id.to_owned()).or_default().call(tool, fresh)
-    }
-
-    /// What a runner tells of a call of a tool, under the id that the host has for it.
-    pub(crate) fn tells(
-        &self,
-        run_id: &str,
-        is_start: bool,
-        data: &RawValue,
-    ) -> Option<Box<RawValue>> {
-        lock(&self.pairings).entry(run_id.to_owned()).or_default().tell(is_start, data)
-    }
-
-    pub(crate) fn run_over(&self, run_id: &str) {
-        lock(&self.pairings).remove(run_id);
     }
 }
 

@@ -5,6 +5,7 @@
 use super::actions::{Asked, Reply, told};
 use super::frames::{self, Part};
 use super::records::About;
+use super::stream::Flow;
 use crate::connection::Connection;
 use crate::proxy::ProxyCall;
 use crate::wires::Codec;
@@ -27,6 +28,8 @@ pub(crate) struct Serving {
     pub(crate) asked: Asked,
     pub(crate) about: About,
     pub(crate) timeout: Option<Duration>,
+    /// Of an action that is answered chunk by chunk.
+    pub(crate) stream: Option<OpenStream>,
 }
 
 /// How long the plugin waits for an action, if it says so.
@@ -39,7 +42,6 @@ impl Serving {
     /// The last frame of the action.
     pub(crate) async fn serve(mut self) -> Bytes {
         let id = self.call.sink.request_id.clone();
-        let _open = OpenStream { connection: self.connection.clone(), id: id.clone() };
         let timeout = self.timeout;
         let answering = self.answer();
         let answer = match timeout {
@@ -50,9 +52,7 @@ impl Serving {
             None => answering.await,
         };
         match answer {
-            Ok(_) if self.asked.reply == Reply::Stream => {
-                frames::success(&id, "{}", Part::End, None)
-            }
+            Ok(_) if self.stream.is_some() => frames::success(&id, "{}", Part::End, None),
             answer => frames::answer(&id, answer),
         }
     }
@@ -108,16 +108,27 @@ impl Serving {
     }
 }
 
-/// The stream of an action, if it has one; forgotten with it.
-struct OpenStream {
+/// The stream of an action; forgotten with it, even where the action never began.
+pub(crate) struct OpenStream {
     connection: Arc<Connection>,
     id: String,
+    flow: Arc<Flow>,
+}
+
+impl OpenStream {
+    pub(crate) fn new(connection: &Arc<Connection>, id: &str, flow: Flow) -> Self {
+        let flow = Arc::new(flow);
+        if let Codec::Langbot(session) = &connection.codec {
+            session.open_stream(id, flow.clone());
+        }
+        Self { connection: connection.clone(), id: id.to_owned(), flow }
+    }
 }
 
 impl Drop for OpenStream {
     fn drop(&mut self) {
         if let Codec::Langbot(session) = &self.connection.codec {
-            session.close_stream(&self.id);
+            session.close_stream(&self.id, &self.flow);
         }
     }
 }
