@@ -291,6 +291,7 @@ impl Reader {
     fn corrupt(&mut self, what: &str, line: &[u8]) {
         self.announce();
         self.last = None;
+        self.assembly = None;
         let quote: String = String::from_utf8_lossy(&line[..line.len().min(4 * QUOTE_CHARS)])
             .chars()
             .take(QUOTE_CHARS)

@@ -1,9 +1,10 @@
 //! What a LangBot plugin writes: answers, streams of results, and actions that it asks for.
 //!
 //! Invariant: a line that is none of these harms nobody: whoever prints to standard output is told so. Frames
-//! that do not fit together end what is under way, as corrupt ones do on every wire.
+//! that do not fit together end what is under way, as corrupt ones do on every wire; a long message that is
+//! left unfinished, as the SDK leaves one whose run is cancelled, is forgotten when the next one begins.
 
-use super::{QUOTE_CHARS, Reader};
+use super::{QUOTE_CHARS, Reader, whose};
 use crate::connection::Streamed;
 use crate::run::Run;
 use crate::wires::Codec;
@@ -21,9 +22,6 @@ use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// How the lines of a message begin, whoever wrote them.
-const BEGINNINGS: [&str; 2] = ["{\"seq_id\"", "{\"type\": \"chunk_"];
-
 impl Reader {
     pub(super) fn take_plugins(&mut self, line: &[u8]) {
         let text = String::from_utf8_lossy(line);
@@ -35,19 +33,33 @@ impl Reader {
             Ok(frame) if frame.kind.as_deref().is_some_and(|kind| kind.starts_with("chunk_")) => {
                 self.piece(&frame, line);
             }
-            Ok(frame) => self.message(text.len(), &frame),
-            Err(_) if BEGINNINGS.iter().any(|beginning| text.starts_with(beginning)) => {
+            Ok(frame) => {
+                if frame.seq_id.is_some() {
+                    self.begin();
+                }
+                self.message(text.len(), &frame);
+            }
+            Err(_) if whose::is_plugins(text.as_bytes()) => {
                 self.corrupt("a line that is not a LangBot message", line);
             }
             Err(_) => self.printed(text),
         }
     }
 
+    /// Another message begins: pieces of one that has no end are of no use, and further ones fit nowhere.
+    fn begin(&mut self) {
+        if self.assembly.take().is_some() {
+            self.warn("a long message without its end");
+        }
+    }
+
     fn piece(&mut self, frame: &Frame<'_>, line: &[u8]) {
+        if frame.kind.as_deref() == Some("chunk_start") {
+            self.begin();
+        }
         match Assembly::take(&mut self.assembly, frame) {
             Joined::Part => {}
             Joined::Broken(reason) => {
-                self.assembly = None;
                 self.corrupt(&format!("pieces that do not fit, it {reason}"), line);
             }
             Joined::Whole(message) => match serde_json::from_str::<Frame<'_>>(&message) {

@@ -1,23 +1,37 @@
-//! Whose answer a line is that cannot be read as a whole.
+//! Whose answer a line is that cannot be read as a whole, and whether it is one at all.
 //!
-//! Invariant: an id is believed only where it stands at the top of an answer, not inside of anything.
+//! Invariant: a key is believed only where it stands at the top of a line, not inside of anything.
 
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde_json::Value;
 use std::fmt;
 
 /// The id of the answer that begins like this, if it stands before where it breaks.
 pub(super) fn answered(line: &[u8]) -> Option<i64> {
-    let mut found = Found::default();
-    let mut reader = serde_json::Deserializer::from_slice(line);
-    // It cannot be read to its end; what was found before is kept.
-    let _ = (&mut found).deserialize(&mut reader);
+    let found = Found::of(line);
     found.id.filter(|_| !found.is_request)
+}
+
+/// Whether this is what a LangBot plugin meant as a message or as a piece of one, however it is spelled.
+pub(super) fn is_plugins(line: &[u8]) -> bool {
+    Found::of(line).is_plugins
 }
 
 #[derive(Default)]
 struct Found {
     id: Option<i64>,
     is_request: bool,
+    is_plugins: bool,
+}
+
+impl Found {
+    fn of(line: &[u8]) -> Self {
+        let mut found = Found::default();
+        let mut reader = serde_json::Deserializer::from_slice(line);
+        // It cannot be read to its end; what was found before is kept.
+        let _ = (&mut found).deserialize(&mut reader);
+        found
+    }
 }
 
 impl<'de> DeserializeSeed<'de> for &mut Found {
@@ -39,8 +53,13 @@ impl<'de> Visitor<'de> for &mut Found {
         while let Some(key) = map.next_key::<String>()? {
             match key.as_str() {
                 "id" => self.id = map.next_value::<Option<i64>>()?,
+                "type" => {
+                    let kind = map.next_value::<Value>()?;
+                    self.is_plugins |= kind.as_str().is_some_and(|kind| kind.starts_with("chunk_"));
+                }
                 name => {
                     self.is_request |= name == "method";
+                    self.is_plugins |= name == "seq_id";
                     map.next_value::<IgnoredAny>()?;
                 }
             }
@@ -51,12 +70,33 @@ impl<'de> Visitor<'de> for &mut Found {
 
 #[cfg(test)]
 mod tests {
-    use super::answered;
+    use super::{answered, is_plugins};
 
     #[test]
     fn the_id_of_an_answer_is_found_in_its_beginning() {
         assert_eq!(answered(br#"{"jsonrpc":"2.0","id":7,"result":{"result":"xxxx"#), Some(7));
         assert_eq!(answered(br#"{"id":7,"result":1,"error":2}"#), Some(7));
+    }
+
+    #[test]
+    fn a_message_of_a_plugin_is_known_however_it_is_spelled() {
+        for line in [
+            &br#"{"seq_id":1,"code":0,"data":{"a"#[..],
+            br#"{ "code" : 0, "seq_id" : "x" }"#,
+            br#"{"type":"chunk_start","total_size":-1}"#,
+            br#"{"type": "chunk_data", "data": "xxx"#,
+            br#"{"offset":0,"type":"chunk_data","data":"xxx"#,
+        ] {
+            assert!(is_plugins(line), "{}", String::from_utf8_lossy(line));
+        }
+        for line in [
+            &br#"{"level":"info","data":{"seq_id":1,"type":"chunk_start"}"#[..],
+            br#"{"type":"log","text":"chunk_start"#,
+            br#"{'seq_id': 1}"#,
+            b"{",
+        ] {
+            assert!(!is_plugins(line), "{}", String::from_utf8_lossy(line));
+        }
     }
 
     #[test]

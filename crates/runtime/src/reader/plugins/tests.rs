@@ -4,7 +4,7 @@ use super::*;
 use crate::connection::{Connection, ConnectionId, Parts};
 use crate::outbox::Outbox;
 use crate::proxy::{Proxy, ProxyCall, ProxyFuture};
-use crate::run::RunHandle;
+use crate::run::{RunEnd, RunEvent, RunHandle};
 use crate::spec::Limits;
 use crate::tasks::Tasks;
 use std::path::Path;
@@ -111,6 +111,14 @@ impl Wire {
     }
 }
 
+async fn end(run: &mut RunHandle) -> RunEnd {
+    loop {
+        if let RunEvent::End(end) = run.next().await {
+            return end;
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_tool_is_called_under_an_id_that_only_a_run_under_way_keeps() {
     let mut wire = Wire::new(8);
@@ -147,4 +155,55 @@ async fn a_stream_that_is_given_up_before_it_began_leaves_nothing() {
     assert_eq!(given_up["data"]["cancelled"], true);
     tokio::task::yield_now().await;
     assert_eq!(wire.acknowledge(5, 0).await, false);
+}
+
+const START: &str = r#"{"type": "chunk_start", "total_size": 90}"#;
+const PIECE: &str = r#"{"type": "chunk_data", "data": "{\"seq_id\"", "offset": 0}"#;
+
+#[tokio::test]
+async fn a_long_message_that_is_left_unfinished_is_forgotten_by_the_next_one() {
+    let mut wire = Wire::new(8);
+    let mut run = wire.run("r1").await;
+    for _ in 0..2 {
+        wire.write(START);
+        wire.write(PIECE);
+    }
+    // Text that is nobody's message is still nobody's.
+    wire.write(r#"{"level": "info"}"#);
+    assert!(wire.reader.assembly.is_some());
+    wire.write(r#"{"seq_id": 1, "code": 0, "data": {}, "chunk_status": "end"}"#);
+    assert!(wire.reader.assembly.is_none());
+    assert_eq!(end(&mut run).await, RunEnd::Finished);
+    assert_eq!(wire.connection.reason(), None);
+}
+
+#[tokio::test]
+async fn pieces_that_go_on_after_another_message_are_no_protocol() {
+    let mut wire = Wire::new(8);
+    let mut run = wire.run("r1").await;
+    wire.write(START);
+    let alive = wire.ask(7, "__ping", json!({})).await;
+    assert_eq!(alive["data"]["alive"], true);
+    wire.write(PIECE);
+    assert!(matches!(end(&mut run).await, RunEnd::ProtocolError { .. }));
+    assert!(wire.connection.reason().is_some());
+}
+
+#[tokio::test]
+async fn a_broken_piece_is_no_protocol_with_and_without_spaces() {
+    for line in [
+        r#"{"type":"chunk_start","total_size":-1}"#,
+        r#"{"type": "chunk_start", "total_size": "many"}"#,
+        r#"{ "type" : "chunk_data", "data": "xx"#,
+        r#"{"action": "__ping", "seq_id": "one"}"#,
+    ] {
+        let mut wire = Wire::new(8);
+        let mut run = wire.run("r1").await;
+        wire.write(r#"{"type": "log", "code": "chunk_start"}"#);
+        assert_eq!(wire.connection.reason(), None);
+        wire.write(line);
+        // A run that goes on would be waited for in vain.
+        assert!(wire.connection.reason().is_some(), "{line}");
+        assert!(matches!(end(&mut run).await, RunEnd::ProtocolError { .. }), "{line}");
+    }
 }

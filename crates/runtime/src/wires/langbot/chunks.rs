@@ -25,8 +25,7 @@ impl Assembly {
     /// Takes in one piece: a frame with a `type`.
     pub(crate) fn take(current: &mut Option<Assembly>, frame: &Frame<'_>) -> Joined {
         match (frame.kind.as_deref(), current.as_mut()) {
-            (Some("chunk_start"), None) => Self::begin(current, frame.total_size),
-            (Some("chunk_start"), Some(_)) => Joined::Broken("began a message within another"),
+            (Some("chunk_start"), _) => Self::begin(current, frame.total_size),
             (Some("chunk_data"), Some(assembly)) => assembly.add(frame),
             (Some("chunk_end"), Some(assembly)) if assembly.text.len() == assembly.total_bytes => {
                 let text = std::mem::take(&mut assembly.text);
@@ -84,9 +83,9 @@ mod tests {
         let cd = r#"{"type":"chunk_data","data":"cd","offset":2}"#;
         let end = r#"{"type":"chunk_end"}"#;
         assert_eq!(joined(&[start, ab, cd, end]), Joined::Whole("abcd".to_owned()));
+        assert_eq!(joined(&[start, ab, start, ab, cd, end]), Joined::Whole("abcd".to_owned()));
         for (lines, reason) in [
             (vec![ab], "sent a piece of no message"),
-            (vec![start, start], "began a message within another"),
             (vec![start, cd], "sent the pieces of a message out of order"),
             (vec![start, ab, end], "ended a message before it was whole"),
             (
