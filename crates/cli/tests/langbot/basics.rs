@@ -200,3 +200,23 @@ async fn a_plugin_that_dies_takes_its_runs_along_and_comes_back() {
     assert_eq!(outcome(&run), (RunStatus::Failed, "runner.crashed"));
     assert_eq!(stage.answer("plain", "c2", "again").await, "Received: again");
 }
+
+#[tokio::test]
+async fn a_plugin_that_stands_still_is_over_by_its_deadline_and_one_that_is_killed_so_at_once() {
+    let stage = Stage::open(&["basics"], &agents()).await;
+    let signal = |runner: &Value, signal: Signal| {
+        let pid = i32::try_from(runner["pid"].as_i64().unwrap()).unwrap();
+        kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap();
+    };
+    let still = stage.ready("basics").await;
+    let run_id = stage.send("slow", "c1", "four").await;
+    stage.marked("basics/began-four").await;
+    signal(&still, Signal::STOP);
+    // It cannot even be told of this one.
+    let run = stage.play("late", "c2", "five").await;
+    assert_eq!(outcome(&run), (RunStatus::Timeout, "deadline_exceeded"), "{run:?}");
+    signal(&still, Signal::KILL);
+    let run = stage.api.ended_run(&run_id).await;
+    assert_eq!(outcome(&run), (RunStatus::Failed, "runner.crashed"), "{run:?}");
+    assert_eq!(stage.answer("plain", "c1", "again").await, "Received: again");
+}
