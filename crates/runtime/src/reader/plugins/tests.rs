@@ -185,8 +185,9 @@ async fn pieces_that_go_on_after_another_message_are_no_protocol() {
     let alive = wire.ask(7, "__ping", json!({})).await;
     assert_eq!(alive["data"]["alive"], true);
     wire.write(PIECE);
-    assert!(matches!(end(&mut run).await, RunEnd::ProtocolError { .. }));
+    // A run that goes on would be waited for in vain.
     assert!(wire.connection.reason().is_some());
+    assert!(matches!(end(&mut run).await, RunEnd::ProtocolError { .. }));
 }
 
 #[tokio::test]
@@ -202,7 +203,6 @@ async fn a_broken_piece_is_no_protocol_with_and_without_spaces() {
         wire.write(r#"{"type": "log", "code": "chunk_start"}"#);
         assert_eq!(wire.connection.reason(), None);
         wire.write(line);
-        // A run that goes on would be waited for in vain.
         assert!(wire.connection.reason().is_some(), "{line}");
         assert!(matches!(end(&mut run).await, RunEnd::ProtocolError { .. }), "{line}");
     }
