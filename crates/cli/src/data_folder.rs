@@ -11,6 +11,10 @@ use std::io::{ErrorKind, Write};
 use std::net::SocketAddr;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+const LOCK_WAIT: Duration = Duration::from_secs(1);
+const LOCK_AGAIN: Duration = Duration::from_millis(20);
 
 pub(crate) struct DataFolder {
     path: PathBuf,
@@ -29,7 +33,9 @@ impl DataFolder {
         let mut options = OpenOptions::new();
         let lock = options.create(true).truncate(false).write(true).mode(0o600).open(&file);
         let lock = lock.with_context(|| format!("cannot open `{}`", file.display()))?;
-        flock(&lock, FlockOperation::NonBlockingLockExclusive).map_err(|_| taken(&path))?;
+        if !is_locked(&lock) {
+            return Err(taken(&path));
+        }
         Ok(Self { path, _lock: lock })
     }
 
@@ -83,6 +89,18 @@ impl DataFolder {
         };
         write().with_context(|| format!("cannot write `{}`", path.display()))
     }
+}
+
+/// Takes the lock; a host that was killed while it started a process leaves it to that for a moment.
+fn is_locked(lock: &File) -> bool {
+    let until = Instant::now() + LOCK_WAIT;
+    while flock(lock, FlockOperation::NonBlockingLockExclusive).is_err() {
+        if Instant::now() > until {
+            return false;
+        }
+        std::thread::sleep(LOCK_AGAIN);
+    }
+    true
 }
 
 /// What a host is told whose folder another one holds.

@@ -309,28 +309,28 @@ impl Drop for Spending {
                 self.settle("cancelled", Some(usage))
             }
         };
-        if self.shared.store.postpone_model_record(record) != Postponed::Behind {
-            flush_later(&self.shared);
-        }
+        self.shared.store.postpone_model_record(record);
+        // At once: what ends the run may be on its way already.
+        flush(&self.shared, Duration::ZERO);
     }
 }
 
 /// What was postponed goes with the next commit of anyone, or by itself after a moment.
 async fn see_to(shared: &Arc<Shared>, postponed: Postponed) -> Result<(), AgentAPIError> {
     match postponed {
-        Postponed::First => flush_later(shared),
+        Postponed::First => flush(shared, BEHIND_MAX),
         Postponed::Behind => {}
         Postponed::Full => shared.store.flush().await.map_err(|error| failed(&error))?,
     }
     Ok(())
 }
 
-fn flush_later(shared: &Arc<Shared>) {
+fn flush(shared: &Arc<Shared>, after: Duration) {
     let (store, stopping) = (shared.store.clone(), shared.tasks.stopping().clone());
     shared.tasks.spawn("records of model calls", async move {
         // A store that is closed sees to it too.
         tokio::select! {
-            () = tokio::time::sleep(BEHIND_MAX) => {}
+            () = tokio::time::sleep(after) => {}
             () = stopping.cancelled() => {}
         }
         if let Err(error) = store.flush().await {
