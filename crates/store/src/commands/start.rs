@@ -35,8 +35,10 @@ pub(super) fn start_next(
     if busy.is_some() {
         return Ok(None);
     }
+    // What ends the run before it may have looked at its clock before this one came.
     tx.execute(
-        "UPDATE runs SET status = 'running', started_at = ?3, epoch = ?4
+        "UPDATE runs SET status = 'running', epoch = ?4,
+             started_at = CASE WHEN created_at > ?3 THEN created_at ELSE ?3 END
          WHERE workspace_id = ?1 AND run_id = ?2",
         params![workspace, &run_id, now_ms, epoch],
     )?;
