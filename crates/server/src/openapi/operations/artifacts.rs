@@ -23,7 +23,7 @@ fn upload() -> Operation {
         "parameters": {"id": "$response.body#/artifact_id"}});
     upload.described["responses"]["201"]["links"] = json!({"download": link});
     upload.described["requestBody"] = json!({"required": true,
-        "content": {"*/*": {"schema": {"type": "string", "format": "binary"}}}});
+        "content": {"*/*": {"schema": {"description": "Bytes of any kind, also none."}}}});
     upload
 }
 
@@ -60,5 +60,5 @@ fn bytes(about: &str) -> Value {
         "headers": {"X-Request-Id": by_ref("headers", "X-Request-Id"),
             "ETag": {"required": true, "schema": {"type": "string"}},
             "Content-Disposition": {"required": true, "schema": {"type": "string"}}},
-        "content": {"*/*": {"schema": {"type": "string", "format": "binary"}}}})
+        "content": {"*/*": {"schema": {"description": "Bytes of any kind, also none."}}}})
 }
