@@ -23,7 +23,7 @@ fn upload() -> Operation {
         "parameters": {"id": "$response.body#/artifact_id"}});
     upload.described["responses"]["201"]["links"] = json!({"download": link});
     upload.described["requestBody"] = json!({"required": true,
-        "content": {"*/*": {"schema": {"description": "Bytes of any kind, also none."}}}});
+        "content": {"*/*": {"schema": {"type": "string", "format": "binary"}}}});
     upload
 }
 
