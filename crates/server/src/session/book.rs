@@ -37,7 +37,7 @@ pub(super) enum Proof {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Refused {
     Wrong,
-    /// It was, and too many before it.
+    /// Too many were wrong: this one was not looked at.
     TooMany,
 }
 
@@ -66,16 +66,16 @@ impl Sessions {
         is_valid: impl Fn(&Hash) -> bool,
     ) -> Result<Hash, Refused> {
         let (now, mut inside) = (Instant::now(), self.lock());
+        if !inside.tries.take(now) {
+            return Err(Refused::TooMany);
+        }
         let token = match proof {
             Proof::Code(code) => inside.codes.take(&hash_token(code), self.limits.code, now),
             Proof::Token(token) => Some(hash_token(token)),
         };
-        // Only wrong ones are counted: nobody is kept out by somebody else's guesses.
-        match token.filter(is_valid) {
-            Some(token) => Ok(token),
-            None if inside.tries.take(now) => Err(Refused::Wrong),
-            None => Err(Refused::TooMany),
-        }
+        let token = token.filter(is_valid).ok_or(Refused::Wrong)?;
+        inside.tries.give_back();
+        Ok(token)
     }
 
     /// Opens a session and gives what its cookie holds.

@@ -1,6 +1,6 @@
 //! How often anyone may try to sign in and be wrong.
 //!
-//! Invariant: after so many wrong ones a wrong one is no longer told apart from one that was not looked at.
+//! Invariant: a try is taken before it is looked at, so that many at once are no more than many in a row.
 
 use std::time::{Duration, Instant};
 
@@ -21,7 +21,7 @@ impl Tries {
         Self { left: TRIES_MAX, counted: now }
     }
 
-    /// Counts a wrong one; whether it was within what is allowed.
+    /// Whether one more may be made; it counts unless it is given back.
     pub(super) fn take(&mut self, now: Instant) -> bool {
         let back = now.duration_since(self.counted).as_secs() / TRY_BACK_S;
         self.counted += Duration::from_secs(back * TRY_BACK_S);
@@ -30,6 +30,11 @@ impl Tries {
         let may = self.left > 0;
         self.left = self.left.saturating_sub(1);
         may
+    }
+
+    /// It was right.
+    pub(super) fn give_back(&mut self) {
+        self.left = (self.left + 1).min(TRIES_MAX);
     }
 }
 
@@ -49,5 +54,15 @@ mod tests {
         assert!(!tries.take(at(5_999)));
         assert!(tries.take(at(6_000)));
         assert_eq!((0..100).filter(|_| tries.take(at(86_400_000))).count(), 20);
+    }
+
+    #[test]
+    fn right_tries_cost_nothing() {
+        let start = Instant::now();
+        let mut tries = Tries::new(start);
+        for _ in 0..100 {
+            assert!(tries.take(start));
+            tries.give_back();
+        }
     }
 }
