@@ -41,11 +41,14 @@ pub(super) async fn measure(plan: &Plan) -> anyhow::Result<Vec<Measure>> {
     let bare = bare(&model, &request, turns).await?;
     let alone = all_at_once(&host, "alone", 1, Duration::ZERO).await?;
     let latency = Duration::from_millis(LATENCY_MS);
-    let spread = all_at_once(&host, "spread", AT_ONCE, latency / AT_ONCE as u32).await?;
     let burst = all_at_once(&host, "burst", AT_ONCE, Duration::ZERO).await?;
+    let spread = all_at_once(&host, "spread", AT_ONCE, latency / AT_ONCE as u32).await?;
     host.stop().await?;
     let one = alone.times.percentile_ms(50);
-    let crowd = |how: &str, crowd: &Crowd, limit: f64| Measure {
+    // Only with all in the same moment, and for the first time, is the growth that of all of them.
+    let memory =
+        format!("; {:.0} kB of host and runner memory per run", burst.memory_per_run / 1e3);
+    let crowd = |how: &str, crowd: &Crowd, limit: f64, more: &str| Measure {
         row: 8,
         what: format!(
             "{AT_ONCE} conversations at once, {how}, model {LATENCY_MS} ms, p50 of a turn"
@@ -54,11 +57,7 @@ pub(super) async fn measure(plan: &Plan) -> anyhow::Result<Vec<Measure>> {
         budget: Budget::AtMost(limit * one),
         measured: crowd.times.percentile_ms(50),
         baseline: Some(Baseline { what: "one conversation", value: one }),
-        detail: format!(
-            "slowest {:.1} ms; {:.0} kB of host and runner memory per run",
-            crowd.times.percentile_ms(100),
-            crowd.memory_per_run / 1e3
-        ),
+        detail: format!("slowest {:.1} ms{more}", crowd.times.percentile_ms(100)),
     };
     let added = own.percentile_ms(50) - bare.percentile_ms(50);
     Ok(vec![
@@ -79,8 +78,8 @@ pub(super) async fn measure(plan: &Plan) -> anyhow::Result<Vec<Measure>> {
                 bare.percentile_ms(99)
             ),
         },
-        crowd("each from its own moment on", &spread, 1.1),
-        crowd("all in the same moment", &burst, 1.5),
+        crowd("each from its own moment on", &spread, 1.1, ""),
+        crowd("all in the same moment", &burst, 1.5, &memory),
     ])
 }
 
