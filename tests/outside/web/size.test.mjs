@@ -3,10 +3,13 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { finish, forgiveFailedRequests, launch, newPage, open, see, signedIn } from "./browser.mjs";
 import { Host } from "./host.mjs";
+import { DOWN, FLING, READING, scroll, tasksOf, told, toldTasks, UP, WHEEL } from "./scrolling.mjs";
 
 const FIRST_LOAD_BYTES = 600 * 1024;
 /** Nodes of a page that draws only what is seen, with room for a screen full of them. */
 const NODES_MAX = 4_000;
+/** What rounding may move a row by. */
+const BACK_PX = 2;
 
 let browser, host;
 before(async () => {
@@ -57,44 +60,89 @@ test("files of the interface are cached for good, the page itself is asked for a
   await finish(page);
 });
 
-test("a conversation of 5,000 items scrolls", { timeout: 120_000 }, async (t) => {
-  for (let round = 0; round < 10; round += 1) await host.say("stage", [["lines", 499], ["end"]], "long");
-  const { items } = await host.get("/v1/conversations");
-  assert.equal(items.find((one) => one.conversation_id === "long").items, 5_000);
-  const page = await signedIn(browser, host);
+/** Made once, by the first test that needs it. */
+let conversation;
+async function longConversation(page) {
+  conversation ??= (async () => {
+    for (let round = 0; round < 10; round += 1) await host.say("stage", [["lines", 499], ["end"]], "long");
+    const { items } = await host.get("/v1/conversations");
+    assert.equal(items.find((one) => one.conversation_id === "long").items, 5_000);
+  })();
+  await conversation;
   const begin = performance.now();
   await open(page, "/chat/long");
   await see(page.locator("[data-kind=answer]").filter({ hasText: "Item 498" }));
-  const shown = Math.round(performance.now() - begin);
+  return Math.round(performance.now() - begin);
+}
+
+test("a conversation of 5,000 items is scrolled through with a wheel, and no row jumps", { timeout: 120_000 }, async (t) => {
+  const page = await signedIn(browser, host);
+  await longConversation(page);
   const log = page.getByRole("log");
-  await page.evaluate(() => {
-    window.longTasks = [];
-    new PerformanceObserver((list) => window.longTasks.push(...list.getEntries().map((entry) => entry.duration))).observe({ type: "longtask" });
-  });
-  // Up to the very beginning, page by page, as far as a wheel would go.
-  let most = 0;
-  const scrolling = performance.now();
-  for (;;) {
-    await log.evaluate((element) => new Promise((resolve) => {
-      element.scrollBy(0, -2_400);
-      requestAnimationFrame(() => requestAnimationFrame(resolve));
-    }));
-    most = Math.max(most, await nodes(page));
-    const isAtTop = await log.evaluate((element) => element.scrollTop === 0);
-    if (isAtTop && (await page.getByText("Here the conversation begins").isVisible())) break;
-    assert.ok(performance.now() - scrolling < 90_000, "the beginning is reached");
+  const whole = () => log.evaluate((element) => element.scrollHeight);
+  const first = await whole();
+  // Up through pages that are read on the way, and down again over what is there.
+  for (const [way, direction] of [[READING, UP], [WHEEL, UP], [FLING, UP], [WHEEL, DOWN], [FLING, DOWN]]) {
+    const seen = await scroll(page, log, way, direction);
+    t.diagnostic(`${way.name} ${direction === UP ? "up" : "down"}: ${told(seen)}`);
+    assert.ok(seen.back <= BACK_PX, `rows moved back by ${seen.back} px`);
+    assert.ok((await nodes(page)) < NODES_MAX);
   }
+  assert.ok((await whole()) > first + WHEEL.distance, "older pages were read");
+  await finish(page);
+});
+
+test("a conversation of 5,000 items is gone through to its very beginning", { timeout: 120_000 }, async (t) => {
+  const page = await signedIn(browser, host);
+  const shown = await longConversation(page);
+  const log = page.getByRole("log");
+  let most = 0;
+  const begin = performance.now();
+  // Faster than any hand, page by page.
+  const tasks = await tasksOf(page, async () => {
+    for (;;) {
+      await log.evaluate((element) => new Promise((resolve) => {
+        element.scrollBy(0, -2_400);
+        requestAnimationFrame(() => requestAnimationFrame(resolve));
+      }));
+      most = Math.max(most, await nodes(page));
+      const isAtTop = await log.evaluate((element) => element.scrollTop === 0);
+      if (isAtTop && (await page.getByText("Here the conversation begins").isVisible())) break;
+      assert.ok(performance.now() - begin < 90_000, "the beginning is reached");
+    }
+  });
   await see(page.locator("[data-kind=answer]").filter({ hasText: "Item 0" }));
-  const up = Math.round(performance.now() - scrolling);
-  const longest = await page.evaluate(() => Math.round(Math.max(0, ...window.longTasks)));
+  const up = Math.round(performance.now() - begin);
   await page.getByRole("button", { name: "To the newest" }).click();
   await see(page.locator("[data-kind=answer]").filter({ hasText: "Item 498" }));
-  t.diagnostic(`5,000 items: shown after ${shown} ms, at its beginning after ${up} ms, longest task ${longest} ms, at most ${most} nodes`);
+  t.diagnostic(`5,000 items: shown after ${shown} ms, at its beginning after ${up} ms, ${toldTasks(tasks)}, at most ${most} nodes`);
   assert.ok(most < NODES_MAX, `${most} nodes`);
   await finish(page);
 });
 
-test("a run of 20,000 results opens", { timeout: 120_000 }, async (t) => {
+test("a conversation that opens stays where it is, and reads each page once", async () => {
+  const page = await signedIn(browser, host);
+  const asked = [];
+  page.on("request", (request) => {
+    const { pathname, searchParams } = new URL(request.url());
+    // The list at the side asks for first words, forward.
+    if (pathname.endsWith("/history") && !searchParams.has("direction")) asked.push(searchParams.get("cursor"));
+  });
+  await longConversation(page);
+  const places = () => page.locator("[data-index]").evaluateAll((rows) => rows.map((row) => Math.round(row.getBoundingClientRect().top)));
+  const first = await places();
+  await page.waitForLoadState("networkidle");
+  assert.deepEqual(await places(), first);
+  const log = page.getByRole("log");
+  await scroll(page, log, WHEEL, UP);
+  assert.ok(asked.length > 2, `${asked.length} pages`);
+  assert.deepEqual(asked, [...new Set(asked)]);
+  const ahead = await log.evaluate((element) => Math.round(element.scrollTop / element.clientHeight));
+  assert.ok(ahead < 30, `${ahead} screens were read ahead`);
+  await finish(page);
+});
+
+test("a run of 20,000 results opens and scrolls", { timeout: 120_000 }, async (t) => {
   const run = await host.say("stage", [["flood", 20_000], ["message", "that was all"], ["end"]], "flood");
   const { last_sequence } = await host.get(`/v1/runs/${run}`);
   assert.ok(last_sequence >= 20_000);
@@ -108,6 +156,12 @@ test("a run of 20,000 results opens", { timeout: 120_000 }, async (t) => {
   const whole = Math.round(performance.now() - begin);
   t.diagnostic(`20,000 results: first content after ${shown} ms, all of it after ${whole} ms, ${await nodes(page)} nodes`);
   assert.ok((await nodes(page)) < NODES_MAX);
+  for (const [way, direction] of [[WHEEL, DOWN], [FLING, DOWN], [WHEEL, UP], [FLING, UP]]) {
+    const seen = await scroll(page, page.locator("main").first(), way, direction);
+    t.diagnostic(`${way.name} ${direction === UP ? "up" : "down"}: ${told(seen)}`);
+    assert.ok(seen.back <= BACK_PX, `rows moved back by ${seen.back} px`);
+    assert.ok((await nodes(page)) < NODES_MAX);
+  }
   await page.evaluate(() => window.scrollTo(0, document.body.scrollHeight / 2));
   await see(page.getByText(/^Used the tool lookup/).first());
   assert.ok((await nodes(page)) < NODES_MAX);

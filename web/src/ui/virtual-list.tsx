@@ -1,10 +1,11 @@
 // A long list that draws only what is seen; rows may differ in height.
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { useRef, type ReactNode } from "react";
+import { useCallback, useRef, type ReactNode } from "react";
 
 export interface VirtualListProps<Row> {
   label: string;
   rows: Row[];
+  /** The same function each time: a new one makes the list measure everything anew. */
   rowKey: (row: Row, index: number) => string;
   render: (row: Row, index: number) => ReactNode;
   /** What a row is taken to measure until it was drawn. */
@@ -16,11 +17,12 @@ export interface VirtualListProps<Row> {
 
 export function VirtualList<Row>({ label, rows, rowKey, render, estimate, height, onEnd }: VirtualListProps<Row>) {
   const scroll = useRef<HTMLDivElement>(null);
+  const getItemKey = useCallback((index: number) => rowKey(rows[index] as Row, index), [rows, rowKey]);
   const list = useVirtualizer({
     count: rows.length,
     getScrollElement: () => scroll.current,
     estimateSize: () => estimate,
-    getItemKey: (index) => rowKey(rows[index] as Row, index),
+    getItemKey,
     overscan: 8,
     onChange: (instance) => {
       const last = instance.getVirtualItems().at(-1);

@@ -59,8 +59,10 @@ def play(request, run, context):
         send(result("tool.call.completed", {**call, "result": None}))
 
     def lines(count):
-        """Many whole messages, of different heights."""
-        bodies = ["A line of text. " * (1 + number % 9) for number in range(count)]
+        """Many whole messages, of different heights: mostly text, now and then a list, code or a table."""
+        others = {3: "- one\n- two with `code`\n- [three](https://example.com)", 6: "```python\nfor each in range(10):\n    print(each)\n```",
+                  9: "|name|value|\n|-|-|\n|one|1|\n|two|2|"}
+        bodies = [others.get(number % 10, "A line of text. " * (1 + number % 9)) for number in range(count)]
         send(*[message(f"**Item {number}**\n\n{body}") for number, body in enumerate(bodies)])
 
     def flood(count):

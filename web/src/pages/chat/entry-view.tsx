@@ -1,9 +1,10 @@
 // One entry of a conversation; kept and live ones look the same.
-import { lazy, memo, Suspense } from "react";
+import { memo } from "react";
 import { Link } from "wouter";
 import { useT } from "@/i18n";
 import { Badge, CopyButton, Icon, IconButton, Time, useToast } from "@/ui";
 import { copyText } from "@/ui/clipboard";
+import { LateMarkdown } from "@/ui/markdown-late";
 import { ApprovalView } from "./approval-view";
 import { useChat } from "./chat-context";
 import type { AnswerEntry, Delivery, Entry, UserEntry } from "./entry";
@@ -11,8 +12,6 @@ import styles from "./entries.module.css";
 import { FailureView } from "./failure-view";
 import { FileView } from "./file-view";
 import { ToolView } from "./tool-view";
-
-const Markdown = lazy(() => import("@/ui/markdown"));
 
 export const EntryView = memo(function EntryView({ entry, isLastOfRun }: { entry: Entry; isLastOfRun: boolean }) {
   return (
@@ -98,9 +97,7 @@ function State({ delivery }: { delivery: NonNullable<Delivery> }) {
 function Answer({ entry }: { entry: AnswerEntry }) {
   return (
     <article className={`${styles["answer"]} ${entry.streaming ? styles["streaming"] : ""}`} data-kind="answer">
-      <Suspense fallback={<div className={styles["plain"]}>{entry.text}</div>}>
-        <Markdown text={entry.text} growing={entry.streaming} />
-      </Suspense>
+      <LateMarkdown text={entry.text} growing={entry.streaming} />
     </article>
   );
 }

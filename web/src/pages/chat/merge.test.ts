@@ -48,3 +48,11 @@ test("files that a run made stand behind what it said, uploads and files that ar
   const entries = new HistoryEntries().of(kept([item("u1", "user", "r1"), answer, item("u2", "user", "r2")], { artifacts }));
   expect(ids(entries)).toEqual(["u1", "a1", "a1.files", "made", "u2"]);
 });
+
+test("the list stays the same list while nothing else is kept, so that it is not measured anew", () => {
+  const history = new HistoryEntries();
+  const one = kept([item("u1", "user", "r1")]);
+  expect(merge(history.of({ ...one }), [])).toBe(merge(history.of({ ...one }), []));
+  const run = { run_id: "r1", agent: "a", status: "cancelled" } as Run;
+  expect(ids(history.of({ ...one, runs: new Map([["r1", run]]) }))).toEqual(["u1", "r1.end"]);
+});

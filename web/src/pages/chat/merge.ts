@@ -23,8 +23,19 @@ export interface Kept {
 /** Kept items, the files that runs made, and how runs ended; items are parsed once and stay the same objects. */
 export class HistoryEntries {
   #byItem = new Map<string, Entry[]>();
+  #of: Kept | null = null;
+  #entries: Entry[] = [];
 
-  of({ items, runs, approvals, artifacts }: Kept): Entry[] {
+  /** The same list for as long as nothing else is kept. */
+  of(kept: Kept): Entry[] {
+    const before = this.#of;
+    const isSame = before?.items === kept.items && before.runs === kept.runs && before.approvals === kept.approvals && before.artifacts === kept.artifacts;
+    if (!isSame) this.#entries = this.#ordered(kept);
+    this.#of = kept;
+    return this.#entries;
+  }
+
+  #ordered({ items, runs, approvals, artifacts }: Kept): Entry[] {
     const lastOf = new Map<string, string>();
     for (const item of items) if (item.run_id) lastOf.set(item.run_id, item.item_id);
     const said = items.map((item) => this.#entriesOf(item));
@@ -57,6 +68,7 @@ export class HistoryEntries {
  * or at the end.
  */
 export function merge(history: Entry[], live: LiveEntries[]): Entry[] {
+  if (live.length === 0) return history;
   const byRun = new Map(live.filter((run) => run.hostRunId).map((run) => [run.hostRunId as string, run]));
   const kept = history.filter((entry) => entry.kind === "user" || !entry.runId || !byRun.has(entry.runId));
   const events = new Set(kept.map((entry) => (entry.kind === "user" ? entry.eventId : null)));

@@ -1,8 +1,9 @@
 // The conversation: draws only what is seen, stays at the end while it grows, reads older pages when scrolled up.
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { useEffect, useLayoutEffect, useRef, useState } from "react";
+import { useCallback, useEffect, useEffectEvent, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { useT } from "@/i18n";
 import { Button, ErrorBox, Skeleton } from "@/ui";
+import { useMarkdownIsComing } from "@/ui/markdown-late";
 import type { Entry } from "./entry";
 import { EntryView } from "./entry-view";
 import styles from "./list.module.css";
@@ -10,21 +11,42 @@ import { OWN } from "./live-run";
 import type { Thread, ThreadView } from "./thread";
 import { Working } from "./working";
 
-const NEAR_TOP_PX = 600;
+/** Older pages are read this early: a wheel goes so far in half a second. */
+const NEAR_TOP_PX = 4_000;
 const AT_END_PX = 80;
 /** Pages that are read to find an entry that a link names. */
 const PAGES_TO_FIND = 60;
+/** Texts above what is seen that are read before they are scrolled to. */
+const TEXTS_AHEAD = 200;
 
-export function MessageList({ thread, view, target }: { thread: Thread; view: ThreadView; target: string | null }) {
+interface MessageListProps {
+  thread: Thread;
+  view: ThreadView;
+  target: string | null;
+}
+
+export function MessageList(props: MessageListProps) {
+  const { thread, view } = props;
+  const isComing = useMarkdownIsComing();
+  if (view.loading || isComing) return <div className={styles["list"]}><Skeleton lines={8} /></div>;
+  if (view.error && view.entries.length === 0) {
+    return <div className={styles["problem"]}><ErrorBox error={view.error} onRetry={() => void thread.load()} /></div>;
+  }
+  return <Entries {...props} />;
+}
+
+function Entries({ thread, view, target }: MessageListProps) {
   const t = useT();
   const scroll = useRef<HTMLDivElement>(null);
   const { entries } = view;
   const [atEnd, setAtEnd] = useState(true);
+  // A function that is new each time makes the list measure everything anew.
+  const getItemKey = useCallback((index: number) => entries[index]?.id ?? index, [entries]);
   const list = useVirtualizer({
     count: entries.length,
     getScrollElement: () => scroll.current,
     estimateSize: (index) => heightOf(entries[index]),
-    getItemKey: (index) => entries[index]?.id ?? index,
+    getItemKey,
     overscan: 6,
     anchorTo: "end",
     followOnAppend: true,
@@ -41,13 +63,12 @@ export function MessageList({ thread, view, target }: { thread: Thread; view: Th
   }, [entries.length, list, target]);
 
   // What one sends is seen, wherever one had scrolled to.
-  const sent = lastSent(entries);
+  const sent = useMemo(() => lastSent(entries), [entries]);
   const known = useRef<string | null | undefined>(undefined);
   useLayoutEffect(() => {
-    if (view.loading) return;
     if (known.current !== undefined && sent !== null && sent !== known.current) list.scrollToEnd();
     known.current = sent;
-  }, [sent, list, view.loading]);
+  }, [sent, list]);
 
   const onScroll = () => {
     const element = scroll.current;
@@ -55,16 +76,19 @@ export function MessageList({ thread, view, target }: { thread: Thread; view: Th
     setAtEnd(element.scrollHeight - element.scrollTop - element.clientHeight < AT_END_PX);
     if (element.scrollTop < NEAR_TOP_PX) void thread.loadOlder();
   };
+  const oldest = entries[0]?.id;
+  const above = useEffectEvent(() => textsAbove(entries, list.range?.startIndex ?? entries.length));
+  useEffect(() => {
+    if (oldest === undefined) return;
+    const texts = above();
+    void import("@/ui/markdown-read").then(({ readAhead }) => readAhead(texts));
+  }, [oldest]);
   // A first page that does not fill the screen cannot be scrolled.
   useEffect(() => {
     const element = scroll.current;
     if (element && view.hasOlder && !view.loadingOlder && element.scrollHeight <= element.clientHeight + NEAR_TOP_PX) void thread.loadOlder();
   }, [thread, view]);
 
-  if (view.loading) return <div className={styles["list"]}><Skeleton lines={8} /></div>;
-  if (view.error && entries.length === 0) {
-    return <div className={styles["problem"]}><ErrorBox error={view.error} onRetry={() => void thread.load()} /></div>;
-  }
   return (
     <div className={styles["wrap"]}>
       <div ref={scroll} className={styles["list"]} onScroll={onScroll} role="log" aria-live="off" aria-label={t("chat.messages")} tabIndex={0}>
@@ -103,6 +127,16 @@ function lastSent(entries: Entry[]): string | null {
     if (entry?.kind === "user" && entry.eventId?.startsWith(OWN)) return entry.eventId;
   }
   return null;
+}
+
+/** Answers before an entry, the nearest first. */
+function textsAbove(entries: Entry[], end: number): string[] {
+  const texts: string[] = [];
+  for (let index = end - 1; index >= 0 && texts.length < TEXTS_AHEAD; index -= 1) {
+    const entry = entries[index];
+    if (entry?.kind === "answer") texts.push(entry.text);
+  }
+  return texts;
 }
 
 /** What an entry is taken to measure until it was drawn. */

@@ -108,7 +108,8 @@ export class Thread {
       this.#error = error;
     }
     this.#loadingOlder = false;
-    this.#changed();
+    // At once: whoever still scrolls at the old beginning would ask for the next page already.
+    this.#show();
   }
 
   /** What happened elsewhere: other tabs, other surfaces, the approvals inbox. */
@@ -171,8 +172,8 @@ export class Thread {
   /** Follows what is under way, the oldest first. */
   #remember(runs: Run[]): void {
     if (!this.#open) return;
+    this.#runs = new Map([...this.#runs, ...runs.map((run): [string, Run] => [run.run_id, run])]);
     for (const run of [...runs].reverse()) {
-      this.#runs.set(run.run_id, run);
       if (!this.#mayFollow || ENDED.has(run.status) || this.#follows(run)) continue;
       const live = this.#newRun(run.agent, run.event_id, run.run_id);
       this.#live.push(live);
@@ -239,7 +240,6 @@ export class Thread {
   #look(): ThreadView {
     const history = this.#history.of({ items: this.#items, runs: this.#runs, approvals: this.#approvals, artifacts: this.#artifacts });
     const live = this.#live.map((run) => ({ hostRunId: run.hostRunId, eventId: run.eventId, entries: run.entries() }));
-    const newest = [...this.#runs.values()].sort((a, b) => b.created_at.localeCompare(a.created_at))[0];
     return {
       entries: merge(history, live),
       loading: this.#loading,
@@ -247,18 +247,28 @@ export class Thread {
       hasOlder: this.#hasOlder,
       error: this.#error,
       active: this.#live.filter((run) => !run.over && !run.retold),
-      lastAgent: this.#live.findLast((run) => !run.retold)?.agent ?? newest?.agent ?? null,
+      lastAgent: this.#live.findLast((run) => !run.retold)?.agent ?? this.#newestRun()?.agent ?? null,
       version: this.#version,
     };
   }
 
+  #newestRun(): Run | undefined {
+    let newest: Run | undefined;
+    for (const run of this.#runs.values()) if (newest === undefined || run.created_at > newest.created_at) newest = run;
+    return newest;
+  }
+
   #changed(): void {
     if (!this.#open) return;
-    this.#timer ??= setTimeout(() => {
-      this.#timer = null;
-      this.#version += 1;
-      this.#view = null;
-      for (const listener of this.#listeners) listener();
-    }, SHOW_EVERY_MS);
+    this.#timer ??= setTimeout(() => this.#show(), SHOW_EVERY_MS);
+  }
+
+  #show(): void {
+    if (this.#timer) clearTimeout(this.#timer);
+    this.#timer = null;
+    if (!this.#open) return;
+    this.#version += 1;
+    this.#view = null;
+    for (const listener of this.#listeners) listener();
   }
 }

@@ -10,6 +10,9 @@ import type { Results } from "./use-results";
 
 type Part = "story" | "results" | "audit";
 
+const sequenceOf = (result: RunResult) => String(result.sequence);
+const placeOf = (_: AuditRecord, index: number) => String(index);
+
 export function RawView({ story, results, records }: { story: Story; results: Results; records: AuditRecord[] }) {
   const t = useT();
   const [part, setPart] = useState<Part>("story");
@@ -31,10 +34,10 @@ export function RawView({ story, results, records }: { story: Story; results: Re
       </div>
       {part === "story" && <div className={styles["rawBody"]}><JsonView value={story} openDepth={2} /></div>}
       {part === "results" && (
-        <VirtualList label={names.results} rows={results.all} rowKey={(result) => String(result.sequence)} estimate={30} height="70vh" render={(result) => <ResultLine result={result} />} />
+        <VirtualList label={names.results} rows={results.all} rowKey={sequenceOf} estimate={30} height="70vh" render={(result) => <ResultLine result={result} />} />
       )}
       {part === "audit" && (
-        <VirtualList label={names.audit} rows={records} rowKey={(_, index) => String(index)} estimate={30} height="70vh" render={(record) => <RecordLine record={record} />} />
+        <VirtualList label={names.audit} rows={records} rowKey={placeOf} estimate={30} height="70vh" render={(record) => <RecordLine record={record} />} />
       )}
     </Card>
   );

@@ -86,10 +86,12 @@ function VirtualRows({ rows, children }: { rows: Row[]; children: (row: Row) => 
     observer.observe(document.body);
     return () => observer.disconnect();
   }, []);
+  // A function that is new each time makes the list measure everything anew.
+  const getItemKey = useCallback((index: number) => keyOf(rows[index]), [rows]);
   const list = useWindowVirtualizer({
     count: rows.length,
     estimateSize: () => LINE_PX,
-    getItemKey: (index) => keyOf(rows[index]),
+    getItemKey,
     overscan: 6,
     scrollMargin: margin,
   });
