@@ -81,6 +81,7 @@ async function askedToDelete(page) {
   const record = /rec_\w+/.exec(await page.locator("[data-kind=answer]").last().innerText());
   await say(page, `delete ${record}`);
   await see(page.getByRole("region", { name: "assistant asks for permission" }));
+  await see(page.getByTitle("1 approval waits"));
 }
 
 async function shot(page, name) {

@@ -59,6 +59,11 @@ export function ConversationView({ id, isNew, agents, target, mayWrite, onPanel 
   useEffect(() => {
     void queries.invalidateQueries({ queryKey: ["conversations"] });
   }, [queries, view.active.length]);
+  // What is asked and answered here changes the count of what waits.
+  const asking = view.active.filter((run) => run.status === "waiting").length;
+  useEffect(() => {
+    void queries.invalidateQueries({ queryKey: ["approvals"] });
+  }, [queries, asking]);
 
   const write = useCallback((more: string) => {
     setText((now) => (now.trim() ? `${now.trimEnd()}\n${more}` : more));
