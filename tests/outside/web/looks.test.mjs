@@ -56,6 +56,64 @@ for (const [language, locale] of [["English", "en-US"], ["Chinese", "zh-CN"]]) {
   }
 }
 
+/** What opens on a page, with what there is to do for it. */
+const OPENED = [
+  ["/chat/looks", async (page) => {
+    for (const tool of await page.locator("[data-kind=tool] > button").all()) await tool.click();
+  }],
+  ["run", (page) => page.getByRole("button", { name: "Open all" }).click()],
+  ["/", (page) => page.getByRole("button", { name: "Language" }).locator("visible=true").click()],
+  ["/", (page) => page.locator("details").evaluateAll((all) => all.forEach((one) => one.toggleAttribute("open", true)))],
+  ["/agents", async (page) => {
+    await page.getByRole("button", { name: "Find out" }).click();
+    await see(page.getByText("Why this one"));
+  }],
+  ["/chat/waiting", async (page) => {
+    await page.getByRole("button", { name: "Stop" }).click();
+    await see(page.getByRole("dialog").or(page.getByRole("alertdialog")));
+  }],
+];
+
+test("axe finds nothing serious in what opens: details, menus, dialogs", async () => {
+  const page = await signedIn(browser, host);
+  const found = [];
+  for (const [path, act] of OPENED) {
+    await open(page, path === "run" ? paths.find((one) => one.startsWith("/runs/run_")) : path);
+    await act(page);
+    found.push(...(await lightAndDark(page)));
+  }
+  assert.deepEqual(found, []);
+  await finish(page);
+});
+
+test("axe finds nothing serious in what slides in on a phone", async () => {
+  const page = await signedIn(browser, host, phone);
+  const found = [];
+  for (const [path, name] of [["/runs", "More"], ["/chat/looks", "Show conversations"]]) {
+    await open(page, path);
+    await page.getByRole("button", { name, exact: true }).tap();
+    found.push(...(await lightAndDark(page)));
+  }
+  assert.deepEqual(found, []);
+  await finish(page);
+});
+
+test("axe finds nothing serious on a host that has nothing to show yet", { timeout: 120_000 }, async () => {
+  const empty = await Host.start({ configured: false });
+  try {
+    const page = await signedIn(browser, empty);
+    const found = [];
+    for (const path of PAGES.filter((one) => one !== "/agents/stage")) {
+      await open(page, path);
+      found.push(...(await lightAndDark(page)));
+    }
+    assert.deepEqual(found, []);
+    await finish(page);
+  } finally {
+    await empty.end();
+  }
+});
+
 /** Nothing but colours differs in the dark. */
 async function lightAndDark(page) {
   await page.emulateMedia({ colorScheme: "light" });

@@ -52,7 +52,7 @@ export function Frame({ children }: { children: ReactNode }) {
       <main id="content" className={styles["main"]} tabIndex={-1}>
         {children}
       </main>
-      <nav className={styles["bottom"]} aria-label={t("shell.navigation")}>
+      <nav className={styles["bottom"]} aria-label={t("shell.shortcuts")}>
         {allowed(onPhones).map((place) => (
           <PlaceLink key={place.href} place={place} at={isAt(place, location)} />
         ))}

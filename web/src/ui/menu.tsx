@@ -6,7 +6,8 @@ import { Icon, type IconName } from "./icons";
 
 export function Menu({ trigger, children, align = "end" }: { trigger: ReactElement; children: ReactNode; align?: "start" | "end" }) {
   return (
-    <DropdownMenu.Root>
+    // Not modal: that would hide the page from screen readers while its links can still be reached.
+    <DropdownMenu.Root modal={false}>
       <DropdownMenu.Trigger asChild>{trigger}</DropdownMenu.Trigger>
       <DropdownMenu.Portal>
         <DropdownMenu.Content className={styles["menu"]} align={align} sideOffset={6} collisionPadding={8}>

@@ -2,6 +2,7 @@
 export const shell = {
   skip: "Skip to content",
   navigation: "Main navigation",
+  shortcuts: "Most used pages",
   menu: "Menu",
   more: "More",
   close: "Close",

@@ -5,6 +5,7 @@ import type { SameKeys } from "../texts";
 export const shell: SameKeys<typeof en> = {
   skip: "跳到正文",
   navigation: "主导航",
+  shortcuts: "常用页面",
   menu: "菜单",
   more: "更多",
   close: "关闭",
