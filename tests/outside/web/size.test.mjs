@@ -1,7 +1,7 @@
 // How heavy it is: the first load, long conversations, long runs. Times are told, not judged.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { finish, forgiveFailedRequests, launch, newPage, open, see, signedIn } from "./browser.mjs";
+import { finish, forgiveFailedRequests, gone, launch, newPage, open, see, signedIn } from "./browser.mjs";
 import { Host } from "./host.mjs";
 import { DOWN, FLING, READING, scroll, tasksOf, told, toldTasks, UP, WHEEL } from "./scrolling.mjs";
 
@@ -139,6 +139,29 @@ test("a conversation that opens stays where it is, and reads each page once", as
   assert.deepEqual(asked, [...new Set(asked)]);
   const ahead = await log.evaluate((element) => Math.round(element.scrollTop / element.clientHeight));
   assert.ok(ahead < 30, `${ahead} screens were read ahead`);
+  await finish(page);
+});
+
+test("older entries that cannot be read are asked for once, and again when somebody says so", async () => {
+  const page = await signedIn(browser, host);
+  forgiveFailedRequests(page);
+  let refused = 0;
+  const older = /\/history\?.*cursor=/;
+  await page.route(older, (route) => {
+    refused += 1;
+    return route.abort();
+  });
+  await longConversation(page);
+  const log = page.getByRole("log");
+  await scroll(page, log, WHEEL, UP);
+  const again = page.getByRole("button", { name: "Older entries could not be read. Try again" });
+  await see(again);
+  assert.equal(refused, 1);
+  await page.unroute(older);
+  const before = await log.evaluate((element) => element.scrollHeight);
+  await again.click();
+  await gone(again);
+  await page.waitForFunction((height) => document.querySelector("[role=log]").scrollHeight > height, before);
   await finish(page);
 });
 

@@ -93,6 +93,7 @@ export const chat = {
   tryAgain: "Write it again",
   olderLoading: "Older entries are being read…",
   olderMore: "Older entries",
+  olderFailed: "Older entries could not be read. Try again",
   conversationStart: "Here the conversation begins",
   toNewest: "To the newest",
   messages: "Conversation",

@@ -96,6 +96,7 @@ export const chat: SameKeys<typeof en> = {
   tryAgain: "重新编辑",
   olderLoading: "正在读取更早的内容…",
   olderMore: "更早的内容",
+  olderFailed: "未能读取更早的内容，重试",
   conversationStart: "会话从这里开始",
   toNewest: "回到最新",
   messages: "会话内容",

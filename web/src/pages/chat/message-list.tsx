@@ -74,7 +74,7 @@ function Entries({ thread, view, target }: MessageListProps) {
     const element = scroll.current;
     if (!element) return;
     setAtEnd(element.scrollHeight - element.scrollTop - element.clientHeight < AT_END_PX);
-    if (element.scrollTop < NEAR_TOP_PX) void thread.loadOlder();
+    if (element.scrollTop < NEAR_TOP_PX && !view.error) void thread.loadOlder();
   };
   const oldest = entries[0]?.id;
   const above = useEffectEvent(() => textsAbove(entries, list.range?.startIndex ?? entries.length));
@@ -86,14 +86,16 @@ function Entries({ thread, view, target }: MessageListProps) {
   // A first page that does not fill the screen cannot be scrolled.
   useEffect(() => {
     const element = scroll.current;
-    if (element && view.hasOlder && !view.loadingOlder && element.scrollHeight <= element.clientHeight + NEAR_TOP_PX) void thread.loadOlder();
+    if (element && view.hasOlder && !view.loadingOlder && !view.error && element.scrollHeight <= element.clientHeight + NEAR_TOP_PX) void thread.loadOlder();
   }, [thread, view]);
 
   return (
     <div className={styles["wrap"]}>
       <div ref={scroll} className={styles["list"]} onScroll={onScroll} role="log" aria-live="off" aria-label={t("chat.messages")} tabIndex={0}>
         <div style={{ height: list.getTotalSize(), position: "relative" }}>
-          <div className={styles["older"]}>{view.hasOlder ? t(view.loadingOlder ? "chat.olderLoading" : "chat.olderMore") : t("chat.conversationStart")}</div>
+          <div className={styles["older"]}>
+            <Older view={view} onAgain={() => void thread.loadOlder()} />
+          </div>
           {list.getVirtualItems().map((item) => {
             const entry = entries[item.index] as Entry;
             return (
@@ -117,6 +119,18 @@ function Entries({ thread, view, target }: MessageListProps) {
         </Button>
       )}
     </div>
+  );
+}
+
+/** What is before the first entry. */
+function Older({ view, onAgain }: { view: ThreadView; onAgain: () => void }) {
+  const t = useT();
+  if (!view.hasOlder) return t("chat.conversationStart");
+  if (!view.error) return t(view.loadingOlder ? "chat.olderLoading" : "chat.olderMore");
+  return (
+    <Button size="s" icon="refresh" onClick={onAgain}>
+      {t("chat.olderFailed")}
+    </Button>
   );
 }
 
@@ -161,7 +175,7 @@ function useTarget(thread: Thread, view: ThreadView, target: string | null, show
   const [found, setFound] = useState<string | null>(null);
   const pages = useRef(0);
   useEffect(() => {
-    if (!target || found === target || view.loading || view.loadingOlder) return;
+    if (!target || found === target || view.loadingOlder || view.error) return;
     const index = view.entries.findIndex((entry) => entry.id === target);
     if (index >= 0) {
       setFound(target);

@@ -98,6 +98,7 @@ export class Thread {
   async loadOlder(): Promise<void> {
     if (!this.#hasOlder || this.#loadingOlder || !this.#cursor) return;
     this.#loadingOlder = true;
+    this.#error = null;
     this.#changed();
     try {
       const page = await this.#page(this.#cursor);
