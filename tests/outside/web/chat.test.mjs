@@ -149,7 +149,7 @@ test("what is said while a steered run works is taken in by it", async () => {
   await see(answers(page).filter({ hasText: "working" }));
   await see(page.getByText("taken in by the run that is under way"));
   await say(page, "please hurry");
-  await see(page.getByText("Taken in by the run"));
+  await see(page.getByText("Taken in by the run", { exact: true }));
   host.open("steered");
   await see(answers(page).filter({ hasText: "please hurry" }));
   const { items } = await host.get(`/v1/runs?conversation_id=${conversationOf(page)}`);
