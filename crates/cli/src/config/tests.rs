@@ -1,7 +1,9 @@
 //! What a user reads for a mistake, and what a right file becomes.
 
+mod entries;
 mod mistakes;
 mod models;
+mod secrets;
 
 use super::*;
 use greenroom_host::settings::{Approval, GrantPolicy, Scope};
