@@ -3,8 +3,8 @@
 //! Invariant: the address is looked up anew for every request, because a restarted host has another one.
 
 use crate::http::{self, Answer, Request};
-use crate::wait::PAUSE;
-use greenroom_protocol::{AgentRunResult, EventAnswer, RunView, TranscriptItem};
+use crate::wait::{PAUSE, wait_for};
+use greenroom_protocol::{AgentRunResult, EventAnswer, RunView, TranscriptItem, TranscriptRole};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::io;
@@ -130,6 +130,28 @@ impl Api {
         let mut items: Vec<TranscriptItem> = self.pages(&target, "cursor").await;
         items.sort_by_key(|item| item.seq);
         items
+    }
+
+    /// What the assistant said in a conversation.
+    pub async fn answers(&self, conversation: &str) -> Vec<String> {
+        let items = self.history(conversation).await.into_iter();
+        let answers = items.filter(|item| item.role == TranscriptRole::Assistant);
+        answers.map(|item| item.text.unwrap_or_default()).collect()
+    }
+
+    /// How a runner of the configuration is doing; null where there is none of this name.
+    pub async fn runner(&self, name: &str) -> Value {
+        let runners: Page<Value> = parsed(self.get("/v1/runners").await);
+        let mut found = runners.items.into_iter();
+        found.find(|runner| runner["name"] == name).unwrap_or_default()
+    }
+
+    /// Waits until a runner of the configuration is ready.
+    pub async fn ready_runner(&self, name: &str) -> Value {
+        wait_for(&format!("runner {name}"), PATIENCE, async || {
+            Some(self.runner(name).await).filter(|runner| runner["status"] == "ready")
+        })
+        .await
     }
 
     /// The event log, newest first.

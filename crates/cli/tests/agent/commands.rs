@@ -34,8 +34,8 @@ async fn desk() -> Scene {
     let setting =
         Setting { script: SCRIPT, grant: GRANT, more: &more, files: &files, ..Setting::default() };
     let scene = setting.open().await;
-    scene.stage.ready("scribe").await;
-    scene.stage.ready("forge").await;
+    scene.stage.api.ready_runner("scribe").await;
+    scene.stage.api.ready_runner("forge").await;
     scene
 }
 
@@ -49,7 +49,7 @@ async fn parameters(scene: &Scene, run: &RunView) -> Value {
 }
 
 async fn last_answer(scene: &Scene, conversation: &str) -> String {
-    scene.stage.answers(conversation).await.pop().unwrap()
+    scene.stage.api.answers(conversation).await.pop().unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -204,8 +204,8 @@ async fn help_lists_what_is_available_to_this_actor_and_nothing_else() {
     let files = [("scribe/wire.log", "")];
     let scene =
         Setting { grant: GRANT, more: &more, files: &files, ..Setting::default() }.open().await;
-    scene.stage.ready("scribe").await;
-    scene.stage.ready("forge").await;
+    scene.stage.api.ready_runner("scribe").await;
+    scene.stage.api.ready_runner("forge").await;
     let help = scene.answer("c1", "/help").await;
     for line in [
         "/help [NAME] — what there is, or how to call one tool",
@@ -325,7 +325,7 @@ async fn a_command_that_was_denied_says_so_and_not_how_to_call_it() {
     let files = [("scribe/wire.log", "")];
     let grant = "tools = [\"scribe.*\"], risk = { write = \"ask\" }";
     let scene = Setting { grant, more: &more, files: &files, ..Setting::default() }.open().await;
-    scene.stage.ready("scribe").await;
+    scene.stage.api.ready_runner("scribe").await;
     let run_id = scene.stage.send(&event("agent", "c1", "/note hello")).await;
     let asked = question(&scene).await;
     decide(&scene, &asked, "deny").await;

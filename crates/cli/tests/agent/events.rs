@@ -36,7 +36,7 @@ async fn an_event_is_presented_as_an_event_and_not_as_words_of_a_user() {
         let inside: Value = serde_json::from_str(inside).unwrap();
         assert_eq!(inside["data"], data, "{kind}");
         assert_eq!(inside["actor"]["actor_id"], "ann", "{kind}");
-        assert_eq!(scene.stage.answers(kind).await, ["Noted."]);
+        assert_eq!(scene.stage.api.answers(kind).await, ["Noted."]);
     }
 }
 

@@ -45,7 +45,7 @@ async fn two_answers_of_one_run_are_told_as_they_were_given() {
         let run = scene.stage.api.ended_run(&run_id).await;
         assert_eq!(outcome(&run), (RunStatus::Completed, ""), "{provider}");
         let expected = ["Once upon a time.", "Bread?", "You said: and bread"];
-        assert_eq!(scene.stage.answers("c1").await, expected, "{provider}");
+        assert_eq!(scene.stage.api.answers("c1").await, expected, "{provider}");
         scene.answer("c1", "and now?").await;
         let requests = scene.requests();
         assert_eq!(requests.len(), 5, "{provider}");

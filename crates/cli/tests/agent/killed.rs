@@ -51,11 +51,11 @@ async fn waits(scene: &Scene) {
 
 async fn kill_runner(scene: &Scene) {
     let name = "greenroom-local-agent";
-    let pid = scene.stage.ready(name).await["pid"].clone();
+    let pid = scene.stage.api.ready_runner(name).await["pid"].clone();
     let number = i32::try_from(pid.as_i64().unwrap()).unwrap();
     kill_process(Pid::from_raw(number).unwrap(), Signal::KILL).unwrap();
     wait_for("another process", PATIENCE, async || {
-        let runner = scene.stage.runner(name).await;
+        let runner = scene.stage.api.runner(name).await;
         (runner["status"] == "ready" && runner["pid"] != pid).then_some(())
     })
     .await;

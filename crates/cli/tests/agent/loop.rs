@@ -126,7 +126,7 @@ answer = [{ call = "forge_add", args = { a = 1, b = "{{round | json}}" } }]
         let scene = Setting { script, config, provider, ..Setting::default() }.open().await;
         let run = scene.say("c1", "add for ever").await;
         assert_eq!(outcome(&run), (RunStatus::Completed, ""), "{provider}");
-        assert_eq!(scene.stage.answers("c1").await, ["Enough."], "{provider}");
+        assert_eq!(scene.stage.api.answers("c1").await, ["Enough."], "{provider}");
         assert_eq!((scene.requests().len(), forged(&scene)), (3, 2), "{provider}");
         let kinds = kinds(&scene, &run).await;
         assert_eq!(kinds.last().unwrap(), "run.completed");

@@ -137,7 +137,8 @@ async fn the_block_of_tools_has_a_hash_that_changes_with_the_tools_alone() {
         let steps = json!([["tell", "runtime"], ["end"]]).to_string();
         let run_id = stage.send(&event(agent, conversation, &steps)).await;
         stage.api.ended_run(&run_id).await;
-        let runtime: Value = serde_json::from_str(&stage.answers(conversation).await[0]).unwrap();
+        let runtime: Value =
+            serde_json::from_str(&stage.api.answers(conversation).await[0]).unwrap();
         let tools = &runtime["static_refs"]["tools"];
         assert_eq!(tools["kind"], "tools", "{runtime}");
         hashes.push(tools["hash"].as_str().unwrap().to_owned());

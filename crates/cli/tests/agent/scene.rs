@@ -94,7 +94,7 @@ impl Scene {
         let run = self.say(conversation, text).await;
         let log = || self.stage.host.log();
         assert_eq!(outcome(&run), (RunStatus::Completed, ""), "{run:?}\n{}", log());
-        self.stage.answers(conversation).await.pop().unwrap()
+        self.stage.api.answers(conversation).await.pop().unwrap()
     }
 
     pub(crate) async fn history(&self, conversation: &str) -> Vec<TranscriptItem> {

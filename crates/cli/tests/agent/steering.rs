@@ -55,7 +55,7 @@ async fn a_message_during_a_tool_call_is_taken_into_the_one_answer() {
     open_gate(&scene, "g");
     let run = scene.stage.api.ended_run(&run_id).await;
     assert_eq!(outcome(&run), (RunStatus::Completed, ""));
-    assert_eq!(scene.stage.answers("c1").await, ["I wait.", "You said: and bread"]);
+    assert_eq!(scene.stage.api.answers("c1").await, ["I wait.", "You said: and bread"]);
     assert_eq!(scene.stage.api.runs().await.len(), 1);
     let asked = scene.asked();
     asked.iter().for_each(|messages| is_paired(messages));
@@ -78,7 +78,7 @@ async fn several_messages_are_taken_in_in_their_order() {
     scene.stage.api.ended_run(&run_id).await;
     let said = scene.asked()[1].iter().filter(|message| message["role"] == "user").count();
     assert_eq!(said, 3, "both were taken in, in their order");
-    assert_eq!(scene.stage.answers("c1").await.pop().unwrap(), "You said: two");
+    assert_eq!(scene.stage.api.answers("c1").await.pop().unwrap(), "You said: two");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -116,7 +116,7 @@ async fn a_message_that_comes_during_the_last_answer_is_answered_by_the_same_run
     assert_eq!((second.status.as_str(), second.run_id.as_deref()), ("steered", Some(&*run_id)));
     let run = scene.stage.api.ended_run(&run_id).await;
     assert_eq!(outcome(&run), (RunStatus::Completed, ""), "{run:?}");
-    assert_eq!(scene.stage.answers("c1").await, ["Once upon a time.", "You said: and bread"]);
+    assert_eq!(scene.stage.api.answers("c1").await, ["Once upon a time.", "You said: and bread"]);
     assert_eq!(scene.stage.api.runs().await.len(), 1);
     kinds(&scene, &run).await;
 }
@@ -223,7 +223,7 @@ async fn an_approval_is_a_pause_that_resumes_even_after_the_deadline_would_have_
     let run = scene.stage.api.ended_run(&run_id).await;
     assert_eq!(outcome(&run), (RunStatus::Completed, ""), "{run:?}");
     assert_eq!(notes(&scene), ["begin one", "end one"]);
-    assert_eq!(scene.stage.answers("c1").await, ["You said: write"]);
+    assert_eq!(scene.stage.api.answers("c1").await, ["You said: write"]);
 }
 
 /// An agent that has three seconds, and asks before it writes.

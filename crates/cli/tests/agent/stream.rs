@@ -259,7 +259,7 @@ answer = """That is all I found.
     let scene = setting.open().await;
     let run = scene.say("c1", "add").await;
     assert_eq!(shown(&scene, &run).await, "That is all I found.".repeat(2));
-    assert_eq!(scene.stage.answers("c1").await, ["That is all I found."; 2]);
+    assert_eq!(scene.stage.api.answers("c1").await, ["That is all I found."; 2]);
     assert_eq!(scene.requests().len(), 2);
 }
 

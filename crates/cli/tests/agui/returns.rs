@@ -45,7 +45,7 @@ async fn a_client_that_comes_back_sees_the_run_go_on() {
     assert_eq!(text(&rest), "two");
     assert_eq!(rest.last().unwrap()["type"], "RUN_FINISHED");
     assert_eq!(stage.api.runs().await.len(), 1);
-    assert_eq!(stage.answers("t").await, ["one two"]);
+    assert_eq!(stage.api.answers("t").await, ["one two"]);
 }
 
 #[tokio::test]

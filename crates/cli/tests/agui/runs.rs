@@ -35,7 +35,7 @@ async fn a_message_is_answered_as_it_comes() {
         json!({"type": "RUN_FINISHED", "threadId": "t1", "runId": "r1",
             "result": {"run_id": run_id, "finish_reason": "stop"}, "outcome": {"type": "success"}})
     );
-    assert_eq!(stage.answers("t1").await, ["one two"]);
+    assert_eq!(stage.api.answers("t1").await, ["one two"]);
     // The same input again: the same run, told from its beginning.
     assert_eq!(text(&talk(&stage, "puppet", &sent).await), "one two");
     assert_eq!(stage.api.runs().await.len(), 1);
@@ -122,7 +122,7 @@ async fn what_a_client_says_beside_its_message_reaches_the_runner() {
     sent["tools"] = json!([{"name": "open", "description": "opens", "parameters": {}}]);
     sent["forwardedProps"] = json!({"theme": "dark"});
     talk(&stage, "puppet", &sent).await;
-    let answers = stage.answers("t1").await;
+    let answers = stage.api.answers("t1").await;
     let adapter: Value = serde_json::from_str(&answers[0]).unwrap();
     assert_eq!(
         adapter,
@@ -145,7 +145,7 @@ async fn pictures_come_in_with_the_message() {
     sent["messages"][0]["content"] = json!([{"type": "text", "text": "look"},
         {"type": "image", "source": {"type": "data", "value": "iVBORw0KGgo=", "mimeType": "image/png"}}]);
     talk(&stage, "teller", &sent).await;
-    let told: Value = serde_json::from_str(&stage.answers("t1").await[0]).unwrap();
+    let told: Value = serde_json::from_str(&stage.api.answers("t1").await[0]).unwrap();
     assert_eq!(told["text"], "look");
     let image = json!({"type": "image", "data_base64": "iVBORw0KGgo=", "mime_type": "image/png"});
     assert_eq!(told["contents"], json!([{"type": "text", "text": "look"}, image]));
@@ -245,7 +245,7 @@ async fn a_long_thread_and_a_large_picture_come_in_and_a_long_text_does_not() {
     let earlier = json!({"id": "e", "role": "assistant", "content": "x".repeat(200_000)});
     sent["messages"].as_array_mut().unwrap().insert(0, earlier);
     talk(&stage, "teller", &sent).await;
-    let told: Value = serde_json::from_str(&stage.answers("t1").await[0]).unwrap();
+    let told: Value = serde_json::from_str(&stage.api.answers("t1").await[0]).unwrap();
     let kept = &told["contents"][1];
     assert!(kept["artifact_id"].is_string() && kept.get("data_base64").is_none(), "{kept}");
     let long = "x".repeat(70_000);

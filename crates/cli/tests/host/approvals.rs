@@ -168,7 +168,7 @@ async fn what_nobody_answers_expires_and_costs_the_run_no_time() {
         events = []\ndelivery = \"hook\"\ndeadline_s = 3\n\
         grant = { actions = { \"message.send\" = \"ask\" } }";
     let stage = open(&receiver, more).await;
-    stage.ready("puppet").await;
+    stage.api.ready_runner("puppet").await;
     let steps = json!([["call", "platform.request_action", asks("hi"), "told"], ["end"]]);
     let run_id = stage.send(&event("hasty", "c", &steps.to_string())).await;
     let approval = pending(&stage, 1).await.remove(0);

@@ -55,7 +55,7 @@ async fn the_same_key_with_another_body_is_a_conflict_and_changes_nothing() {
     stage.api.ended_run(&run_id).await;
     let (status, body) = refused(&stage, &numbered("echo", "c", "goodbye", "e-1")).await;
     assert_eq!((status, &body["error"]["code"]), (409, &json!("invalid_argument")));
-    assert_eq!(stage.answers("c").await, ["hello"]);
+    assert_eq!(stage.api.answers("c").await, ["hello"]);
     assert_eq!(stage.api.runs().await.len(), 1);
     // Another source has keys of its own.
     let mut other = numbered("echo", "c", "goodbye", "e-1");
@@ -116,5 +116,5 @@ async fn what_a_full_lane_refuses_is_not_stored_and_accepted_when_sent_again() {
     for run_id in ids {
         assert_eq!(outcome(&stage.api.ended_run(&run_id).await), (Completed, ""));
     }
-    assert_eq!(stage.answers("bystander").await, ["waiting done", "quick", "quick", "quick"]);
+    assert_eq!(stage.api.answers("bystander").await, ["waiting done", "quick", "quick", "quick"]);
 }

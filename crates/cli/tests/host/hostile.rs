@@ -41,14 +41,14 @@ async fn a_crash_takes_the_runs_of_its_process_and_no_others() {
     let beside = stage.start_waiting().await;
     assert_eq!(outcome(&stage.play(json!([["exit", 3]])).await), (Failed, "runner.crashed"));
     assert_eq!(outcome(&stage.api.ended_run(&beside).await), (Failed, "runner.crashed"));
-    assert_eq!(stage.answers("bystander").await, ["waiting "]);
+    assert_eq!(stage.api.answers("bystander").await, ["waiting "]);
     assert_eq!(outcome(&stage.cancel(&elsewhere).await), (Cancelled, "cancelled"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn runs_that_come_while_a_process_is_replaced_wait_for_its_successor() {
     let stage = Stage::open("").await;
-    stage.ready("puppet").await;
+    stage.api.ready_runner("puppet").await;
     for round in 0..4 {
         let mut runs = JoinSet::new();
         for number in 0..60 {
@@ -71,13 +71,13 @@ async fn runs_that_come_while_a_process_is_replaced_wait_for_its_successor() {
 async fn a_hanging_run_times_out_and_its_process_is_replaced_beside_the_others() {
     let more = "[agents.brief]\nrunner = \"plugin:test/puppet/main\"\nevents = []\ndeadline_s = 1";
     let stage = Stage::open(more).await;
-    let pid = stage.ready("puppet").await["pid"].clone();
+    let pid = stage.api.ready_runner("puppet").await["pid"].clone();
     let beside = stage.start_waiting().await;
     let hanging = json!([["say", "so far"], ["hang"]]).to_string();
     let run_id = stage.send(&event("brief", "hanging", &hanging)).await;
     let run = stage.api.ended_run(&run_id).await;
     assert_eq!(outcome(&run), (Timeout, "deadline_exceeded"));
-    assert_eq!(stage.answers("hanging").await, ["so far"]);
+    assert_eq!(stage.api.answers("hanging").await, ["so far"]);
     let terminal = stage.api.results(&run_id).await.pop().unwrap();
     assert_eq!(
         (terminal.kind.as_str(), &terminal.data["code"]),
@@ -92,7 +92,7 @@ async fn a_hanging_run_times_out_and_its_process_is_replaced_beside_the_others()
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_that_ignores_its_cancel_is_over_at_once_and_its_process_goes_after_the_grace() {
     let stage = Stage::open("").await;
-    let pid = stage.ready("puppet").await["pid"].clone();
+    let pid = stage.api.ready_runner("puppet").await["pid"].clone();
     let beside = stage.start_waiting().await;
     let stubborn =
         stage.start("stubborn", json!([["say", "never "], ["mark", "hangs"], ["hang"]])).await;
@@ -100,7 +100,7 @@ async fn a_run_that_ignores_its_cancel_is_over_at_once_and_its_process_goes_afte
     let asked = Instant::now();
     assert_eq!(outcome(&stage.cancel(&stubborn).await), (Cancelled, "cancelled"));
     assert!(asked.elapsed() < Duration::from_millis(900), "not at once: {:?}", asked.elapsed());
-    assert_eq!(stage.answers("stubborn").await, ["never "]);
+    assert_eq!(stage.api.answers("stubborn").await, ["never "]);
     stage.replaced(&pid).await;
     stage.finish_waiting(&beside).await;
     let pid = pid.as_u64().unwrap();
@@ -210,7 +210,7 @@ async fn children_of_a_run_end_with_its_process() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_runner_that_closes_its_output_has_crashed() {
     let stage = Stage::open("").await;
-    let pid = stage.ready("puppet").await["pid"].clone();
+    let pid = stage.api.ready_runner("puppet").await["pid"].clone();
     let run = stage.play(json!([["say", "bye"], ["close", 1], ["hang"]])).await;
     assert_eq!(outcome(&run), (Failed, "runner.crashed"));
     assert_eq!(stage.answers_of(&run).await, ["bye"]);
@@ -220,7 +220,7 @@ async fn a_runner_that_closes_its_output_has_crashed() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_runner_that_closes_its_input_is_replaced() {
     let stage = Stage::open("").await;
-    let pid = stage.ready("puppet").await["pid"].clone();
+    let pid = stage.api.ready_runner("puppet").await["pid"].clone();
     let deaf = stage.start("deaf", json!([["close", 0], ["mark", "deaf"], ["hang"]])).await;
     stage.marked("deaf").await;
     // Whatever becomes of runs that nobody reads, they end, and a process that listens takes over.
@@ -263,7 +263,7 @@ events = []
     assert_eq!(message, "runner `broken` exited with code 1");
     assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
     let restarts = wait_for("six starts", PATIENCE, async || {
-        stage.runner("broken").await["restarts"].as_u64().filter(|restarts| *restarts >= 6)
+        stage.api.runner("broken").await["restarts"].as_u64().filter(|restarts| *restarts >= 6)
     });
     restarts.await;
     // The pauses double from 0.1 s: before the sixth start there were 0.1 + 0.2 + 0.4 + 0.8 + 1.6 s.

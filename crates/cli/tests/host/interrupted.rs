@@ -43,7 +43,7 @@ async fn a_run_that_has_had_an_effect_is_not_tried_again() {
         assert_eq!((outcome(&run), run.attempt), ((Failed, "host.interrupted"), 1));
         assert!(run.error.unwrap().retryable);
     }
-    assert_eq!(stage.answers("message.completed").await, ["answer"]);
+    assert_eq!(stage.api.answers("message.completed").await, ["answer"]);
 }
 
 #[tokio::test]
@@ -66,7 +66,7 @@ async fn a_run_without_effects_is_tried_three_times_at_most() {
     assert_eq!((fold.restarts, fold.messages), (vec![2, 3], vec!["half".to_owned()]));
     let next = stage.api.ended_run(&next_id).await;
     assert_eq!((outcome(&next), next.attempt), ((Completed, ""), 1));
-    assert_eq!(stage.answers("c1").await, ["half", "next"]);
+    assert_eq!(stage.api.answers("c1").await, ["half", "next"]);
 }
 
 #[tokio::test]
@@ -82,5 +82,5 @@ async fn a_run_that_is_tried_again_says_so_and_answers_once() {
     assert_eq!((outcome(&run), run.attempt), ((Completed, ""), 2));
     let fold = Fold::of(&stage.api.results(&run_id).await);
     assert_eq!((fold.restarts, fold.messages), (vec![2], vec!["half whole".to_owned()]));
-    assert_eq!(stage.answers("c1").await, ["half whole"]);
+    assert_eq!(stage.api.answers("c1").await, ["half whole"]);
 }

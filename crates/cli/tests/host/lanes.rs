@@ -75,7 +75,7 @@ async fn the_next_run_of_a_lane_starts_when_the_one_before_has_ended() {
     let first = stage.api.run(&first).await;
     assert_eq!([outcome(&first), outcome(&second)], [(Completed, ""); 2]);
     assert!(first.finished_at <= second.started_at, "{first:?} {second:?}");
-    assert_eq!(stage.answers("c").await, ["first", "second"]);
+    assert_eq!(stage.api.answers("c").await, ["first", "second"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -112,7 +112,7 @@ async fn replace_ends_the_active_and_the_queued_runs_before_the_new_one_starts()
         );
     }
     assert_eq!(older[1].started_at, None);
-    assert_eq!(stage.answers("c").await, ["active", "newest"]);
+    assert_eq!(stage.api.answers("c").await, ["active", "newest"]);
     // The older run's end was stored, and its runner told, before the newer run was handed out.
     let told = stage.wire_log();
     let expected =
@@ -133,7 +133,7 @@ async fn a_row_of_replacing_events_leaves_the_last() {
     for run_id in runs {
         assert_eq!(outcome(&stage.api.run(&run_id).await), (Cancelled, "cancelled"));
     }
-    assert_eq!(stage.answers("c").await.last().unwrap(), "last");
+    assert_eq!(stage.api.answers("c").await.last().unwrap(), "last");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -180,12 +180,12 @@ async fn a_run_cancelled_in_the_queue_never_starts_and_holds_nobody_up() {
     assert_eq!(stage.api.run(&wanted).await.status, Queued);
     stage.pass("go");
     assert_eq!(outcome(&stage.api.ended_run(&wanted).await), (Completed, ""));
-    assert_eq!(stage.answers("c").await, ["active", "wanted"]);
+    assert_eq!(stage.api.answers("c").await, ["active", "wanted"]);
     assert!(!stage.wire_log().contains(&format!("run {unwanted}")));
     // Asking again, or too late, changes nothing.
     assert_eq!(stage.cancel(&unwanted).await, cancelled);
     assert_eq!(outcome(&stage.cancel(&wanted).await), (Completed, ""));
-    assert_eq!(stage.answers("c").await, ["active", "wanted"]);
+    assert_eq!(stage.api.answers("c").await, ["active", "wanted"]);
     let unknown = stage.api.json(Request::post("/v1/runs/run-none/cancel", "")).await;
     assert!(matches!(unknown, Err(Failure::Refused { status: 404, .. })), "{unknown:?}");
 }
@@ -193,7 +193,7 @@ async fn a_run_cancelled_in_the_queue_never_starts_and_holds_nobody_up() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_that_heeds_its_cancel_keeps_its_process() {
     let stage = Stage::open("").await;
-    let pid = stage.ready("puppet").await["pid"].clone();
+    let pid = stage.api.ready_runner("puppet").await["pid"].clone();
     let steps =
         json!([["say", "so far"], ["mark", "on"], ["cancelled"], ["say", "too late"], ["answer"]]);
     let run_id = stage.start("c", steps).await;
@@ -201,15 +201,15 @@ async fn a_run_that_heeds_its_cancel_keeps_its_process() {
     let (one, two) = tokio::join!(stage.cancel(&run_id), stage.cancel(&run_id));
     assert_eq!([outcome(&one), outcome(&two)], [(Cancelled, "cancelled"); 2]);
     wait_for("the answer of the runner", PATIENCE, async || {
-        (stage.runner("puppet").await["runs_in_flight"] == 0).then_some(())
+        (stage.api.runner("puppet").await["runs_in_flight"] == 0).then_some(())
     })
     .await;
-    assert_eq!(stage.answers("c").await, ["so far"]);
+    assert_eq!(stage.api.answers("c").await, ["so far"]);
     let results = stage.api.results(&run_id).await;
     let terminals = results.iter().filter(|result| result.kind == "run.failed").count();
     assert_eq!((terminals, results.len()), (1, 2));
     stage.play(json!([["message", "next"], ["end"]])).await;
-    assert_eq!(stage.runner("puppet").await["pid"], pid);
+    assert_eq!(stage.api.runner("puppet").await["pid"], pid);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -34,7 +34,7 @@ async fn a_stopping_host_lets_its_runs_finish() {
     gone(&mut stage).await;
     stage.host.start_again().await;
     assert_eq!(outcome(&stage.api.run(&run_id).await), (Completed, ""));
-    assert_eq!(stage.answers("bystander").await, ["waiting done"]);
+    assert_eq!(stage.api.answers("bystander").await, ["waiting done"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -85,9 +85,9 @@ async fn what_does_not_finish_within_the_grace_is_closed_or_tried_again() {
     assert!(run.error.unwrap().retryable);
     let run = stage.api.ended_run(&retrying).await;
     assert_eq!((outcome(&run), run.attempt), ((Completed, ""), 2));
-    assert_eq!(stage.answers("retrying").await, ["retrying"]);
+    assert_eq!(stage.api.answers("retrying").await, ["retrying"]);
     assert_eq!(outcome(&stage.api.ended_run(&queued).await).0, Completed);
-    assert_eq!(stage.answers("failing").await, ["failing", "queued"]);
+    assert_eq!(stage.api.answers("failing").await, ["failing", "queued"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -41,7 +41,7 @@ async fn a_new_agent_appears_on_sighup_and_on_a_change_of_the_file() {
     until_there_is(&stage, "hello").await;
     let run_id = stage.send(&event("hello", "c", "x")).await;
     assert_eq!(outcome(&stage.api.ended_run(&run_id).await), (Completed, ""));
-    assert_eq!(stage.answers("c").await, ["hello"]);
+    assert_eq!(stage.api.answers("c").await, ["hello"]);
     // Nobody says anything this time.
     let again = agent("again", &json!([["message", "again"], ["end"]]));
     stage.host.configure(&config(LIMITS, &again));
@@ -52,7 +52,7 @@ async fn a_new_agent_appears_on_sighup_and_on_a_change_of_the_file() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_broken_file_changes_nothing_and_says_where_it_is_broken() {
     let stage = Stage::open("").await;
-    let pid = stage.ready("puppet").await["pid"].clone();
+    let pid = stage.api.ready_runner("puppet").await["pid"].clone();
     let before = agents(&stage).await;
     let broken = config(
         LIMITS,
@@ -68,7 +68,7 @@ async fn a_broken_file_changes_nothing_and_says_where_it_is_broken() {
     assert!(log.contains("qeue") && log.contains("queue"), "{log}");
     assert!(log.contains(&format!("greenroom.toml:{line}:1")), "{log}");
     assert_eq!(agents(&stage).await, before);
-    assert_eq!(stage.runner("puppet").await["pid"], pid);
+    assert_eq!(stage.api.runner("puppet").await["pid"], pid);
     let run = stage.play(json!([["message", "still here"], ["end"]])).await;
     assert_eq!(outcome(&run), (Completed, ""));
 }
@@ -95,7 +95,7 @@ async fn runs_that_were_accepted_keep_their_config_and_their_grant() {
         json!(["result", "state.updated", {"scope": "conversation", "key": "k", "value": 1}]);
     let steps = json!([["say", "old"], ["mark", "on"], ["gate", "go"], update, ["end"]]);
     let stage = Stage::open(&agent("kept", &steps)).await;
-    stage.ready("puppet").await;
+    stage.api.ready_runner("puppet").await;
     let running = stage.send(&event("kept", "c", "x")).await;
     stage.marked("on").await;
     let queued = stage.send(&event("kept", "c", "x")).await;
@@ -112,12 +112,12 @@ async fn runs_that_were_accepted_keep_their_config_and_their_grant() {
         assert_eq!(outcome(&run), (Completed, ""));
         assert_eq!(run.extra["diagnostics"], json!([]), "the old grant covered it");
     }
-    assert_eq!(stage.answers("c").await, ["old", "old"]);
+    assert_eq!(stage.api.answers("c").await, ["old", "old"]);
     let after = stage.send(&event("kept", "c", "x")).await;
     assert_eq!(outcome(&stage.api.ended_run(&after).await), (Completed, ""));
-    assert_eq!(stage.answers("c").await[2], "new");
+    assert_eq!(stage.api.answers("c").await[2], "new");
     assert_eq!(stage.diagnostics(&after).await[0].0, "refused_result");
-    let state: Value = serde_json::from_str(&stage.answers("c").await[3]).unwrap();
+    let state: Value = serde_json::from_str(&stage.api.answers("c").await[3]).unwrap();
     assert_eq!(state["conversation"], json!({}));
 }
 
@@ -129,7 +129,7 @@ async fn a_removed_runner_finishes_its_runs_and_then_ends() {
         runners().join("puppet.py").display()
     );
     let stage = Stage::open(&other).await;
-    let pid = stage.ready("other").await["pid"].as_u64().unwrap();
+    let pid = stage.api.ready_runner("other").await["pid"].as_u64().unwrap();
     let go = stage.host.folder().join("other/go");
     let steps =
         json!([["mark", "on"], ["gate", "go"], ["message", "last words"], ["end"]]).to_string();
@@ -138,11 +138,13 @@ async fn a_removed_runner_finishes_its_runs_and_then_ends() {
     wait_for("the run", PATIENCE, async || on.exists().then_some(())).await;
     stage.host.configure(&config(LIMITS, ""));
     hang_up(&stage);
-    wait_for("the removal", PATIENCE, async || stage.runner("other").await.is_null().then_some(()))
-        .await;
+    wait_for("the removal", PATIENCE, async || {
+        stage.api.runner("other").await.is_null().then_some(())
+    })
+    .await;
     std::fs::write(go, "").unwrap();
     assert_eq!(outcome(&stage.api.ended_run(&run_id).await), (Completed, ""));
-    assert_eq!(stage.answers("c").await, ["last words"]);
+    assert_eq!(stage.api.answers("c").await, ["last words"]);
     wait_for("the end of the process", PATIENCE, async || {
         (!std::path::Path::new(&format!("/proc/{pid}")).exists()).then_some(())
     })
@@ -152,7 +154,7 @@ async fn a_removed_runner_finishes_its_runs_and_then_ends() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_changed_runner_is_replaced_beside_its_old_runs() {
     let stage = Stage::open("").await;
-    let pid = stage.ready("puppet").await["pid"].clone();
+    let pid = stage.api.ready_runner("puppet").await["pid"].clone();
     let beside = stage.start_waiting().await;
     let changed =
         config(LIMITS, "").replace("dir = \"puppet\"", "dir = \"puppet\"\nmemory_mb = 512");
@@ -201,10 +203,8 @@ async fn a_runner_whose_script_is_saved_is_started_anew() {
                 env = { NAME = \"mine\" }\n";
     stage.host.configure(&config(LIMITS, mine));
     let pid = async || {
-        let listed = stage.api.get("/v1/runners").await;
-        let mut runners = listed["items"].as_array().unwrap().iter();
-        let found = runners.find(|runner| runner["name"] == "mine" && runner["status"] == "ready");
-        found.map(|runner| runner["pid"].clone())
+        let runner = stage.api.runner("mine").await;
+        (runner["status"] == "ready").then(|| runner["pid"].clone())
     };
     let before = wait_for("the runner", PATIENCE, &pid).await;
     let script = folder.join("puppet.py");

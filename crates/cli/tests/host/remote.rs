@@ -94,9 +94,9 @@ async fn a_remote_runner_streams_its_answer() {
     let run = stage.api.ended_run(&run_id).await;
     assert_eq!(outcome(&run), (Completed, ""));
     assert_eq!(run.isolation.as_deref(), Some("remote"));
-    assert_eq!(stage.answers("c").await, ["hello from elsewhere "]);
+    assert_eq!(stage.api.answers("c").await, ["hello from elsewhere "]);
     assert_eq!(stage.api.results(&run_id).await.len(), 4);
-    assert_eq!(stage.ready("remote").await["plugin"], "test/remote");
+    assert_eq!(stage.api.ready_runner("remote").await["plugin"], "test/remote");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -106,25 +106,25 @@ async fn a_wrong_token_is_refused() {
     for token in ["wrong", admin.trim()] {
         assert_eq!(connect(&stage, token).await.said().await, "refused 401");
     }
-    assert_eq!(stage.runner("remote").await["status"], "disconnected");
+    assert_eq!(stage.api.runner("remote").await["status"], "disconnected");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_second_connection_under_the_same_name_is_refused_and_the_first_goes_on() {
     let stage = Stage::open(REMOTE).await;
     let _first = connect(&stage, TOKEN).await;
-    stage.ready("remote").await;
+    stage.api.ready_runner("remote").await;
     assert!(["lost", "closed"].contains(&connect(&stage, TOKEN).await.said().await.as_str()));
     let run_id = stage.send(&event("remote", "c", "still here")).await;
     assert_eq!(outcome(&stage.api.ended_run(&run_id).await), (Completed, ""));
-    assert_eq!(stage.answers("c").await, ["still here "]);
+    assert_eq!(stage.api.answers("c").await, ["still here "]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_connection_lost_in_the_middle_is_a_crash_and_the_next_one_serves() {
     let stage = Stage::open(REMOTE).await;
     let mut first = connect(&stage, TOKEN).await;
-    stage.ready("remote").await;
+    stage.api.ready_runner("remote").await;
     let beside = stage.start_waiting().await;
     let waiting = stage.send(&event("remote", "waiting", "wait for me")).await;
     let dropped = stage.send(&event("remote", "dropped", "drop it")).await;
@@ -132,7 +132,7 @@ async fn a_connection_lost_in_the_middle_is_a_crash_and_the_next_one_serves() {
         [(waiting, "waiting", "wait for me "), (dropped, "dropped", "drop it ")]
     {
         assert_eq!(outcome(&stage.api.ended_run(&run_id).await), (Failed, "runner.crashed"));
-        let answers = stage.answers(conversation).await;
+        let answers = stage.api.answers(conversation).await;
         assert!(answers.is_empty() || answers == [text], "{answers:?}");
     }
     first.said().await;
@@ -164,7 +164,7 @@ async fn a_run_whose_runner_does_not_connect_fails_in_time() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_remote_runner_cannot_be_what_another_one_is() {
     let stage = Stage::open(REMOTE).await;
-    stage.ready("greenroom-echo").await;
+    stage.api.ready_runner("greenroom-echo").await;
     let (url, token) = (url(&stage, "ws"), TOKEN);
     let env = [("GREENROOM_URL", url.as_str()), ("GREENROOM_RUNNER_TOKEN", token)];
     let _impostor = Process::start(PROGRAM, &["runner-process", "echo"], &env);

@@ -22,7 +22,7 @@ async fn tried(stage: &Stage, deeds: &Value) -> (Vec<(String, String)>, RunView)
     let run_id = stage.send(&event("spy", "spying", &deeds.to_string())).await;
     let run = stage.api.ended_run(&run_id).await;
     assert_eq!(outcome(&run), (RunStatus::Completed, ""), "{run:?}");
-    let told = stage.answers("spying").await.pop().unwrap();
+    let told = stage.api.answers("spying").await.pop().unwrap();
     let told: Vec<String> = serde_json::from_str(&told).unwrap();
     let deeds = deeds.as_array().unwrap().iter().map(Value::to_string);
     (deeds.zip(told).collect(), run)
@@ -30,7 +30,7 @@ async fn tried(stage: &Stage, deeds: &Value) -> (Vec<(String, String)>, RunView)
 
 async fn secrets(stage: &Stage) -> Value {
     let (data, folder, host) = (stage.host.data(), stage.host.folder(), stage.host.pid());
-    let other = stage.ready("puppet").await["pid"].as_u64().unwrap();
+    let other = stage.api.ready_runner("puppet").await["pid"].as_u64().unwrap();
     std::fs::write(folder.join("puppet/notes"), "secret").unwrap();
     json!([
         ["read", data.join("admin-token")],
@@ -72,12 +72,12 @@ fn work(stage: &Stage) -> Value {
 }
 
 async fn nothing_but_its_own(stage: Stage) {
-    stage.ready("spy").await;
+    stage.api.ready_runner("spy").await;
     let (worked, run) = tried(&stage, &work(&stage)).await;
     let failed: Vec<_> = worked.iter().filter(|(_, told)| told != "done").collect();
     assert!(failed.is_empty(), "{failed:?}");
     let isolation = run.isolation.unwrap();
-    assert_eq!(stage.runner("spy").await["isolation"], isolation.as_str());
+    assert_eq!(stage.api.runner("spy").await["isolation"], isolation.as_str());
     if !isolation.starts_with("landlock:") {
         // A matter of the kernel: where it is missing, that is what the run says.
         assert_eq!(isolation, "unavailable");

@@ -3,7 +3,7 @@
 //! Invariant: a test waits for marks and ends, never for time; the puppet waits at gates that the test opens.
 
 use crate::PROGRAM;
-use greenroom_protocol::{RunStatus, RunView, TranscriptRole};
+use greenroom_protocol::{RunStatus, RunView};
 use greenroom_testkit::api::Api;
 use greenroom_testkit::host::TestHost;
 use greenroom_testkit::http::Request;
@@ -82,7 +82,7 @@ impl Stage {
         self.pass("go");
         let run = self.api.ended_run(run_id).await;
         assert_eq!(outcome(&run), (RunStatus::Completed, ""), "{}", self.host.log());
-        assert_eq!(self.answers("bystander").await, ["waiting done"]);
+        assert_eq!(self.api.answers("bystander").await, ["waiting done"]);
     }
 
     pub(crate) fn pass(&self, gate: &str) {
@@ -116,37 +116,17 @@ impl Stage {
         log.unwrap_or_default().lines().map(str::to_owned).collect()
     }
 
-    pub(crate) async fn runner(&self, name: &str) -> Value {
-        let runners = self.api.get("/v1/runners").await;
-        let mut found = runners["items"].as_array().unwrap().iter();
-        found.find(|runner| runner["name"] == name).cloned().unwrap_or_default()
-    }
-
-    pub(crate) async fn ready(&self, name: &str) -> Value {
-        wait_for(&format!("runner {name}"), PATIENCE, async || {
-            Some(self.runner(name).await).filter(|runner| runner["status"] == "ready")
-        })
-        .await
-    }
-
     /// Waits until the puppet serves in another process than this one.
     pub(crate) async fn replaced(&self, pid: &Value) {
         wait_for("another process", PATIENCE, async || {
-            let runner = self.runner("puppet").await;
+            let runner = self.api.runner("puppet").await;
             (runner["status"] == "ready" && runner["pid"] != *pid).then_some(())
         })
         .await;
     }
 
-    /// What the assistant said in a conversation.
-    pub(crate) async fn answers(&self, conversation: &str) -> Vec<String> {
-        let items = self.api.history(conversation).await.into_iter();
-        let answers = items.filter(|item| item.role == TranscriptRole::Assistant);
-        answers.map(|item| item.text.unwrap()).collect()
-    }
-
     pub(crate) async fn answers_of(&self, run: &RunView) -> Vec<String> {
-        self.answers(run.conversation_id.as_deref().unwrap()).await
+        self.api.answers(run.conversation_id.as_deref().unwrap()).await
     }
 
     /// The kinds of what was kept beside a run's results, once there is something.

@@ -99,7 +99,7 @@ async fn a_run_pulls_what_came_while_it_was_under_way() {
         format!("assistant {first}"),
     ];
     assert_eq!(said, expected);
-    let told: Value = serde_json::from_str(&stage.answers("c").await[0]).unwrap();
+    let told: Value = serde_json::from_str(&stage.api.answers("c").await[0]).unwrap();
     assert_eq!(told["available_apis"]["steering_pull"], true);
 }
 
@@ -117,7 +117,7 @@ async fn what_was_never_pulled_becomes_runs_in_order() {
     })
     .await;
     assert_ne!(answer.run_id.as_deref(), Some(run_id.as_str()));
-    assert_eq!(stage.answers("c").await, ["m1", "m2", "m3"]);
+    assert_eq!(stage.api.answers("c").await, ["m1", "m2", "m3"]);
     assert_eq!(stage.log("steering.").await, ["steering.requeued"; 3]);
     let history = stage.api.history("c").await;
     let item = history.iter().find(|item| item.event_id.as_deref() == Some("m3")).unwrap();
@@ -164,7 +164,7 @@ async fn a_cancelled_run_hands_back_what_it_has_not_pulled() {
     stage.marked("pulled").await;
     assert_eq!(outcome(&stage.cancel(&run_id).await), (Cancelled, "cancelled"));
     wait_for("the other message's answer", PATIENCE, async || {
-        (stage.answers("c").await == ["m2"]).then_some(())
+        (stage.api.answers("c").await == ["m2"]).then_some(())
     })
     .await;
     let (_, first) = stage.api.post_event(&message("steered", "m1")).await.unwrap();
@@ -193,7 +193,7 @@ async fn a_host_that_was_killed_loses_no_message_and_answers_none_twice() {
     stage.host.start_again().await;
     assert_eq!(outcome(&stage.api.ended_run(&run_id).await), (Failed, "host.interrupted"));
     wait_for("the answers of the others", PATIENCE, async || {
-        (stage.answers("c").await == ["m2", "m3"]).then_some(())
+        (stage.api.answers("c").await == ["m2", "m3"]).then_some(())
     })
     .await;
     let (_, first) = stage.api.post_event(&message("steered", "m1")).await.unwrap();
@@ -231,7 +231,7 @@ async fn a_run_that_is_tried_again_pulls_again() {
     stage.pass("end");
     let run = stage.api.ended_run(&run_id).await;
     assert_eq!((outcome(&run), run.attempt), ((Completed, ""), 2));
-    assert_eq!(stage.answers("c").await, ["to both"]);
+    assert_eq!(stage.api.answers("c").await, ["to both"]);
     assert_eq!(stage.api.runs().await.len(), 1);
 }
 

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking, its helpers too")]
 
 mod access;
+mod agents;
 mod bad_input;
 mod browser;
 mod connections;

@@ -26,7 +26,7 @@ async fn stage() -> Stage {
 #[tokio::test]
 async fn the_older_dialect_is_told_from_the_container_and_spoken() {
     let stage = stage().await;
-    let runner = stage.ready("older").await;
+    let runner = stage.api.ready_runner("older").await;
     assert_eq!(runner["runners"][0]["metadata"]["dialect"], "AgentRunner");
     assert_eq!(runner["runners"][0]["permissions"]["artifacts"], json!(["metadata", "read"]));
     assert_eq!(stage.answer("older", "c1", "hello").await, "greenroom 1 said hello");
@@ -42,11 +42,11 @@ async fn streams_that_end_otherwise_than_they_should_are_told_so() {
     let stage = stage().await;
     let run = stage.play("older", "c1", "no terminal").await;
     assert_eq!(outcome(&run), (RunStatus::Failed, "runner.no_terminal"));
-    assert_eq!(stage.answers("c1").await, ["that was it"]);
+    assert_eq!(stage.api.answers("c1").await, ["that was it"]);
 
     let run = stage.play("older", "c2", "after").await;
     assert_eq!(outcome(&run), (RunStatus::Completed, ""));
-    assert_eq!(stage.answers("c2").await, Vec::<String>::new());
+    assert_eq!(stage.api.answers("c2").await, Vec::<String>::new());
     let notes = wait_for("a note", PATIENCE, async || {
         Some(stage.diagnostics(&run.run_id).await).filter(|notes| !notes.is_empty())
     });
@@ -58,7 +58,7 @@ async fn streams_that_end_otherwise_than_they_should_are_told_so() {
 
     let run = stage.play("older", "c4", "not a result").await;
     assert_eq!(outcome(&run), (RunStatus::Completed, ""));
-    assert_eq!(stage.answers("c4").await, Vec::<String>::new());
+    assert_eq!(stage.api.answers("c4").await, Vec::<String>::new());
     assert_eq!(stage.diagnostics(&run.run_id).await, ["invalid_result", "invalid_result"]);
 
     let run = stage.play("older", "c5", "error").await;
@@ -69,7 +69,7 @@ async fn streams_that_end_otherwise_than_they_should_are_told_so() {
 #[tokio::test]
 async fn a_runner_that_cannot_be_told_to_stop_finds_out_by_asking() {
     let stage = stage().await;
-    let pid = stage.ready("older").await["pid"].clone();
+    let pid = stage.api.ready_runner("older").await["pid"].clone();
     let run_id = stage.send("older", "c1", "poll").await;
     stage.marked("older/polls").await;
     let run = stage.cancel(&run_id).await;
@@ -81,7 +81,7 @@ async fn a_runner_that_cannot_be_told_to_stop_finds_out_by_asking() {
     });
     assert_eq!(told.await["status"], "cancelled");
     assert_eq!(stage.answer("older", "c1", "still").await, "greenroom 1 said still");
-    assert_eq!(stage.runner("older").await["pid"], pid);
+    assert_eq!(stage.api.runner("older").await["pid"], pid);
 }
 
 #[tokio::test]
@@ -97,7 +97,7 @@ async fn attachments_are_artifacts_that_it_reads_in_parts() {
     let run_id = stage.api.send_event(&message).await.run_id.unwrap();
     let run = stage.api.ended_run(&run_id).await;
     assert_eq!(outcome(&run), (RunStatus::Completed, ""), "{}", stage.host.log());
-    let told: Value = serde_json::from_str(&stage.answers("c1").await.pop().unwrap()).unwrap();
+    let told: Value = serde_json::from_str(&stage.api.answers("c1").await.pop().unwrap()).unwrap();
     assert_eq!(told[0]["artifact_id"], id);
     assert_eq!((&told[1]["name"], &told[1]["size_bytes"]), (&json!("a.txt"), &json!(5)));
     assert_eq!(

@@ -16,7 +16,7 @@ fn agents() -> String {
 #[tokio::test]
 async fn a_plugin_is_a_runner_with_its_manifest_and_answers() {
     let stage = Stage::open(&["basics"], &agents()).await;
-    let runner = stage.ready("basics").await;
+    let runner = stage.api.ready_runner("basics").await;
     assert_eq!(runner["plugin"], "greenroom-tests/basics");
     let isolation = runner["isolation"].as_str().unwrap();
     assert!(isolation.starts_with("landlock:") || isolation == "unavailable", "{isolation}");
@@ -30,7 +30,7 @@ async fn a_plugin_is_a_runner_with_its_manifest_and_answers() {
     );
     let run = stage.play("plain", "c1", "hello").await;
     assert_eq!(outcome(&run), (RunStatus::Completed, ""), "{}", stage.host.log());
-    assert_eq!(stage.answers("c1").await, ["Received: hello"]);
+    assert_eq!(stage.api.answers("c1").await, ["Received: hello"]);
     let usage = run.usage.unwrap();
     assert_eq!((&usage["input_tokens"], &usage["total_tokens"]), (&json!(3), &json!(7)));
 }
@@ -47,7 +47,7 @@ async fn a_runner_is_told_who_speaks_where_and_to_whom() {
     group["input"]["contents"] = json!([{"type": "image", "url": "https://example.com/a.png"}]);
     let run_id = stage.api.send_event(&group).await.run_id.unwrap();
     stage.api.ended_run(&run_id).await;
-    let answer = stage.answers("c1").await.pop().unwrap();
+    let answer = stage.api.answers("c1").await.pop().unwrap();
     let told: Value = serde_json::from_str(answer.strip_prefix("Received: ").unwrap()).unwrap();
     assert_eq!(
         told,
@@ -81,7 +81,7 @@ async fn words_are_streamed_as_they_come_and_a_log_line_is_kept() {
         json!({"text": "3 words", "level": "debug"})
     );
     assert_eq!(results[2].data["chunk"], json!({"role": "assistant", "content": "two "}));
-    assert_eq!(stage.answers("c1").await, ["one two three"]);
+    assert_eq!(stage.api.answers("c1").await, ["one two three"]);
     assert_eq!(stage.diagnostics(&run.run_id).await, Vec::<String>::new());
 }
 
@@ -90,7 +90,7 @@ async fn a_run_ends_in_its_own_way_and_says_so() {
     let stage = Stage::open(&["basics"], &agents()).await;
     let run = stage.play("odd", "empty", "empty").await;
     assert_eq!(outcome(&run), (RunStatus::Completed, ""), "{}", stage.host.log());
-    assert_eq!(stage.answers("empty").await, Vec::<String>::new());
+    assert_eq!(stage.api.answers("empty").await, Vec::<String>::new());
 
     let run = stage.play("odd", "controlled", "controlled").await;
     assert_eq!(outcome(&run), (RunStatus::Failed, "acme.quota"));
@@ -100,11 +100,11 @@ async fn a_run_ends_in_its_own_way_and_says_so() {
     let run = stage.play("odd", "middle", "raises").await;
     assert_eq!(outcome(&run), (RunStatus::Failed, "runner.exception"));
     assert!(run.error.unwrap().message.contains("broke in the middle"));
-    assert_eq!(stage.answers("middle").await, ["so far "]);
+    assert_eq!(stage.api.answers("middle").await, ["so far "]);
 
     let run = stage.play("odd", "malformed", "malformed").await;
     assert_eq!(outcome(&run), (RunStatus::Completed, ""));
-    assert_eq!(stage.answers("malformed").await, ["still here"]);
+    assert_eq!(stage.api.answers("malformed").await, ["still here"]);
     assert_eq!(stage.diagnostics(&run.run_id).await, ["invalid_result", "invalid_result"]);
 }
 
@@ -146,7 +146,7 @@ async fn two_megabytes_come_and_go_in_pieces() {
 #[tokio::test]
 async fn a_cancelled_run_ends_at_once_and_the_plugin_stops_it_and_stays() {
     let stage = Stage::open(&["basics"], &agents()).await;
-    let pid = stage.ready("basics").await["pid"].clone();
+    let pid = stage.api.ready_runner("basics").await["pid"].clone();
     let run_id = stage.send("slow", "c1", "one").await;
     stage.marked("basics/began-one").await;
     let run = stage.cancel(&run_id).await;
@@ -155,13 +155,13 @@ async fn a_cancelled_run_ends_at_once_and_the_plugin_stops_it_and_stays() {
     let results = stage.results(&run).await;
     assert_eq!(results.last().unwrap().kind, "run.failed");
     assert_eq!(stage.answer("plain", "c1", "hello").await, "Received: hello");
-    assert_eq!(stage.runner("basics").await["pid"], pid);
+    assert_eq!(stage.api.runner("basics").await["pid"], pid);
 }
 
 #[tokio::test]
 async fn a_run_that_takes_too_long_is_over_and_stopped() {
     let stage = Stage::open(&["basics"], &agents()).await;
-    stage.ready("basics").await;
+    stage.api.ready_runner("basics").await;
     let run = stage.play("late", "c1", "two").await;
     assert_eq!(outcome(&run), (RunStatus::Timeout, "deadline_exceeded"), "{run:?}");
     stage.marked("basics/stopped-two").await;
@@ -170,13 +170,13 @@ async fn a_run_that_takes_too_long_is_over_and_stopped() {
 #[tokio::test]
 async fn a_plugin_that_blocks_its_loop_is_replaced_once_its_run_is_cancelled() {
     let stage = Stage::open(&["basics"], &agents()).await;
-    let pid = stage.ready("basics").await["pid"].clone();
+    let pid = stage.api.ready_runner("basics").await["pid"].clone();
     let run_id = stage.send("odd", "c1", "blocks").await;
     stage.marked("basics/blocked").await;
     let run = stage.cancel(&run_id).await;
     assert_eq!(outcome(&run), (RunStatus::Cancelled, "cancelled"));
     wait_for("another process", crate::stage::PATIENCE, async || {
-        let runner = stage.runner("basics").await;
+        let runner = stage.api.runner("basics").await;
         (runner["status"] == "ready" && runner["pid"] != pid).then_some(())
     })
     .await;
@@ -186,7 +186,7 @@ async fn a_plugin_that_blocks_its_loop_is_replaced_once_its_run_is_cancelled() {
 #[tokio::test]
 async fn a_plugin_that_dies_takes_its_runs_along_and_comes_back() {
     let stage = Stage::open(&["basics"], &agents()).await;
-    let pid = stage.ready("basics").await["pid"].clone();
+    let pid = stage.api.ready_runner("basics").await["pid"].clone();
     let run_id = stage.send("slow", "c1", "three").await;
     stage.marked("basics/began-three").await;
     let process = Pid::from_raw(i32::try_from(pid.as_i64().unwrap()).unwrap()).unwrap();
@@ -194,7 +194,7 @@ async fn a_plugin_that_dies_takes_its_runs_along_and_comes_back() {
     let run = stage.api.ended_run(&run_id).await;
     assert_eq!(outcome(&run), (RunStatus::Failed, "runner.crashed"));
     assert_eq!(stage.answer("plain", "c1", "again").await, "Received: again");
-    assert_ne!(stage.ready("basics").await["pid"], pid);
+    assert_ne!(stage.api.ready_runner("basics").await["pid"], pid);
 
     let run = stage.play("odd", "c2", "exits").await;
     assert_eq!(outcome(&run), (RunStatus::Failed, "runner.crashed"));
@@ -208,7 +208,7 @@ async fn a_plugin_that_stands_still_is_over_by_its_deadline_and_one_that_is_kill
         let pid = i32::try_from(runner["pid"].as_i64().unwrap()).unwrap();
         kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap();
     };
-    let still = stage.ready("basics").await;
+    let still = stage.api.ready_runner("basics").await;
     let run_id = stage.send("slow", "c1", "four").await;
     stage.marked("basics/began-four").await;
     signal(&still, Signal::STOP);

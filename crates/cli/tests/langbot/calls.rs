@@ -212,7 +212,7 @@ async fn a_message_that_comes_meanwhile_is_pulled() {
     assert_eq!((steered.status.as_str(), steered.run_id.as_ref()), ("steered", Some(&run_id)));
     std::fs::write(stage.host.folder().join("reader/gate"), "").unwrap();
     stage.api.ended_run(&run_id).await;
-    let told: Value = serde_json::from_str(&stage.answers("c1").await.pop().unwrap()).unwrap();
+    let told: Value = serde_json::from_str(&stage.api.answers("c1").await.pop().unwrap()).unwrap();
     let items = told[0]["ok"]["items"].as_array().unwrap();
     assert_eq!(items.len(), 1, "{told}");
     assert_eq!(items[0]["claimed_run_id"], run_id.as_str());
@@ -308,7 +308,8 @@ async fn a_plugin_is_found_by_its_manifest_and_a_stranger_is_not_let_in() {
     let stage = Stage { host, api };
     let error =
         greenroom_testkit::wait::wait_for("a refusal", crate::stage::PATIENCE, async || {
-            let error = stage.runner("stranger").await["last_error"].as_str().map(str::to_owned);
+            let error =
+                stage.api.runner("stranger").await["last_error"].as_str().map(str::to_owned);
             error.filter(|error| error.contains("could not register"))
         })
         .await;

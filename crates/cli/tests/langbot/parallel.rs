@@ -11,7 +11,7 @@ const WINDOW: usize = 124;
 #[tokio::test(flavor = "multi_thread")]
 async fn a_hundred_and_forty_runs_on_one_plugin_all_come_to_their_end() {
     let stage = Stage::open(&["basics"], &agent("slow", "basics", "slow", "")).await;
-    stage.ready("basics").await;
+    stage.api.ready_runner("basics").await;
     let mut runs = Vec::new();
     for number in 0..RUNS {
         runs.push(stage.send("slow", &format!("c{number}"), &number.to_string()).await);
@@ -28,7 +28,7 @@ async fn a_hundred_and_forty_runs_on_one_plugin_all_come_to_their_end() {
     for (number, run_id) in runs.iter().enumerate().take(waiting) {
         let run = stage.api.ended_run(run_id).await;
         assert_eq!(outcome(&run), (RunStatus::Completed, ""), "{run:?}");
-        assert_eq!(stage.answers(&format!("c{number}")).await, [number.to_string()]);
+        assert_eq!(stage.api.answers(&format!("c{number}")).await, [number.to_string()]);
     }
     assert_eq!(began(), waiting);
 }

@@ -4,7 +4,7 @@
 //! installs; a test waits for marks and ends, never for time.
 
 use crate::PROGRAM;
-use greenroom_protocol::{AgentRunResult, RunStatus, RunView, TranscriptRole};
+use greenroom_protocol::{AgentRunResult, RunStatus, RunView};
 use greenroom_testkit::api::Api;
 use greenroom_testkit::host::TestHost;
 use greenroom_testkit::http::Request;
@@ -52,7 +52,7 @@ impl Stage {
     pub(crate) async fn answer(&self, agent: &str, conversation: &str, text: &str) -> String {
         let run = self.play(agent, conversation, text).await;
         assert_eq!(outcome(&run), (RunStatus::Completed, ""), "{run:?}\n{}", self.host.log());
-        self.answers(conversation).await.pop().unwrap_or_default()
+        self.api.answers(conversation).await.pop().unwrap_or_default()
     }
 
     /// What the agent answers, read as JSON.
@@ -61,27 +61,8 @@ impl Stage {
         serde_json::from_str(&answer).unwrap_or_else(|error| panic!("{error}: {answer}"))
     }
 
-    pub(crate) async fn answers(&self, conversation: &str) -> Vec<String> {
-        let items = self.api.history(conversation).await.into_iter();
-        let answers = items.filter(|item| item.role == TranscriptRole::Assistant);
-        answers.map(|item| item.text.unwrap_or_default()).collect()
-    }
-
     pub(crate) async fn results(&self, run: &RunView) -> Vec<AgentRunResult> {
         self.api.results(&run.run_id).await
-    }
-
-    pub(crate) async fn runner(&self, name: &str) -> Value {
-        let runners = self.api.get("/v1/runners").await;
-        let mut found = runners["items"].as_array().unwrap().iter();
-        found.find(|runner| runner["name"] == name).cloned().unwrap_or_default()
-    }
-
-    pub(crate) async fn ready(&self, name: &str) -> Value {
-        wait_for(&format!("runner {name}"), PATIENCE, async || {
-            Some(self.runner(name).await).filter(|runner| runner["status"] == "ready")
-        })
-        .await
     }
 
     /// Waits for a file that a plugin leaves.

@@ -45,7 +45,7 @@ async fn a_model_is_streamed_to_the_plugin_and_its_calls_are_carried_out_once() 
     let stage = stage("models = [\"main\"]\nmodules = [\"memory.*\"]").await;
     let run = stage.play("agent", "c1", "what do you know?").await;
     assert_eq!(outcome(&run), (RunStatus::Completed, ""), "{run:?}\n{}", stage.host.log());
-    let answer = stage.answers("c1").await.pop().unwrap();
+    let answer = stage.api.answers("c1").await.pop().unwrap();
     assert!(answer.starts_with("This is a long answer"), "{answer}");
     assert!(answer.ends_with("the rest of it."), "{answer}");
     let items = stage.api.history("c1").await;
@@ -68,7 +68,7 @@ async fn an_answer_of_a_model_comes_with_what_it_took() {
     let stage = stage("models = [\"main\"]").await;
     let run = stage.play("agent", "c1", "once").await;
     assert_eq!(outcome(&run), (RunStatus::Completed, ""), "{run:?}\n{}", stage.host.log());
-    assert_eq!(stage.answers("c1").await, ["Just this."]);
+    assert_eq!(stage.api.answers("c1").await, ["Just this."]);
     let usage = run.usage.unwrap();
     assert_eq!((&usage["prompt_tokens"], &usage["input_tokens"]), (&json!(5), &json!(5)));
 }

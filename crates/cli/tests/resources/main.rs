@@ -8,6 +8,7 @@ mod ids;
 #[cfg(feature = "faults")]
 mod killed;
 mod mcp;
+mod mcp_addresses;
 mod models;
 mod modules;
 mod operators;

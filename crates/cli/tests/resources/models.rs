@@ -252,7 +252,7 @@ async fn a_model_that_is_not_granted_looks_like_none() {
         }
     }
     assert_eq!(run.model_calls.unwrap().calls, 0);
-    let resources: Value = serde_json::from_str(&stage.answers("c1").await[0]).unwrap();
+    let resources: Value = serde_json::from_str(&stage.api.answers("c1").await[0]).unwrap();
     let model = |id: &str, kind: &str, operations: Value, metadata: Value| {
         json!({"model_id": id, "model_type": kind, "provider": "scripted",
             "operations": operations, "metadata": metadata})

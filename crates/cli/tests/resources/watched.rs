@@ -43,7 +43,7 @@ async fn says(stage: &Stage, conversation: &str) -> String {
         "agent": "talker", "actor": {"actor_type": "user", "actor_id": "ann"}, "input": {"text": "hi"}});
     let run_id = stage.send(&event).await;
     stage.api.ended_run(&run_id).await;
-    stage.answers(conversation).await.join("\n")
+    stage.api.answers(conversation).await.join("\n")
 }
 
 #[tokio::test(flavor = "multi_thread")]

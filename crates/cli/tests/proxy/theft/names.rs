@@ -5,13 +5,7 @@ use crate::facts::{seed, seen_by};
 use crate::stage::{PATIENCE, Stage, event};
 use greenroom_protocol::ErrorCode::{RateLimited, Unauthorized};
 use greenroom_testkit::wait::wait_for;
-use serde_json::{Value, json};
-
-async fn runner(stage: &Stage, name: &str) -> Value {
-    let runners = stage.api.get("/v1/runners").await;
-    let mut found = runners["items"].as_array().unwrap().iter();
-    found.find(|runner| runner["name"] == name).cloned().unwrap()
-}
+use serde_json::json;
 
 /// The second connection of the same plugin name is turned away, also with a run id of the first in its hands.
 #[tokio::test(flavor = "multi_thread")]
@@ -31,7 +25,7 @@ async fn a_process_that_declares_the_plugin_of_another_is_turned_away() {
     let complaint = "declares itself `test/alpha`, which is runner `alpha`";
     wait_for("a complaint", PATIENCE, async || stage.host.log().contains(complaint).then_some(()))
         .await;
-    assert_ne!(runner(&stage, "beta").await["status"], "ready");
+    assert_ne!(stage.api.runner("beta").await["status"], "ready");
     assert_eq!(seen_by(&stage, &alpha, &victim).await, seeds.facts);
     let next = stage.start(&alpha, &event("full", "d")).await;
     stage.end(&alpha, &next).await;
@@ -48,10 +42,10 @@ async fn a_runner_that_was_one_plugin_does_not_become_another() {
     let changed = stage.accept("alpha").await;
     changed.shake_hands("test/beta").await;
     assert!(changed.is_cut().await, "{}", stage.host.log());
-    assert_ne!(runner(&stage, "alpha").await["status"], "ready");
+    assert_ne!(stage.api.runner("alpha").await["status"], "ready");
     let alpha = stage.connect("alpha").await;
     wait_for("the plugin itself", PATIENCE, async || {
-        (runner(&stage, "alpha").await["status"] == "ready").then_some(())
+        (stage.api.runner("alpha").await["status"] == "ready").then_some(())
     })
     .await;
     let run = stage.start(&alpha, &event("full", "c")).await;
