@@ -13,6 +13,7 @@ use crate::failure::{Exit, Failure, Outcome};
 use crate::output::{self, plain};
 use crate::times;
 use crate::{calls, cut};
+use greenroom_protocol::error::run_code;
 use greenroom_protocol::payload::{ToolCallCompleted, ToolCallStarted};
 use greenroom_protocol::result::kind;
 use greenroom_protocol::{AgentRunResult, MessageContent, Payload, RunStatus, RunView};
@@ -147,9 +148,12 @@ impl Reading {
             None => String::new(),
         };
         let message = format!("the run ended as `{}`{why}", run.status.as_str());
-        Err(Failure::new(message)
-            .exit(Exit::RunFailed)
-            .hint(format!("`greenroom runs show {}` tells its story", run.run_id)))
+        let is_away = run.error.as_ref().is_some_and(|error| error.code == run_code::UNAVAILABLE);
+        let hint = match is_away {
+            true => "`greenroom runner list` tells what its runner said last".to_owned(),
+            false => format!("`greenroom runs show {}` tells its story", run.run_id),
+        };
+        Err(Failure::new(message).exit(Exit::RunFailed).hint(hint))
     }
 }
 

@@ -13,9 +13,10 @@ use crate::host::{Host, Shared};
 use crate::ids::{self, now_ms};
 use crate::ledger::RESERVE_FIRST;
 use crate::metrics::Metrics;
+use crate::run::RunTask;
 use crate::settings::{Agent, Settings};
 use bound::{bind, is_replay};
-use greenroom_protocol::{AdapterContext, EventAnswer, NewEvent, TriggerSource};
+use greenroom_protocol::{AdapterContext, EventAnswer, NewEvent, RunStatus, TriggerSource};
 use greenroom_store::commands::{AcceptEvent, Accepted, NewRun, Way};
 use greenroom_store::types::{NewItem, RunRow};
 use greenroom_store::{StoreError, reads};
@@ -23,6 +24,7 @@ use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
+use tokio::sync::oneshot;
 
 /// The source of the events that the host itself adds to the log.
 const HOST_SOURCE: &str = "host";
@@ -102,16 +104,27 @@ impl Host {
             }
         };
         let shared = Arc::clone(&self.shared);
-        // The commit and what follows from it belong to the host, not to the sender's connection.
         let reach = sender.clone();
-        let work = async move {
-            let answer = shared.commit_event(&reach, command, envelope).await;
+        let (tell, told) = oneshot::channel();
+        // The commit and what follows from it belong to the host, not to the sender's connection.
+        self.shared.tasks.spawn("event", async move {
+            // In a box of its own, which is gone before the run is carried out.
+            let taken = Box::pin(shared.commit_event(&reach, command)).await;
             // The bytes of the event are kept until its rows refer to them.
             drop(kept);
-            answer
-        };
-        let done = self.shared.tasks.spawn("accept", work).await;
-        done.unwrap_or_else(|error| Err(Refusal::Store(StoreError::Refused(error.to_string()))))
+            let (answer, run) = match taken {
+                Ok((answer, is_new, run)) => (Ok((answer, is_new)), run),
+                Err(refusal) => (Err(refusal), None),
+            };
+            run.iter().for_each(|run| shared.await_readers(run));
+            // The sender may have gone away.
+            let _ = tell.send(answer);
+            if let Some(run) = run {
+                Box::pin(RunTask::carry_out(shared, run, envelope)).await;
+            }
+        });
+        let lost = || Refusal::Store(StoreError::Refused("the event was not dealt with".into()));
+        told.await.unwrap_or_else(|_| Err(lost()))
     }
 }
 
@@ -250,12 +263,12 @@ impl Shared {
         }
     }
 
+    /// Commits an event. Its run, if it is to be carried out now, comes with the answer.
     async fn commit_event(
-        self: Arc<Self>,
+        self: &Arc<Self>,
         sender: &Sender,
         command: AcceptEvent,
-        envelope: Arc<Envelope>,
-    ) -> Result<(EventAnswer, bool), Refusal> {
+    ) -> Result<(EventAnswer, bool, Option<RunRow>), Refusal> {
         let event_id = command.event_id.clone();
         let accepted = self.store.accept(command).await.map_err(Refusal::Store)?;
         match accepted {
@@ -263,8 +276,12 @@ impl Shared {
                 Metrics::add(&self.metrics.events_accepted);
                 self.wake_indexing.notify_one();
                 let answer = answer(event_id, run.as_ref());
-                self.act(run, way, envelope).await;
-                Ok((answer, true))
+                if run.is_some() {
+                    self.metrics.opened(1);
+                }
+                self.make_way(way).await;
+                let run = run.filter(|run| run.status == RunStatus::Running);
+                Ok((answer, true, run))
             }
             // It was taken for another agent then, which this sender may not reach.
             Accepted::Repeated { run: Some(run) } if !sender.may_reach(&run.agent) => {
@@ -275,15 +292,15 @@ impl Shared {
             }
             Accepted::Repeated { run } => {
                 Metrics::add(&self.metrics.events_repeated);
-                Ok((answer(event_id, run.as_ref()), false))
+                Ok((answer(event_id, run.as_ref()), false, None))
             }
             Accepted::Steered { run } => {
                 Metrics::add(&self.metrics.events_accepted);
-                Ok((steered(event_id, &run), true))
+                Ok((steered(event_id, &run), true, None))
             }
             Accepted::SteeredBefore { run } => {
                 Metrics::add(&self.metrics.events_repeated);
-                Ok((steered(event_id, &run), false))
+                Ok((steered(event_id, &run), false, None))
             }
             Accepted::Conflict => Err(Refusal::Conflict),
             Accepted::LaneFull => {
@@ -293,15 +310,9 @@ impl Shared {
         }
     }
 
-    /// What follows from an accepted event: its run starts, or others make way first.
-    async fn act(self: &Arc<Self>, run: Option<RunRow>, way: Way, envelope: Arc<Envelope>) {
+    /// Others make way for the run of an accepted event.
+    async fn make_way(self: &Arc<Self>, way: Way) {
         self.metrics.opened(way.requeued);
-        if let Some(run) = run {
-            self.metrics.opened(1);
-            if run.status == greenroom_protocol::RunStatus::Running {
-                Shared::start(self, run, Some(envelope));
-            }
-        }
         for run in &way.cancelled {
             self.cancelled_in_queue(run).await;
         }

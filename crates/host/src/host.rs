@@ -1,14 +1,15 @@
-//! The host's handle, and what its parts share.
+//! The host's handle: start, reload, stop, cancel.
 
-use crate::actions;
+mod shared;
+
+pub(crate) use shared::Shared;
+
 use crate::approvals::{self, Approvals};
 use crate::artifacts::{Artifacts, collect_regularly};
 use crate::budget::Budgets;
-use crate::context::{Envelope, Identity};
-use crate::credentials::Credentials;
 use crate::cursor::Cursors;
-use crate::feed::{Batch, Feeds};
-use crate::grant::{Grant, MadeGrants};
+use crate::feed::Feeds;
+use crate::grant::MadeGrants;
 use crate::ids::now_ms;
 use crate::live::Live;
 use crate::metrics::Metrics;
@@ -17,31 +18,18 @@ use crate::proxy::audit::Auditor;
 use crate::proxy::meter::PluginBuckets;
 use crate::redaction::Redactor;
 use crate::resources::{ResourceSettings, Resources};
-use crate::run::RunTask;
 use crate::settings::Settings;
 use crate::tasks::Tasks;
 use crate::tool_vectors::{self, ToolVectors};
 use crate::webhook::WebhookClient;
 use crate::{delivery, indexing, retention};
 use arc_swap::ArcSwap;
-use greenroom_protocol::payload::StateScope;
-use greenroom_protocol::{AgentRunState, DeliveryContext, Object};
 use greenroom_runtime::{RunnerSpec, Runtime};
-use greenroom_store::commands::{CancelQueued, CancelRequest, Terminal};
-use greenroom_store::reads::state::StateSpan;
-use greenroom_store::types::{Diagnostic, RunRow};
-use greenroom_store::{Store, StoreError, reads};
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use greenroom_store::commands::{CancelQueued, CancelRequest};
+use greenroom_store::{Store, StoreError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::Notify;
-
-/// Grants that are kept at hand, so that a run does not read the one it was accepted with.
-const GRANTS_AT_HAND: usize = 1024;
-/// Values of one scope that are put into `ctx.state`.
-const STATE_SNAPSHOT_VALUES: i64 = 200;
-/// Size of the state of one scope that is put into `ctx.state`.
-const STATE_SNAPSHOT_BYTES: i64 = 256 * 1024;
 
 #[derive(Debug, thiserror::Error)]
 pub enum HostError {
@@ -66,34 +54,6 @@ pub struct HostOptions {
     pub redactor: Redactor,
     /// Models and tools.
     pub resources: ResourceSettings,
-}
-
-/// What all parts of the host see.
-pub(crate) struct Shared {
-    pub(crate) store: Store,
-    pub(crate) runtime: Runtime,
-    pub(crate) settings: ArcSwap<Settings>,
-    pub(crate) cursors: Cursors,
-    pub(crate) feeds: Feeds,
-    pub(crate) live: Live,
-    pub(crate) metrics: Metrics,
-    pub(crate) tasks: Tasks,
-    pub(crate) wake_delivery: Notify,
-    pub(crate) approvals: Approvals,
-    pub(crate) artifacts: Artifacts,
-    pub(crate) wake_indexing: Notify,
-    pub(crate) webhooks: WebhookClient,
-    pub(crate) auditor: Arc<Auditor>,
-    pub(crate) plugin_buckets: PluginBuckets,
-    pub(crate) redactor: Redactor,
-    pub(crate) resources: ArcSwap<Resources>,
-    pub(crate) credentials: Arc<Credentials>,
-    pub(crate) budgets: Arc<Budgets>,
-    pub(crate) tool_vectors: ToolVectors,
-    pub(crate) made_grants: MadeGrants,
-    /// Unix milliseconds.
-    pub(crate) started_at: i64,
-    grants: Mutex<HashMap<String, Arc<Grant>>>,
 }
 
 #[derive(Clone)]
@@ -141,7 +101,7 @@ impl Host {
         shared.runtime.apply(options.runners).await;
         let started = crate::recovery::recover(&shared).await?;
         for run in started {
-            Shared::start(&shared, run, None);
+            Shared::start(&shared, run);
         }
         let worker = Arc::clone(&shared);
         shared.tasks.spawn("delivery", delivery::deliver(worker));
@@ -208,7 +168,7 @@ impl Host {
             CancelRequest::Cancelled { run, next } => {
                 shared.cancelled_in_queue(run).await;
                 if let Some(next) = next {
-                    Shared::start(shared, (**next).clone(), None);
+                    Shared::start(shared, (**next).clone());
                 }
             }
             CancelRequest::Running => shared.cancel_live(run_id, "cancelled").await,
@@ -256,179 +216,5 @@ fn check(settings: &Settings) -> Result<(), HostError> {
     match crate::binding::ties(&settings.agents).first() {
         Some((one, other)) => Err(HostError::Tie((*one).to_owned(), (*other).to_owned())),
         None => Ok(()),
-    }
-}
-
-impl Shared {
-    /// Carries a run out in a task of its own. Without its event at hand it is read first.
-    pub(crate) fn start(shared: &Arc<Shared>, run: RunRow, envelope: Option<Arc<Envelope>>) {
-        if run.last_seq == 0 {
-            // Before anyone can ask for it: a reader that comes with the event is spared the store.
-            shared.feeds.open(&run.run_id).begin(&run.workspace_id);
-        }
-        let tasks = shared.tasks.clone();
-        let shared = Arc::clone(shared);
-        tasks.spawn("run", async move {
-            let envelope = match envelope {
-                Some(envelope) => Some(envelope),
-                None => shared.envelope(&run).await,
-            };
-            match envelope {
-                Some(envelope) => RunTask::carry_out(shared, run, envelope).await,
-                None => {
-                    shared.feeds.close(&run.run_id);
-                    tracing::error!(run.id = %run.run_id, "the event of a run cannot be read");
-                }
-            }
-        });
-    }
-
-    pub(crate) async fn envelope(&self, run: &RunRow) -> Option<Arc<Envelope>> {
-        let (workspace, seq) = (run.workspace_id.clone(), run.event_seq);
-        let row = self.store.read(move |tx| reads::events::load(tx, &workspace, seq)).await;
-        let body = row.ok().flatten().and_then(|row| row.body)?;
-        serde_json::from_str(&body).ok().map(Arc::new)
-    }
-
-    /// Who a run is, with what its surface takes.
-    pub(crate) fn identity(&self, run: &RunRow, envelope: &Envelope) -> Identity {
-        let mut identity = Identity::new(run, envelope);
-        let settings = self.settings.load();
-        let surface = identity.surface.as_ref().and_then(|name| settings.surfaces.get(name));
-        if let Some(surface) = surface {
-            identity.max_message_size = surface.max_message_size;
-            identity.surface_actions = surface.actions.clone();
-        }
-        identity
-    }
-
-    /// Counts the end of a run.
-    pub(crate) fn ended(&self, run: &RunRow, terminal: &Terminal) {
-        self.metrics.closed(terminal.status);
-        let took_ms = now_ms() - run.started_at.unwrap_or(run.created_at);
-        let took_ms = u64::try_from(took_ms).unwrap_or(0);
-        self.metrics.run_ms.fetch_add(took_ms, std::sync::atomic::Ordering::Relaxed);
-        let code = terminal.error.as_ref().map_or("", |error| error.code.as_str());
-        tracing::info!(run.id = %run.run_id, event.id = %run.event_id, agent = %run.agent,
-            status = terminal.status.as_str(), code, took_ms, "run ended");
-    }
-
-    /// Tells the readers of a queued run that it is over.
-    pub(crate) async fn cancelled_in_queue(&self, run: &RunRow) {
-        self.metrics.closed(run.status);
-        let (run_id, after) = (run.run_id.clone(), run.last_seq - 1);
-        let results = self.store.read(move |tx| reads::results::page(tx, &run_id, after, 8)).await;
-        if let Ok(results) = results {
-            let batch = Batch::new(&run.run_id, results);
-            self.feeds.open(&run.run_id).publish_stored(Some(batch));
-        }
-        self.feeds.close(&run.run_id);
-    }
-
-    /// Cancels a run that its own task carries out, and waits until it is over.
-    pub(crate) async fn cancel_live(&self, run_id: &str, reason: &str) {
-        // Between the commit that started a run and its task's first step the run is not here yet.
-        for _ in 0..2000 {
-            if let Some(live) = self.live.get(run_id) {
-                live.cancel(reason);
-                let _ = tokio::time::timeout(Duration::from_secs(10), live.wait_for_end()).await;
-                return;
-            }
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    }
-
-    pub(crate) async fn record(&self, run_id: &str, diagnostics: Vec<Diagnostic>) {
-        if let Err(error) = self.store.record(run_id.to_owned(), diagnostics).await {
-            tracing::warn!(%error, run.id = run_id, "diagnostics were not kept");
-        }
-    }
-
-    /// A frozen grant by its hash.
-    pub(crate) async fn grant(&self, hash: &str) -> Result<Arc<Grant>, StoreError> {
-        if let Some(grant) = self.grants().get(hash) {
-            return Ok(Arc::clone(grant));
-        }
-        let wanted = hash.to_owned();
-        let body = self.store.read(move |tx| reads::runs::grant(tx, &wanted)).await?;
-        let grant: Grant = body
-            .and_then(|body| serde_json::from_str(&body).ok())
-            .ok_or_else(|| StoreError::Refused(format!("grant {hash} is not there")))?;
-        let grant = Arc::new(grant);
-        self.keep_grant(hash, &grant);
-        Ok(grant)
-    }
-
-    /// Keeps a grant at hand. The store holds it in any case.
-    pub(crate) fn keep_grant(&self, hash: &str, grant: &Arc<Grant>) {
-        let mut grants = self.grants();
-        if grants.len() >= GRANTS_AT_HAND {
-            grants.clear();
-        }
-        grants.insert(hash.to_owned(), Arc::clone(grant));
-    }
-
-    fn grants(&self) -> std::sync::MutexGuard<'_, HashMap<String, Arc<Grant>>> {
-        self.grants.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The state a run may see, as it is now.
-    pub(crate) async fn state_snapshot(
-        &self,
-        identity: &Identity,
-        grant: &Grant,
-    ) -> Result<AgentRunState, StoreError> {
-        let mut snapshot = AgentRunState::default();
-        let owners: Vec<(StateScope, String)> = grant
-            .state
-            .iter()
-            .filter_map(|scope| Some((*scope, identity.state_owner(*scope)?)))
-            .collect();
-        if owners.is_empty() {
-            return Ok(snapshot);
-        }
-        let (workspace, now) = (identity.workspace_id.clone(), now_ms());
-        let found = self.store.read_near(move |tx| {
-            let list = |(scope, owner): &(StateScope, String)| {
-                let span = StateSpan {
-                    prefix: String::new(),
-                    after: String::new(),
-                    values_max: STATE_SNAPSHOT_VALUES,
-                    bytes_max: STATE_SNAPSHOT_BYTES,
-                };
-                let (rows, _) = reads::state::list(tx, &workspace, owner, &span, now)?;
-                Ok((*scope, rows))
-            };
-            owners.iter().map(list).collect::<Result<Vec<_>, StoreError>>()
-        });
-        for (scope, rows) in found.await? {
-            let values: &mut Object = match scope {
-                StateScope::Conversation => &mut snapshot.conversation,
-                StateScope::Actor => &mut snapshot.actor,
-                StateScope::Subject => &mut snapshot.subject,
-                StateScope::Runner => &mut snapshot.runner,
-                StateScope::Binding => &mut snapshot.binding,
-            };
-            for row in rows {
-                values.insert(row.name, serde_json::from_str(&row.value).unwrap_or_default());
-            }
-        }
-        Ok(snapshot)
-    }
-
-    /// What the runner is told about where its answer goes.
-    pub(crate) fn delivery_context(&self, identity: &Identity) -> DeliveryContext {
-        let settings = self.settings.load();
-        let surface = identity.surface.as_ref().and_then(|name| settings.surfaces.get(name));
-        let takes = |action| surface.is_some_and(|surface| surface.actions.contains(action));
-        DeliveryContext {
-            surface: identity.surface.clone().unwrap_or_else(|| "api".to_owned()),
-            // The API's readers follow the stream; a webhook takes complete messages.
-            supports_streaming: surface.is_none(),
-            supports_edit: takes(actions::MESSAGE_EDIT),
-            supports_reaction: takes(actions::MESSAGE_REACT),
-            max_message_size: surface.and_then(|surface| surface.max_message_size),
-            ..DeliveryContext::default()
-        }
     }
 }

@@ -4,6 +4,7 @@
 //! search time and never a hit.
 
 use crate::host::Shared;
+use futures_util::FutureExt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -54,12 +55,14 @@ pub(crate) async fn keep(shared: Arc<Shared>) {
 /// Waits until nothing has come in for a while, or the host stops. A backlog does not wait for that.
 async fn still(shared: &Shared) {
     let until = tokio::time::Instant::now() + BUSY_MAX;
-    loop {
+    while tokio::time::Instant::now() < until {
+        // Asleep meanwhile, so that a commit wakes nobody for the index: what came in has left its mark.
         tokio::select! {
-            () = shared.wake_indexing.notified() => {}
-            () = tokio::time::sleep(STILL) => return,
-            () = tokio::time::sleep_until(until) => return,
+            () = tokio::time::sleep(STILL) => {}
             () = shared.tasks.stopping().cancelled() => return,
+        }
+        if shared.wake_indexing.notified().now_or_never().is_none() {
+            return;
         }
     }
 }

@@ -21,7 +21,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{Notify, Semaphore, watch};
 
 pub(crate) use tool_calls::{Entered, Taken, ToolCalls};
 
@@ -41,6 +41,8 @@ pub(crate) struct LiveRun {
     ending: watch::Sender<Option<Ending>>,
     ended: watch::Sender<bool>,
     applied: watch::Sender<u64>,
+    /// Told when someone waits for results to be dealt with.
+    waited_for: Notify,
     rights: OnceLock<Rights>,
     /// What the run may still call.
     pub(crate) bucket: Bucket,
@@ -139,8 +141,14 @@ impl LiveRun {
     pub(crate) async fn wait_for_applied(&self, count: u64) {
         if *self.applied.borrow() < count {
             let mut applied = self.applied.subscribe();
+            self.waited_for.notify_one();
             let _ = applied.wait_for(|applied| *applied >= count).await;
         }
+    }
+
+    /// Resolves when someone waits for results that have come but were not dealt with yet.
+    pub(crate) async fn waited_for(&self) {
+        self.waited_for.notified().await;
     }
 
     /// The run ends because its time is over; before `end`.
@@ -228,6 +236,7 @@ impl Live {
             ending: watch::channel(None).0,
             ended: watch::channel(false).0,
             applied: watch::channel(0).0,
+            waited_for: Notify::new(),
             rights: OnceLock::new(),
             bucket: Bucket::default(),
             reads: Semaphore::new(READS_AT_ONCE),

@@ -5,6 +5,7 @@
 //! status, attempt and epoch, before anyone hears of it, and the next run of the lane starts in that very
 //! transaction.
 
+mod dispatch;
 mod spill;
 mod stop;
 
@@ -13,33 +14,33 @@ pub(crate) use stop::{failure, status_of};
 use crate::actions::ActionRights;
 use crate::approvals::expires_ms;
 use crate::artifacts::Kept;
-use crate::context::{ContextParts, Envelope, Identity};
+use crate::context::{Envelope, Identity};
 use crate::feed::{Batch, Feed};
 use crate::grant::Grant;
 use crate::host::Shared;
 use crate::ids::now_ms;
-use crate::ledger::{Ledger, StateRights, Terms};
-use crate::live::{LiveRun, Rights};
-use crate::proxy::audit::Subject;
-use crate::resources::{Resources, granted_resources};
+use crate::ledger::{Intake, Ledger, StateRights, Terms};
+use crate::live::LiveRun;
 use greenroom_protocol::error::run_code;
-use greenroom_protocol::{AgentRunRequest, RunError, RunStatus, RunnerId};
-use greenroom_runtime::{RunEvent, RunHandle, Unavailable};
+use greenroom_protocol::result::kind;
+use greenroom_protocol::{RawResult, RunError, RunStatus};
+use greenroom_runtime::{RunEvent, RunHandle};
 use greenroom_store::StoreError;
-use greenroom_store::commands::{Applied, ApplyResults, FreezeGrant};
+use greenroom_store::commands::{Applied, ApplyResults};
 use greenroom_store::fault;
 use greenroom_store::types::{ResultRecord, RunRow};
 use std::sync::Arc;
 use std::time::Duration;
-use stop::{Stop, ended, refused, unavailable};
+use stop::{Stop, ended, refused};
 use tokio::time::Instant;
 
-/// Between two attempts to give a run to its runner.
-const DISPATCH_AGAIN: Duration = Duration::from_millis(20);
 /// How long shown deltas may stay unstored.
 const FLUSH_AFTER: Duration = Duration::from_millis(100);
 /// How much of them may stay unstored.
 const FLUSH_BYTES: usize = 256 * 1024;
+/// How long a complete message waits for what most often comes right behind it, the run's end: both are then
+/// stored by one commit.
+const END_AFTER: Duration = Duration::from_millis(1);
 
 /// Between two tries to store results.
 const STORE_AGAIN: Duration = Duration::from_millis(500);
@@ -53,6 +54,17 @@ pub(crate) struct RunTask {
     isolation: Option<String>,
     /// Bytes that results taken in refer to; their rows are not written yet.
     kept: Vec<Kept>,
+    /// Results that are shown once they are stored.
+    held: Vec<ResultRecord>,
+    /// How many results were taken in that a read of the run's own may not see yet.
+    unapplied: usize,
+}
+
+/// When what was taken in is to be stored.
+enum Storing {
+    Now,
+    Within(Duration),
+    Nothing,
 }
 
 impl RunTask {
@@ -69,6 +81,8 @@ impl RunTask {
             feed,
             isolation: None,
             kept: Vec::new(),
+            held: Vec::new(),
+            unapplied: 0,
         };
         tracing::debug!(run.id = %run_id, agent = %task.run.agent, "run starts");
         task.work().await;
@@ -92,14 +106,14 @@ impl RunTask {
                     self.live.overdue();
                 }
                 handle.cancel(&error.code);
-                let held = ledger.end(status, error, now_ms());
-                if self.store(&mut ledger, held).await.is_err() {
+                self.held.extend(ledger.end(status, error, now_ms()));
+                if self.store(&mut ledger).await.is_err() {
                     return;
                 }
             }
             Err(Stop::HandOn) => {
                 // What was shown so far is kept; whether that worked or not, the next start goes on from it.
-                let _ = self.store(&mut ledger, Vec::new()).await;
+                let _ = self.store_and_tell(&mut ledger).await;
                 return;
             }
             Err(Stop::Leave) => return,
@@ -131,172 +145,77 @@ impl RunTask {
         Ledger::new(Arc::new(identity), terms, numbers)
     }
 
-    /// Waits for the runner, freezes the grant, tells the runner to start. A process that goes away before it
-    /// has heard of the run leaves it to its successor.
-    async fn dispatch(&mut self) -> Result<(Arc<Grant>, RunHandle), Stop> {
-        let runner_id = RunnerId::parse(&self.run.runner_id)
-            .map_err(|error| unavailable(error.to_string(), false))?;
-        let until = Instant::now() + self.shared.settings.load().limits.runner_start;
-        loop {
-            let left = until.saturating_duration_since(Instant::now());
-            let descriptor = tokio::select! {
-                found = self.shared.runtime.ready(&runner_id, left) => {
-                    found.map_err(|error| unavailable(error.to_string(), true))?
-                }
-                stop = self.stopped() => return Err(stop),
-            };
-            let grant = match self.run.grant_hash.clone() {
-                Some(hash) => self.frozen(&hash).await?,
-                None => self.freeze(&descriptor.manifest).await?,
-            };
-            match self.hand_over(&runner_id, &grant).await? {
-                Ok(handle) => return Ok((grant, handle)),
-                Err(error) if Instant::now() + DISPATCH_AGAIN > until => {
-                    return Err(unavailable(error.to_string(), true));
-                }
-                Err(_) => tokio::time::sleep(DISPATCH_AGAIN).await,
-            }
-        }
-    }
-
-    async fn hand_over(
-        &self,
-        runner_id: &RunnerId,
-        grant: &Arc<Grant>,
-    ) -> Result<Result<RunHandle, Unavailable>, Stop> {
-        let resources = self.shared.resources.load_full();
-        let context = loop {
-            match self.context(grant, &resources).await {
-                Ok(context) => break context,
-                Err(error) => self.wait_for_store(&error).await?,
-            }
-        };
-        let request = AgentRunRequest {
-            runner_id: runner_id.clone(),
-            runner_name: runner_id.runner().to_owned(),
-            context,
-        };
-        fault::point("before_run_agent");
-        // From here on the runner may call: its rights stand before it hears of the run.
-        let identity = self.shared.identity(&self.run, &self.envelope);
-        let attempt = self.run.attempt;
-        let subject = Arc::new(Subject {
-            workspace_id: self.run.workspace_id.clone(),
-            run_id: Some(self.run.run_id.clone()),
-            attempt: Some(attempt),
-            agent: self.run.agent.clone(),
-        });
-        let grant = Arc::clone(grant);
-        self.live.granted(Rights { grant, resources, identity, attempt, subject });
-        let handle = self.shared.runtime.start_run(request).await;
-        fault::point("after_run_agent");
-        Ok(handle)
-    }
-
-    async fn frozen(&self, hash: &str) -> Result<Arc<Grant>, Stop> {
-        loop {
-            match self.shared.grant(hash).await {
-                Ok(grant) => return Ok(grant),
-                Err(error) => self.wait_for_store(&error).await?,
-            }
-        }
-    }
-
-    /// Not everything was known when the event came: the grant is made now, and stored first.
-    async fn freeze(
-        &mut self,
-        manifest: &greenroom_protocol::AgentRunnerManifest,
-    ) -> Result<Arc<Grant>, Stop> {
-        let settings = self.shared.settings.load();
-        let agent = settings.agents.iter().find(|agent| agent.name == self.run.agent);
-        let agent = agent.ok_or_else(|| {
-            unavailable(format!("agent `{}` is no longer configured", self.run.agent), false)
-        })?;
-        let resources = self.shared.resources.load_full();
-        let patience = settings.limits.runner_start;
-        tokio::select! {
-            () = resources.tools.settled(&agent.grant.tools, patience) => {}
-            stop = self.stopped() => return Err(stop),
-        }
-        let grant = Arc::new(Grant::build(agent, manifest, &resources.names()));
-        let doc = grant.to_doc();
-        self.run.grant_hash = Some(doc.hash.clone());
-        let command = FreezeGrant {
-            workspace_id: self.run.workspace_id.clone(),
-            run_id: self.run.run_id.clone(),
-            attempt: self.run.attempt,
-            epoch: self.run.epoch,
-            grant: doc,
-            steers: grant.steering,
-        };
-        loop {
-            match self.shared.store.freeze_grant(command.clone()).await {
-                Ok(true) => return Ok(grant),
-                Ok(false) => return Err(Stop::Leave),
-                Err(error) => self.wait_for_store(&error).await?,
-            }
-        }
-    }
-
-    async fn context(
-        &self,
-        grant: &Grant,
-        resources: &Resources,
-    ) -> Result<greenroom_protocol::AgentRunContext, StoreError> {
-        let identity = Identity::new(&self.run, &self.envelope);
-        let state = self.shared.state_snapshot(&identity, grant).await?;
-        let delivery = self.shared.delivery_context(&identity);
-        let parts = ContextParts {
-            run: &self.run,
-            envelope: &self.envelope,
-            grant,
-            state,
-            delivery,
-            cursors: &self.shared.cursors,
-            run_token: self.shared.live.issue_token(&self.run.run_id, self.run.attempt),
-            resources: granted_resources(grant, resources),
-            remaining: self.live.deadline.left(),
-            now_ms: now_ms(),
-            timezone: self.shared.settings.load().timezone.clone(),
-        };
-        Ok(parts.build())
-    }
-
     /// Takes results in until the run is over; `Ok` means that its terminal is stored and shown.
     async fn stream(&mut self, ledger: &mut Ledger, handle: &mut RunHandle) -> Result<(), Stop> {
-        let mut flush_at = None;
+        let mut store_at = None;
         loop {
-            let flush = flush_at.unwrap_or_else(Instant::now);
-            tokio::select! {
+            let due = store_at.unwrap_or_else(Instant::now);
+            let is_due = tokio::select! {
                 biased;
                 stop = self.stopped() => return Err(stop),
                 event = handle.next() => match event {
-                    RunEvent::Results(results) => {
-                        let count = results.len();
-                        let results = self.spill(ledger, results).await?;
-                        let intake = ledger.take_in(results, now_ms());
-                        self.shared.metrics.results(intake.live.len() + intake.held.len());
-                        if !intake.live.is_empty() {
-                            self.feed.publish_unstored(Batch::new(&self.run.run_id, intake.live));
-                            flush_at.get_or_insert_with(|| Instant::now() + FLUSH_AFTER);
+                    RunEvent::Results(results) => match self.take_in(ledger, results).await? {
+                        Storing::Now => true,
+                        Storing::Within(time) => {
+                            let then = Instant::now() + time;
+                            store_at = Some(store_at.map_or(then, |at: Instant| at.min(then)));
+                            false
                         }
-                        if !intake.held.is_empty() || ledger.unstored_bytes() > FLUSH_BYTES {
-                            self.store(ledger, intake.held).await?;
-                            flush_at = None;
-                        }
-                        if ledger.is_over() {
-                            return Ok(());
-                        }
-                        self.live.applied(count);
-                    }
+                        Storing::Nothing => false,
+                    },
                     RunEvent::End(end) => return Err(ended(end)),
                 },
-                () = tokio::time::sleep_until(flush), if flush_at.is_some() => {
-                    self.store(ledger, Vec::new()).await?;
-                    flush_at = None;
+                () = self.live.waited_for(), if self.unapplied > 0 => true,
+                () = tokio::time::sleep_until(due), if store_at.is_some() => true,
+            };
+            if is_due {
+                self.store_and_tell(ledger).await?;
+                store_at = None;
+                if ledger.is_over() {
+                    return Ok(());
                 }
             }
         }
+    }
+
+    /// Stores what was taken in; whoever waits for it is told.
+    async fn store_and_tell(&mut self, ledger: &mut Ledger) -> Result<(), Stop> {
+        self.store(ledger).await?;
+        self.live.applied(std::mem::take(&mut self.unapplied));
+        Ok(())
+    }
+
+    /// Takes in what the runner sent, shows what may be shown at once, and says when the rest is to be stored.
+    async fn take_in(
+        &mut self,
+        ledger: &mut Ledger,
+        results: Vec<RawResult>,
+    ) -> Result<Storing, Stop> {
+        let count = results.len();
+        if !self.held.is_empty() && self.spills(&results) {
+            // Bytes may take their time; what is complete does not wait for them.
+            self.store_and_tell(ledger).await?;
+        }
+        let results = self.spill(ledger, results).await?;
+        let Intake { live, held } = ledger.take_in(results, now_ms());
+        self.shared.metrics.results(live.len() + held.len());
+        let ends_a_message = !held.is_empty()
+            && self.held.is_empty()
+            && held.iter().all(|result| result.kind == kind::MESSAGE_COMPLETED);
+        let shows = !live.is_empty();
+        if !self.held.is_empty() {
+            // Nothing is shown before what came before it.
+            self.held.extend(live);
+        } else if shows {
+            self.feed.publish_unstored(Batch::new(&self.run.run_id, live));
+        }
+        self.held.extend(held);
+        if self.held.is_empty() && ledger.unstored_bytes() <= FLUSH_BYTES && !ledger.is_over() {
+            self.live.applied(count);
+            return Ok(if shows { Storing::Within(FLUSH_AFTER) } else { Storing::Nothing });
+        }
+        self.unapplied += count;
+        Ok(if ends_a_message { Storing::Within(END_AFTER) } else { Storing::Now })
     }
 
     /// Resolves when the run has to stop: cancelled, out of time, or the host goes down.
@@ -314,7 +233,8 @@ impl RunTask {
     }
 
     /// Commits everything since the last time, then shows what waited for it.
-    async fn store(&mut self, ledger: &mut Ledger, held: Vec<ResultRecord>) -> Result<(), Stop> {
+    async fn store(&mut self, ledger: &mut Ledger) -> Result<(), Stop> {
+        let held = std::mem::take(&mut self.held);
         let folded = self.fold(ledger).await;
         let pending = ledger.commit();
         let terminal = pending.terminal.clone();
@@ -348,7 +268,7 @@ impl RunTask {
         }
         self.shared.metrics.opened(requeued);
         if let Some(next) = next {
-            Shared::start(&self.shared, *next, None);
+            Shared::start(&self.shared, *next);
         }
         Ok(())
     }
@@ -390,8 +310,8 @@ impl RunTask {
         let numbers = (self.run.last_seq, self.run.reserved_seq);
         let terms = Terms { redactor: self.shared.redactor.clone(), ..Terms::default() };
         let mut ledger = Ledger::new(identity, terms, numbers);
-        let held = ledger.end(status, error, now_ms());
-        if self.store(&mut ledger, held).await.is_ok() {
+        self.held.extend(ledger.end(status, error, now_ms()));
+        if self.store(&mut ledger).await.is_ok() {
             self.live.end();
         }
     }

@@ -4,6 +4,8 @@
 
 use crate::stage::{Stage, event, outcome};
 use greenroom_protocol::RunStatus::{Completed, Failed};
+use greenroom_testkit::http::Request;
+use greenroom_testkit::reader::Frames;
 use serde_json::{Value, json};
 
 /// The types of the stored results.
@@ -40,7 +42,7 @@ events = []
     ]);
     let run_id = stage.send(&event("other", "forger", &steps.to_string())).await;
     assert_eq!(outcome(&stage.api.ended_run(&run_id).await), (Completed, ""));
-    assert_eq!(stage.answers("forger").await, ["mine"]);
+    assert_eq!(stage.api.answers("forger").await, ["mine"]);
     stage.finish_waiting(&victim).await;
 }
 
@@ -62,7 +64,7 @@ async fn results_after_the_terminal_take_no_number_and_are_kept_as_diagnostics()
     stage.pass("over");
     assert_eq!(diagnostic_kinds(&stage, &run_id).await, ["after_terminal", "after_terminal"]);
     assert_eq!(kinds(&stage, &run_id).await, ["message.completed", "run.completed"]);
-    assert_eq!(stage.answers("c").await, ["in time"]);
+    assert_eq!(stage.api.answers("c").await, ["in time"]);
     let run = stage.api.run(&run_id).await;
     assert_eq!(outcome(&run), (Completed, ""));
     assert_eq!(run.last_sequence, ended.last_sequence);
@@ -191,7 +193,7 @@ async fn state_that_is_granted_is_what_the_next_run_sees() {
     for conversation in ["one", "two"] {
         let run_id = stage.start(conversation, look.clone()).await;
         stage.api.ended_run(&run_id).await;
-        let told: Value = serde_json::from_str(&stage.answers(conversation).await[0]).unwrap();
+        let told: Value = serde_json::from_str(&stage.api.answers(conversation).await[0]).unwrap();
         seen.push(["conversation", "actor", "runner"].map(|scope| told[scope].clone()));
     }
     let (actor, runner) = (json!({"name": "Ann"}), json!({"count": 7}));
@@ -237,6 +239,45 @@ async fn a_large_text_without_its_message_is_kept_as_bytes_and_shown_by_its_begi
     assert_eq!(item.artifacts.len(), 1);
 }
 
+/// A complete message may wait for the end that comes behind it; nobody has to wait for that, and nothing
+/// overtakes it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_message_is_shown_before_what_comes_behind_it_and_without_it_too() {
+    let stage = Stage::open("").await;
+    let page = json!({"conversation_id": "c", "limit": 10});
+    let steps = json!([
+        ["message", "one"],
+        ["say", "two"],
+        ["message", "two"],
+        ["gate", "go"],
+        ["message", "three"],
+        ["call", "history.page", page, "seen"],
+        ["say", "four"],
+        ["end"],
+    ]);
+    let event = event("puppet", "c", &steps.to_string());
+    let request = Request::post("/v1/events", event.to_string());
+    let answer = stage.api.send(request.header("Accept", "text/event-stream")).await.unwrap();
+    let mut frames = Frames::new(answer);
+    let mut shown = Vec::new();
+    while let Some(frame) = frames.next().await.unwrap() {
+        shown.push((frame.id, frame.event));
+        if shown.len() == 4 {
+            // Nothing comes behind the second message until it was shown.
+            stage.pass("go");
+        }
+    }
+    let kinds = shown.iter().map(|(_, kind)| kind.as_str());
+    let (delta, message) = ("message.delta", "message.completed");
+    let expected = ["accepted", message, delta, message, message, delta, "run.completed"];
+    assert_eq!(kinds.collect::<Vec<_>>(), expected);
+    let numbers: Vec<_> = shown.iter().skip(1).map(|(id, _)| id.as_str()).collect();
+    assert_eq!(numbers, ["1", "2", "3", "4", "5", "6"]);
+    // A call does not wait for what may come behind the message that was sent before it.
+    assert_eq!(stage.told("seen").await["result"]["items"], json!([]));
+    assert_eq!(stage.api.answers("c").await, ["one", "two", "three", "four"]);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_message_that_the_terminal_repeats_is_in_the_transcript_once() {
     let stage = Stage::open("").await;
@@ -253,7 +294,7 @@ async fn a_message_that_the_terminal_repeats_is_in_the_transcript_once() {
     .await;
     stage.pass("stored");
     assert_eq!(outcome(&stage.api.ended_run(&run_id).await), (Completed, ""));
-    assert_eq!(stage.answers("c").await, ["the answer"]);
+    assert_eq!(stage.api.answers("c").await, ["the answer"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -6,6 +6,7 @@
 mod failure;
 mod input;
 pub(super) mod spending;
+mod usage;
 
 use super::call::{Answer, Call, answer, not_found, refuse};
 use super::resources::granted;
@@ -71,7 +72,7 @@ async fn generate(call: &mut Call<'_>, params: ModelInvokeParams, way: Way) -> A
 /// What it cost stands beside the tokens, so that a runner can keep to a limit of its own.
 fn tell_cost(model: &Model, response: &mut ProviderResponse) {
     if let Some(Value::Object(usage)) = response.metadata.get_mut("usage")
-        && let Some(cost) = spending::cost(model, usage)
+        && let Some(cost) = usage::cost(model, usage)
     {
         usage.insert("cost_usd".to_owned(), (cost as f64 / 1e6).into());
     }

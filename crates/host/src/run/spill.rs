@@ -19,10 +19,10 @@ impl RunTask {
         ledger: &mut Ledger,
         results: Vec<RawResult>,
     ) -> Result<Vec<RawResult>, Stop> {
-        let bytes_max = self.shared.settings.load().limits.result_bytes;
-        if !results.iter().any(|result| may_spill(result, bytes_max)) {
+        if !self.spills(&results) {
             return Ok(results);
         }
+        let bytes_max = self.shared.settings.load().limits.result_bytes;
         let identity = Identity::new(&self.run, &self.envelope);
         let mut taken = Vec::with_capacity(results.len());
         for mut result in results {
@@ -40,6 +40,12 @@ impl RunTask {
             }
         }
         Ok(taken)
+    }
+
+    /// Whether some of these may have to become artifacts.
+    pub(super) fn spills(&self, results: &[RawResult]) -> bool {
+        let bytes_max = self.shared.settings.load().limits.result_bytes;
+        results.iter().any(|result| may_spill(result, bytes_max))
     }
 
     /// Waits for space or for the object store to come back, as for the store itself.

@@ -22,7 +22,7 @@ use bytes::Bytes;
 use frames::Part;
 use greenroom_protocol::{AgentAPIError, AgentRunRequest, ErrorCode};
 use manifest::Contents;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
@@ -156,10 +156,15 @@ impl Session {
     }
 
     pub(crate) fn run(&self, number: i64, request: &AgentRunRequest) -> Bytes {
+        #[derive(Serialize)]
+        struct Start<'a> {
+            runner_name: &'a str,
+            context: Value,
+        }
         let dialect = self.dialect(&request.runner_name);
         let context = context::render(&request.context, dialect, &self.host_version);
-        let data = json!({"runner_name": request.runner_name, "context": context});
-        frames::request(number, dialect.run_action(), &data)
+        let start = Start { runner_name: &request.runner_name, context };
+        frames::request(number, dialect.run_action(), &start)
     }
 
     /// One item of a stream as a frame, once the plugin has room for it.

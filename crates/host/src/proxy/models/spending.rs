@@ -6,11 +6,12 @@
 //! costs nothing: they go with the next one of anyone.
 
 use super::super::call::{Call, failed, refuse};
+use super::usage::{bounded, cost, guessed, is_credible, tokens};
 use crate::budget::{Budget, Exceeded, Micro, Reservation, Wish, day_of};
 use crate::host::Shared;
 use crate::ids::{self, DEFAULT_WORKSPACE, now_ms};
 use crate::live::LiveRun;
-use greenroom_models::{Model, price};
+use greenroom_models::Model;
 use greenroom_protocol::api::models::{ModelStreamItem, ProviderResponse};
 use greenroom_protocol::error::run_code;
 use greenroom_protocol::{AgentAPIError, ErrorCode, Object};
@@ -22,14 +23,6 @@ use std::time::{Duration, Instant};
 
 /// How long the record of a call may wait for a commit to go with.
 const BEHIND_MAX: Duration = Duration::from_millis(200);
-
-/// Bytes of text that are taken as one token where nobody has counted; few, so that estimates are high.
-const BYTES_PER_TOKEN: usize = 3;
-
-/// Tokens that one call may be said to have taken.
-const TOKENS_MAX: u64 = 1_000_000_000;
-/// What one call may be said to have cost: a million dollars.
-const COST_MAX: Micro = 1_000_000_000_000;
 
 /// Output of a call that nobody has limited, where its host did not see how much it was.
 const OUTPUT_TOKENS_ASSUMED: u64 = 4096;
@@ -351,60 +344,4 @@ async fn run_spent(call: &Call<'_>) -> Result<Micro, AgentAPIError> {
         call.shared.store.read(move |tx| reads::spend::sum_of_run(tx, &workspace, &run_id)).await;
     let sum = read.map_err(|error| failed(&error))?;
     Ok(sum.charged_micro.max(here))
-}
-
-pub(super) fn cost(model: &Model, usage: &Object) -> Option<Micro> {
-    let cost = model.settings().price.and_then(|price| price::cost_micro(&price, usage));
-    cost.map(|cost| cost.clamp(0, COST_MAX))
-}
-
-fn guessed(input_bytes: usize, output_bytes: usize, most_out: u64) -> Object {
-    let tokens = |bytes: usize| bytes.div_ceil(BYTES_PER_TOKEN) as u64;
-    let output = tokens(output_bytes).max(most_out);
-    Object::from_iter([
-        ("input_tokens".to_owned(), tokens(input_bytes).into()),
-        ("output_tokens".to_owned(), output.into()),
-        ("estimated".to_owned(), true.into()),
-    ])
-}
-
-/// An answer that is there has taken tokens: who counts none has not counted.
-fn is_credible(usage: &Object, output_bytes: usize) -> bool {
-    output_bytes == 0 || usage.get("output_tokens").and_then(Value::as_u64) != Some(0)
-}
-
-/// Counts as a provider may have them; a row of nonsense must not spoil the sums of a day.
-fn bounded(mut usage: Object) -> Object {
-    for count in usage.values_mut() {
-        if count.as_u64().is_some_and(|count| count > TOKENS_MAX) {
-            *count = TOKENS_MAX.into();
-        }
-    }
-    usage
-}
-
-/// In and out together, unless nothing is known of them.
-fn tokens(usage: &Object) -> Option<i64> {
-    let count = |key: &str| usage.get(key).and_then(Value::as_i64);
-    let (input, output) = (count("input_tokens"), count("output_tokens"));
-    let parts = input.or(output).map(|_| input.unwrap_or(0).saturating_add(output.unwrap_or(0)));
-    count("total_tokens").or(parts)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    #[test]
-    fn no_tokens_for_an_answer_that_is_there_are_no_count() {
-        let said = |usage: Value, output_bytes| {
-            is_credible(&usage.as_object().cloned().unwrap_or_default(), output_bytes)
-        };
-        assert!(!said(json!({"input_tokens": 0, "output_tokens": 0}), 5));
-        assert!(!said(json!({"input_tokens": 9, "output_tokens": 0}), 5));
-        assert!(said(json!({"input_tokens": 9, "output_tokens": 0}), 0));
-        assert!(said(json!({"input_tokens": 9, "output_tokens": 2}), 5));
-        assert!(said(json!({"input_tokens": 9}), 5));
-    }
 }

@@ -1,0 +1,154 @@
+//! The start of a run: its grant is frozen and stored, its context made, its runner told.
+
+use super::RunTask;
+use super::stop::{Stop, unavailable};
+use crate::context::{ContextParts, Identity};
+use crate::grant::Grant;
+use crate::ids::now_ms;
+use crate::live::Rights;
+use crate::proxy::audit::Subject;
+use crate::resources::{Resources, granted_resources};
+use greenroom_protocol::{AgentRunRequest, RunnerId};
+use greenroom_runtime::{RunHandle, Unavailable};
+use greenroom_store::StoreError;
+use greenroom_store::commands::FreezeGrant;
+use greenroom_store::fault;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// Between two attempts to give a run to its runner.
+const DISPATCH_AGAIN: Duration = Duration::from_millis(20);
+
+impl RunTask {
+    /// Waits for the runner, freezes the grant, tells the runner to start. A process that goes away before it
+    /// has heard of the run leaves it to its successor.
+    pub(super) async fn dispatch(&mut self) -> Result<(Arc<Grant>, RunHandle), Stop> {
+        let runner_id = RunnerId::parse(&self.run.runner_id)
+            .map_err(|error| unavailable(error.to_string(), false))?;
+        let until = Instant::now() + self.shared.settings.load().limits.runner_start;
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            let descriptor = tokio::select! {
+                found = self.shared.runtime.ready(&runner_id, left) => {
+                    found.map_err(|error| unavailable(error.to_string(), true))?
+                }
+                stop = self.stopped() => return Err(stop),
+            };
+            let grant = match self.run.grant_hash.clone() {
+                Some(hash) => self.frozen(&hash).await?,
+                None => self.freeze(&descriptor.manifest).await?,
+            };
+            match self.hand_over(&runner_id, &grant).await? {
+                Ok(handle) => return Ok((grant, handle)),
+                Err(error) if Instant::now() + DISPATCH_AGAIN > until => {
+                    return Err(unavailable(error.to_string(), true));
+                }
+                Err(_) => tokio::time::sleep(DISPATCH_AGAIN).await,
+            }
+        }
+    }
+
+    async fn hand_over(
+        &self,
+        runner_id: &RunnerId,
+        grant: &Arc<Grant>,
+    ) -> Result<Result<RunHandle, Unavailable>, Stop> {
+        let resources = self.shared.resources.load_full();
+        let context = loop {
+            match self.context(grant, &resources).await {
+                Ok(context) => break context,
+                Err(error) => self.wait_for_store(&error).await?,
+            }
+        };
+        let request = AgentRunRequest {
+            runner_id: runner_id.clone(),
+            runner_name: runner_id.runner().to_owned(),
+            context,
+        };
+        fault::point("before_run_agent");
+        // From here on the runner may call: its rights stand before it hears of the run.
+        let identity = self.shared.identity(&self.run, &self.envelope);
+        let attempt = self.run.attempt;
+        let subject = Arc::new(Subject {
+            workspace_id: self.run.workspace_id.clone(),
+            run_id: Some(self.run.run_id.clone()),
+            attempt: Some(attempt),
+            agent: self.run.agent.clone(),
+        });
+        let grant = Arc::clone(grant);
+        self.live.granted(Rights { grant, resources, identity, attempt, subject });
+        let handle = self.shared.runtime.start_run(request).await;
+        fault::point("after_run_agent");
+        Ok(handle)
+    }
+
+    async fn frozen(&self, hash: &str) -> Result<Arc<Grant>, Stop> {
+        loop {
+            match self.shared.grant(hash).await {
+                Ok(grant) => return Ok(grant),
+                Err(error) => self.wait_for_store(&error).await?,
+            }
+        }
+    }
+
+    /// Not everything was known when the event came: the grant is made now, and stored first.
+    async fn freeze(
+        &mut self,
+        manifest: &greenroom_protocol::AgentRunnerManifest,
+    ) -> Result<Arc<Grant>, Stop> {
+        let settings = self.shared.settings.load();
+        let agent = settings.agents.iter().find(|agent| agent.name == self.run.agent);
+        let agent = agent.ok_or_else(|| {
+            unavailable(format!("agent `{}` is no longer configured", self.run.agent), false)
+        })?;
+        let resources = self.shared.resources.load_full();
+        let patience = settings.limits.runner_start;
+        tokio::select! {
+            () = resources.tools.settled(&agent.grant.tools, patience) => {}
+            stop = self.stopped() => return Err(stop),
+        }
+        let grant = Arc::new(Grant::build(agent, manifest, &resources.names()));
+        let doc = grant.to_doc();
+        self.run.grant_hash = Some(doc.hash.clone());
+        let command = FreezeGrant {
+            workspace_id: self.run.workspace_id.clone(),
+            run_id: self.run.run_id.clone(),
+            attempt: self.run.attempt,
+            epoch: self.run.epoch,
+            grant: doc,
+            steers: grant.steering,
+        };
+        loop {
+            match self.shared.store.freeze_grant(command.clone()).await {
+                Ok(true) => return Ok(grant),
+                Ok(false) => return Err(Stop::Leave),
+                Err(error) => self.wait_for_store(&error).await?,
+            }
+        }
+    }
+
+    async fn context(
+        &self,
+        grant: &Grant,
+        resources: &Resources,
+    ) -> Result<greenroom_protocol::AgentRunContext, StoreError> {
+        let identity = Identity::new(&self.run, &self.envelope);
+        let state = self.shared.state_snapshot(&identity, grant).await?;
+        let delivery = self.shared.delivery_context(&identity);
+        let parts = ContextParts {
+            run: &self.run,
+            envelope: &self.envelope,
+            grant,
+            state,
+            delivery,
+            cursors: &self.shared.cursors,
+            run_token: self.shared.live.issue_token(&self.run.run_id, self.run.attempt),
+            resources: granted_resources(grant, resources),
+            remaining: self.live.deadline.left(),
+            now_ms: now_ms(),
+            timezone: self.shared.settings.load().timezone.clone(),
+        };
+        Ok(parts.build())
+    }
+}
