@@ -28,7 +28,7 @@ use greenroom_store::reads::spend::RunSpend;
 use greenroom_store::sql::Tx;
 use greenroom_store::types::{ApprovalRow, DeliveryRow, EventRow, ItemRow, RunRow};
 use greenroom_store::{StoreError, reads};
-use greenroom_tools::ui;
+use greenroom_tools::ui::{self, Language};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -61,6 +61,8 @@ pub struct HistoryQuery {
     pub cursor: Option<String>,
     pub direction: Direction,
     pub limit: usize,
+    /// Of whoever reads: what the host words itself is told in it.
+    pub language: Language,
 }
 
 impl Host {
@@ -200,7 +202,7 @@ impl Host {
         if query.direction == Direction::Backward {
             rows.reverse();
         }
-        let items = rows.into_iter().map(item_view).collect();
+        let items = rows.into_iter().map(|row| item_view(row, query.language)).collect();
         Ok(Some(Some(self.page(&domain, items, next, has_more))))
     }
 
@@ -210,8 +212,8 @@ impl Host {
         &self,
         workspace: &str,
         conversation: &str,
-        text: &str,
-        top_k: usize,
+        (text, top_k): (&str, usize),
+        language: Language,
     ) -> Result<Option<Page<Value>>, StoreError> {
         let query = SearchQuery {
             workspace: workspace.to_owned(),
@@ -228,7 +230,7 @@ impl Host {
             reads::search::search(tx, &query).map(Some)
         });
         Ok(read.await?.map(|hits| Page {
-            items: hits.into_iter().map(hit_view).collect(),
+            items: hits.into_iter().map(|hit| hit_view(hit, language)).collect(),
             next_cursor: None,
             has_more: false,
         }))
@@ -335,7 +337,7 @@ fn model_calls(spend: RunSpend) -> ModelCalls {
     }
 }
 
-pub(crate) fn item_view(row: ItemRow) -> Value {
+pub(crate) fn item_view(row: ItemRow, language: Language) -> Value {
     let body: Value = serde_json::from_str(&row.body).unwrap_or_default();
     let mut item = json!({
         "item_id": row.item_id, "conversation_id": row.conversation_id,
@@ -346,24 +348,25 @@ pub(crate) fn item_view(row: ItemRow) -> Value {
     });
     if row.role == "tool" {
         item["content"] = item["text"].clone();
-        show(&mut item["metadata"]);
+        show(&mut item["metadata"], language);
     }
     item
 }
 
 /// Hints about how a result is shown stay inside; readers get what is made of them (seed 004 §9).
-fn show(metadata: &mut Value) {
+fn show(metadata: &mut Value, language: Language) {
     let hints = metadata["tool_agent_output"].as_object_mut().and_then(|o| o.remove("ui_hints"));
-    if let Some(schema) = hints.and_then(|hints| ui::compile(&hints, &ui::Options::default())) {
+    let options = ui::Options { language, ..ui::Options::default() };
+    if let Some(schema) = hints.and_then(|hints| ui::compile(&hints, &options)) {
         metadata["ui_schema"] = schema;
     }
 }
 
 /// An item that was found, with where it matches.
-pub(crate) fn hit_view(hit: Hit) -> Value {
+pub(crate) fn hit_view(hit: Hit, language: Language) -> Value {
     let marks: Vec<Value> =
         hit.highlights.iter().map(|mark| json!({"start": mark.start, "end": mark.end})).collect();
-    let mut item = item_view(hit.item);
+    let mut item = item_view(hit.item, language);
     item["score"] = hit.score.into();
     item["snippet"] = hit.snippet.into();
     item["highlights"] = marks.into();

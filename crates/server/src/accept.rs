@@ -1,32 +1,72 @@
-//! What kind of answer a caller asks for.
+//! What kind of answer a caller asks for, and in which language.
 //!
 //! Invariant: a stream is given only to a caller that names `text/event-stream`, does not refuse it (`q=0`)
 //! and does not like JSON better.
 
+use axum::extract::FromRequestParts;
 use axum::http::HeaderMap;
-use axum::http::header::ACCEPT;
+use axum::http::header::{ACCEPT, ACCEPT_LANGUAGE, HeaderName};
+use axum::http::request::Parts;
+use greenroom_tools::ui::Language;
+use std::convert::Infallible;
 
 const STREAM: &str = "text/event-stream";
 const JSON: &str = "application/json";
 
 pub(crate) fn wants_stream(headers: &HeaderMap) -> bool {
-    let lists = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
-    let ranges: Vec<&str> = lists.flat_map(|list| list.split(',')).collect();
+    let ranges = ranges(headers, ACCEPT);
     let stream = weight(&ranges, STREAM).unwrap_or(0.0);
     stream > 0.0 && stream >= weight(&ranges, JSON).unwrap_or(0.0)
 }
 
+/// The language of whoever reads, for what the host words itself.
+pub(crate) struct ReadIn(pub(crate) Language);
+
+impl<S: Sync> FromRequestParts<S> for ReadIn {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Infallible> {
+        Ok(Self(language(&parts.headers)))
+    }
+}
+
+/// The language that a caller likes best of those that there are; the one it names first where it likes several.
+pub(crate) fn language(headers: &HeaderMap) -> Language {
+    let mut best = (Language::default(), 0.0);
+    for range in ranges(headers, ACCEPT_LANGUAGE) {
+        let (tag, weight) = weighted(range);
+        let known = match tag.split('-').next().unwrap_or_default() {
+            first if first.eq_ignore_ascii_case("zh") => Language::Chinese,
+            first if first.eq_ignore_ascii_case("en") => Language::English,
+            _ => continue,
+        };
+        if weight > best.1 {
+            best = (known, weight);
+        }
+    }
+    best.0
+}
+
+fn ranges(headers: &HeaderMap, name: HeaderName) -> Vec<&str> {
+    let lists = headers.get_all(name).into_iter().filter_map(|value| value.to_str().ok());
+    lists.flat_map(|list| list.split(',')).collect()
+}
+
 /// How much a type is liked, 0 to 1; nothing if it is not named.
 fn weight(ranges: &[&str], kind: &str) -> Option<f32> {
-    let weights = ranges.iter().filter_map(|range| {
-        let mut parts = range.split(';').map(str::trim);
-        parts.next().filter(|name| name.eq_ignore_ascii_case(kind))?;
-        let quality = parts.find_map(|part| part.strip_prefix("q=").or(part.strip_prefix("Q=")));
-        // A weight that does not parse counts as none at all, which is 1.
-        let parsed = quality.and_then(|text| text.parse::<f32>().ok());
-        Some(parsed.filter(|weight| (0.0..=1.0).contains(weight)).unwrap_or(1.0))
-    });
-    weights.reduce(f32::max)
+    let named = ranges.iter().map(|range| weighted(range));
+    let weights = named.filter(|(name, _)| name.eq_ignore_ascii_case(kind));
+    weights.map(|(_, weight)| weight).reduce(f32::max)
+}
+
+/// What a range names, and how much it is liked.
+fn weighted(range: &str) -> (&str, f32) {
+    let mut parts = range.split(';').map(str::trim);
+    let name = parts.next().unwrap_or_default();
+    let quality = parts.find_map(|part| part.strip_prefix("q=").or(part.strip_prefix("Q=")));
+    // A weight that does not parse counts as none at all, which is 1.
+    let parsed = quality.and_then(|text| text.parse::<f32>().ok());
+    (name, parsed.filter(|weight| (0.0..=1.0).contains(weight)).unwrap_or(1.0))
 }
 
 #[cfg(test)]
@@ -70,6 +110,21 @@ mod tests {
             assert!(!wants(&[asked]), "{asked}");
         }
         assert!(!wants(&[]));
+    }
+
+    #[test]
+    fn cards_are_worded_for_those_who_like_chinese_best() {
+        let read = |value: &str| {
+            let value = HeaderValue::from_bytes(value.as_bytes()).unwrap();
+            language(&HeaderMap::from_iter([(ACCEPT_LANGUAGE, value)]))
+        };
+        for asked in ["zh", "zh-CN,zh;q=0.9,en;q=0.8", "de, ZH-hant;q=0.5", "en;q=0.2, zh;q=0.3"] {
+            assert_eq!(read(asked), Language::Chinese, "{asked}");
+        }
+        for asked in ["", "*", "en", "en, zh", "zh;q=0", "zh;q=0.5, en", "zhx", "de", "中文"] {
+            assert_eq!(read(asked), Language::English, "{asked}");
+        }
+        assert_eq!(language(&HeaderMap::new()), Language::English);
     }
 
     proptest! {

@@ -12,6 +12,7 @@ mod input;
 mod interrupt;
 mod translate;
 
+use crate::accept::language;
 use crate::access::Caller;
 use crate::answer::{Answer, Problem};
 use crate::events::{check_type, read_body_within};
@@ -28,6 +29,7 @@ use follow::{Following, From, follow};
 use futures_util::stream;
 use greenroom_host::Refusal;
 use greenroom_protocol::ErrorCode;
+use greenroom_tools::ui::Language;
 use input::{RunInput, SOURCE};
 use interrupt::{Refused, Resumed};
 use serde_json::Value;
@@ -53,6 +55,7 @@ struct Asking {
     input: RunInput,
     /// The number of the last result that an earlier stream of this run brought.
     last: Option<i64>,
+    language: Language,
 }
 
 /// A run of the host's that a stream shows.
@@ -75,10 +78,11 @@ impl Asking {
         let workspace = params.only(&["workspace_id"])?.workspace().to_owned();
         check_type(request.headers())?;
         let last = last_event_id(request.headers())?;
+        let language = language(request.headers());
         let bytes_max = app.options.agui_bytes_max;
         let body = read_body_within(&app, request.into_body(), bytes_max).await?;
         let input = RunInput::parse(&body)?;
-        Ok(Self { app, caller, workspace, agent, input, last })
+        Ok(Self { app, caller, workspace, agent, input, last, language })
     }
 
     async fn run(self) -> Answer {
@@ -192,6 +196,7 @@ impl Asking {
         };
         let following = Following {
             workspace: self.workspace,
+            language: self.language,
             translator,
             from: place.from,
             first,

@@ -1,5 +1,6 @@
 //! Conversations, their history, state, and the event log.
 
+use crate::accept::ReadIn;
 use crate::access::Caller;
 use crate::answer::{Answer, Problem, ok};
 use crate::id::Id;
@@ -29,6 +30,7 @@ pub(crate) async fn history(
     caller: Caller,
     params: Params,
     Id(conversation): Id,
+    ReadIn(language): ReadIn,
 ) -> Answer {
     caller.reader()?;
     let params = params.only(&["workspace_id", "cursor", "limit", "direction"])?;
@@ -40,7 +42,7 @@ pub(crate) async fn history(
         }
     };
     let cursor = params.cursor().map(str::to_owned);
-    let query = HistoryQuery { cursor, direction, limit: params.limit()? };
+    let query = HistoryQuery { cursor, direction, limit: params.limit()?, language };
     let page = app.host.history(params.workspace(), &conversation, query).await?;
     let page = page.ok_or_else(Problem::foreign_cursor)?;
     ok(page.ok_or_else(|| Problem::not_found("conversation"))?)
@@ -51,12 +53,14 @@ pub(crate) async fn search(
     caller: Caller,
     params: Params,
     Id(conversation): Id,
+    ReadIn(language): ReadIn,
 ) -> Answer {
     caller.reader()?;
     let params = params.only(&["workspace_id", "q", "limit"])?;
     let text = params.text("q").filter(|text| !text.is_empty());
     let text = text.ok_or_else(|| Problem::invalid("`q` says what to look for"))?;
-    let page = app.host.search(params.workspace(), &conversation, text, params.limit()?).await?;
+    let wanted = (text, params.limit()?);
+    let page = app.host.search(params.workspace(), &conversation, wanted, language).await?;
     ok(page.ok_or_else(|| Problem::not_found("conversation"))?)
 }
 
@@ -64,7 +68,12 @@ pub(crate) async fn search(
 pub(crate) const ROLES: [&str; 5] = ["user", "assistant", "tool", "system", "event"];
 
 /// Search in all conversations.
-pub(crate) async fn search_all(State(app): State<App>, caller: Caller, params: Params) -> Answer {
+pub(crate) async fn search_all(
+    State(app): State<App>,
+    caller: Caller,
+    params: Params,
+    ReadIn(language): ReadIn,
+) -> Answer {
     caller.reader()?;
     let known = [
         "workspace_id",
@@ -96,7 +105,7 @@ pub(crate) async fn search_all(State(app): State<App>, caller: Caller, params: P
         top_k: params.limit()?,
         ..SearchQuery::default()
     };
-    ok(app.host.search_all(query).await?)
+    ok(app.host.search_all(query, language).await?)
 }
 
 /// State of all owners.

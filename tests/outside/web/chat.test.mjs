@@ -38,9 +38,9 @@ test("an answer is markdown with code, and its run is one click away", async () 
   await finish(page);
 });
 
-for (const [locale, prompt, title, placeholder] of [
-  ["en-US", "schedule lunch tomorrow at 12:00", "lunch", "Your message"],
-  ["zh-CN", "帮我建一个明天下午三点的会议", "会议", "你的消息"],
+for (const [locale, prompt, title, placeholder, done] of [
+  ["en-US", "schedule lunch tomorrow at 12:00", "lunch", "Your message", "Event created"],
+  ["zh-CN", "帮我建一个明天下午三点的会议", "会议", "你的消息", "日程已创建"],
 ]) {
   test(`a tool is shown as it is called, with its card (${locale})`, async () => {
     const page = await signedIn(browser, host, { locale });
@@ -52,6 +52,7 @@ for (const [locale, prompt, title, placeholder] of [
     await see(tools(page, "done"));
     const card = tools(page, "done").getByRole("group").or(tools(page, "done").locator("section[aria-label]"));
     await see(card.getByText(title, { exact: true }));
+    await see(card.getByText(done));
     await see(answers(page));
     // What stands behind it: arguments and result.
     await tools(page, "done").getByRole("button", { expanded: false }).first().click();
@@ -59,6 +60,7 @@ for (const [locale, prompt, title, placeholder] of [
     // After coming back it looks the same.
     await page.reload();
     await see(card.getByText(title, { exact: true }));
+    await see(card.getByText(done));
     await finish(page);
   });
 }

@@ -47,10 +47,17 @@ export function path(template: string, ...parts: string[]): string {
   return template.replace(/\{\}/g, () => encodeURIComponent(parts[next++] ?? ""));
 }
 
+/** What the host words itself, such as cards, comes in the language of the page. */
+export function languageHeader(): { "Accept-Language": string } {
+  return { "Accept-Language": document.documentElement.lang || "en" };
+}
+
 export async function request(url: string, init: RequestInit = {}): Promise<Response> {
   let response: Response;
   try {
-    response = await fetch(url, { credentials: "same-origin", ...init });
+    const headers = new Headers(init.headers);
+    for (const [name, value] of Object.entries(languageHeader())) headers.set(name, value);
+    response = await fetch(url, { credentials: "same-origin", ...init, headers });
   } catch (cause) {
     if (init.signal?.aborted) throw cause;
     window.dispatchEvent(new CustomEvent(UNREACHABLE));

@@ -1,5 +1,5 @@
 // Texts in English and Chinese: one typed key for each, following the browser unless somebody chose.
-import { createContext, useContext, useEffect, useMemo, useState, type ReactNode } from "react";
+import { createContext, useContext, useMemo, useState, type ReactNode } from "react";
 import * as en from "./en";
 import * as zh from "./zh";
 import { fill, type Values } from "./fill";
@@ -33,17 +33,20 @@ function preferred(): Language {
   return first?.toLowerCase().startsWith("zh") ? "zh" : "en";
 }
 
+/** Told to the page before anything is asked of the host: requests go out in its language. */
+function announced(language: Language): Language {
+  document.documentElement.lang = language === "zh" ? "zh-CN" : "en";
+  return language;
+}
+
 export function LanguageProvider({ children }: { children: ReactNode }) {
-  const [language, choose] = useState<Language>(preferred);
-  useEffect(() => {
-    document.documentElement.lang = language === "zh" ? "zh-CN" : "en";
-  }, [language]);
+  const [language, choose] = useState<Language>(() => announced(preferred()));
   const choice = useMemo<Choice>(
     () => ({
       language,
       setLanguage: (next) => {
         localStorage.setItem(STORED, next);
-        choose(next);
+        choose(announced(next));
       },
       t: (key, values) => translate(language, key, values),
     }),

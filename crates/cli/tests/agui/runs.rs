@@ -3,6 +3,7 @@
 use crate::reader::{Reader, find, input, kinds, refused, request, steps, talk, text};
 use crate::stage::Stage;
 use greenroom_protocol::RunStatus;
+use greenroom_testkit::http::Request;
 use serde_json::{Value, json};
 
 const CLERK: &str = r#"
@@ -57,7 +58,8 @@ async fn a_tool_has_its_arguments_its_result_and_its_card() {
         ["message", "done"],
         ["end"]
     ]);
-    let events = talk(&stage, "clerk", &steps("t1", "r1", played)).await;
+    let sent = steps("t1", "r1", played);
+    let events = talk(&stage, "clerk", &sent).await;
     assert_eq!(
         kinds(&events),
         [
@@ -90,6 +92,17 @@ async fn a_tool_has_its_arguments_its_result_and_its_card() {
     );
     let end = find(&events, "TEXT_MESSAGE_END");
     assert_eq!(end.as_object().unwrap().len(), 2, "no user interface: {end}");
+    // Whoever reads Chinese sees the same card in Chinese, live and in the history.
+    assert!(operations.to_string().contains("Event created"), "{operations}");
+    let history = || Request::get("/v1/conversations/t1/history");
+    for (tag, word) in [("zh-CN,zh;q=0.9,en;q=0.8", "日程已创建"), ("en", "Event created")] {
+        let again = request("clerk", &sent).header("accept-language", tag);
+        let events = Reader::open(&stage, again).await.rest().await;
+        let card = find(&events, "ACTIVITY_SNAPSHOT")["content"].to_string();
+        assert!(card.contains(word), "{card}");
+        let (_, page) = stage.api.json(history().header("accept-language", tag)).await.unwrap();
+        assert!(page.to_string().contains(word), "{page}");
+    }
 }
 
 #[tokio::test]

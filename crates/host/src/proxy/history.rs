@@ -14,6 +14,7 @@ use greenroom_store::reads::conversations::{Position, Span};
 use greenroom_store::reads::search::SearchQuery;
 use greenroom_store::types::ItemRow;
 use greenroom_store::{StoreError, reads};
+use greenroom_tools::ui::Language;
 use serde_json::{Value, json};
 
 pub(super) async fn page(call: &mut Call<'_>) -> Answer {
@@ -89,7 +90,8 @@ pub(super) async fn search(call: &mut Call<'_>) -> Answer {
     });
     let hits = read.await.map_err(|error| failed(&error))?;
     let hits = hits.ok_or_else(|| not_found("conversation"))?;
-    let mut items: Vec<Value> = hits.into_iter().map(hit_view).collect();
+    let mut items: Vec<Value> =
+        hits.into_iter().map(|hit| hit_view(hit, Language::default())).collect();
     fit::all_of(&mut items, fit::bytes_max(call));
     answer(&json!({"items": items}))
 }
@@ -133,7 +135,7 @@ fn end_of_view(call: &Call<'_>) -> Option<i64> {
 }
 
 fn item(row: ItemRow, with_artifacts: bool) -> Value {
-    let mut item = item_view(row);
+    let mut item = item_view(row, Language::default());
     if !with_artifacts {
         item["artifacts"] = json!([]);
     }

@@ -15,6 +15,7 @@ use greenroom_store::reads::artifacts::{
 use greenroom_store::reads::search::{SearchQuery, search};
 use greenroom_store::reads::state::{StateKey, StateKeys, beginning, keys};
 use greenroom_store::sql::Tx;
+use greenroom_tools::ui::Language;
 use serde_json::{Value, json};
 
 /// Rows that one page looks at.
@@ -98,9 +99,13 @@ impl Host {
     }
 
     /// What holds the words looked for, in all conversations of a workspace, the best first.
-    pub async fn search_all(&self, query: SearchQuery) -> Result<Page<Value>, StoreError> {
+    pub async fn search_all(
+        &self,
+        query: SearchQuery,
+        language: Language,
+    ) -> Result<Page<Value>, StoreError> {
         let hits = self.store().read(move |tx| search(tx, &query)).await?;
-        let items = hits.into_iter().map(hit_view).collect();
+        let items = hits.into_iter().map(|hit| hit_view(hit, language)).collect();
         Ok(Page { items, next_cursor: None, has_more: false })
     }
 }

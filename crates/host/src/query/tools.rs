@@ -5,6 +5,7 @@
 use super::show;
 use crate::host::Host;
 use greenroom_store::{StoreError, reads};
+use greenroom_tools::ui::Language;
 use serde_json::{Value, json};
 
 impl Host {
@@ -15,6 +16,7 @@ impl Host {
         workspace: &str,
         run_id: &str,
         tool_call_id: &str,
+        language: Language,
     ) -> Result<Option<Value>, StoreError> {
         let (workspace, run) = (workspace.to_owned(), run_id.to_owned());
         let call = tool_call_id.to_owned();
@@ -23,7 +25,7 @@ impl Host {
             read.await?.and_then(|output| serde_json::from_str(&output).ok());
         Ok(output.map(|output| {
             let mut metadata = json!({"tool_agent_output": output});
-            show(&mut metadata);
+            show(&mut metadata, language);
             metadata
         }))
     }

@@ -123,8 +123,8 @@ impl Asking {
     }
 
     async fn items(&self) -> Result<Vec<Value>, Problem> {
-        let query =
-            HistoryQuery { cursor: None, direction: Direction::Backward, limit: ITEMS_SHOWN };
+        let (direction, language) = (Direction::Backward, self.language);
+        let query = HistoryQuery { cursor: None, direction, limit: ITEMS_SHOWN, language };
         let page = self.app.host.history(&self.workspace, &self.input.thread_id, query).await?;
         Ok(page.flatten().map(|page| page.items).unwrap_or_default())
     }

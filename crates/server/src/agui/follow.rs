@@ -18,6 +18,7 @@ use greenroom_protocol::result::kind;
 use greenroom_protocol::{RunStatus, RunView};
 use greenroom_store::StoreError;
 use greenroom_store::types::ResultRecord;
+use greenroom_tools::ui::Language;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::broadcast;
@@ -42,6 +43,8 @@ pub(crate) enum From {
 /// What to follow.
 pub(crate) struct Following {
     pub(crate) workspace: String,
+    /// Of whoever reads.
+    pub(crate) language: Language,
     pub(crate) translator: Translator,
     pub(crate) from: From,
     /// Events that come before those of the run.
@@ -186,7 +189,8 @@ impl Follow {
         let data: serde_json::Value = serde_json::from_str(record.data.get()).ok()?;
         let (call, run_id) =
             (data["tool_call_id"].as_str()?, &self.what.translator.stream().run_id);
-        let output = self.app.host.tool_output(&self.what.workspace, run_id, call).await;
+        let Following { workspace, language, .. } = &self.what;
+        let output = self.app.host.tool_output(workspace, run_id, call, *language).await;
         output.unwrap_or_else(|error| {
             tracing::warn!(%error, "the record of a tool call cannot be read");
             None

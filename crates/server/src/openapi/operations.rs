@@ -182,7 +182,7 @@ fn conversations() -> Vec<Operation> {
             "The transcript of a conversation\nA page stands oldest item first; without a cursor it is the \
              newest page, or with `direction=forward` the oldest.",
         )
-        .takes(&["conversation_id_in_path", "workspace_id", "cursor", "limit", "direction"])
+        .takes(&["conversation_id_in_path", "workspace_id", "cursor", "limit", "direction", "language"])
         .answers("200", page_of("TranscriptItem"))
         .refuses(&["404"]),
         Operation::get(
@@ -193,7 +193,7 @@ fn conversations() -> Vec<Operation> {
              Chinese, Japanese and Korean also within words. Each item comes with `score`, `snippet` and \
              `highlights`.",
         )
-        .takes(&["conversation_id_in_path", "workspace_id", "q", "limit"])
+        .takes(&["conversation_id_in_path", "workspace_id", "q", "limit", "language"])
         .answers("200", page_of("SearchHit"))
         .refuses(&["404"]),
     ]

@@ -111,6 +111,7 @@ fn search() -> Operation {
         "Items of all conversations that hold what is looked for, the best first",
     )
     .takes(&[
+        "language",
         "workspace_id",
         "q",
         "conversation_id",
