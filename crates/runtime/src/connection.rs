@@ -15,7 +15,7 @@ use greenroom_protocol::wire::RpcError;
 use greenroom_protocol::{AgentRunRequest, RunnerId};
 use serde_json::value::RawValue;
 use std::collections::{HashMap, VecDeque};
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 use tokio::sync::{oneshot, watch};
@@ -268,6 +268,11 @@ impl Connection {
 
     pub(crate) fn live(&self) -> watch::Receiver<usize> {
         self.live.subscribe()
+    }
+
+    /// What all runs together have waiting to be read.
+    pub(crate) fn waiting_bytes(&self) -> usize {
+        self.buffered.load(Ordering::Relaxed)
     }
 
     /// The run under this id, unless it is over for the host.

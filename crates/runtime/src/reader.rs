@@ -27,6 +27,8 @@ mod whose;
 
 /// Read at once; about what a busy runner writes between two looks.
 const CHUNK_BYTES: usize = 128 * 1024;
+/// Results that may wait to be taken in before every chunk lets others have their turn.
+const AHEAD_BYTES_MAX: usize = 1024 * 1024;
 /// How much of a line that cannot be understood is quoted.
 const QUOTE_CHARS: usize = 120;
 const WARN_EVERY: Duration = Duration::from_secs(1);
@@ -89,7 +91,12 @@ impl Reader {
                         Line::TooLong(head) => self.too_long("a line that is too long", head),
                     });
                     self.announce();
-                    tokio::task::coop::consume_budget().await;
+                    if self.connection.waiting_bytes() > AHEAD_BYTES_MAX {
+                        // Whoever takes the results in may have to share this thread.
+                        tokio::task::yield_now().await;
+                    } else {
+                        tokio::task::coop::consume_budget().await;
+                    }
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(_) => return,
