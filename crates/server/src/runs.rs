@@ -136,8 +136,9 @@ pub(crate) async fn results(
     let workspace = params.workspace();
     load(&app, &caller, workspace, &run_id).await?;
     let after = params.number("after")?.unwrap_or(0);
+    let last = last_event_id(&headers)?;
     if wants_stream(&headers) {
-        let after = last_event_id(&headers)?.unwrap_or(after);
+        let after = last.unwrap_or(after);
         let standing = Standing::of(&app, &caller);
         return stream::follow(&app, standing, workspace, &run_id, after).await;
     }

@@ -65,6 +65,22 @@ for (const [locale, prompt, title, placeholder, done] of [
   });
 }
 
+test("a card follows the language that somebody switches to", async () => {
+  const page = await signedIn(browser, host);
+  await open(page, "/chat");
+  const field = page.locator("main textarea");
+  await field.fill("schedule lunch tomorrow at 12:00");
+  await field.press("Enter");
+  await see(tools(page, "done").getByText("Event created"));
+  await see(answers(page));
+  await page.reload();
+  await see(tools(page, "done").getByText("Event created"));
+  await page.getByRole("button", { name: "Language" }).click();
+  await page.getByText("中文", { exact: true }).click();
+  await see(tools(page, "done").getByText("日程已创建"));
+  await finish(page);
+});
+
 for (const [button, status] of [["Allow", "allowed"], ["Deny", "denied"]]) {
   test(`a run asks in the conversation: ${button}`, async () => {
     const page = await signedIn(browser, host);

@@ -47,16 +47,12 @@ export function path(template: string, ...parts: string[]): string {
   return template.replace(/\{\}/g, () => encodeURIComponent(parts[next++] ?? ""));
 }
 
-/** What the host words itself, such as cards, comes in the language of the page. */
-export function languageHeader(): { "Accept-Language": string } {
-  return { "Accept-Language": document.documentElement.lang || "en" };
-}
-
 export async function request(url: string, init: RequestInit = {}): Promise<Response> {
   let response: Response;
   try {
     const headers = new Headers(init.headers);
-    for (const [name, value] of Object.entries(languageHeader())) headers.set(name, value);
+    // What the host words itself, such as cards, comes in the language of the page.
+    headers.set("Accept-Language", document.documentElement.lang || "en");
     response = await fetch(url, { credentials: "same-origin", ...init, headers });
   } catch (cause) {
     if (init.signal?.aborted) throw cause;

@@ -180,9 +180,10 @@ fn conversations() -> Vec<Operation> {
             "get_history",
             "conversations",
             "The transcript of a conversation\nA page stands oldest item first; without a cursor it is the \
-             newest page, or with `direction=forward` the oldest.",
+             newest page, or with `direction=forward` the oldest. Cards are worded in English or Chinese, as \
+             `Accept-Language` says.",
         )
-        .takes(&["conversation_id_in_path", "workspace_id", "cursor", "limit", "direction", "language"])
+        .takes(&["conversation_id_in_path", "workspace_id", "cursor", "limit", "direction"])
         .answers("200", page_of("TranscriptItem"))
         .refuses(&["404"]),
         Operation::get(
@@ -193,7 +194,7 @@ fn conversations() -> Vec<Operation> {
              Chinese, Japanese and Korean also within words. Each item comes with `score`, `snippet` and \
              `highlights`.",
         )
-        .takes(&["conversation_id_in_path", "workspace_id", "q", "limit", "language"])
+        .takes(&["conversation_id_in_path", "workspace_id", "q", "limit"])
         .answers("200", page_of("SearchHit"))
         .refuses(&["404"]),
     ]

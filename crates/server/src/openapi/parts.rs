@@ -60,8 +60,6 @@ fn common(page_size_max: usize) -> Value {
         "conversation_id": query("conversation_id", "Of this conversation only.", text()),
         "actor": header("x-greenroom-actor", "Whose records, for an admin."),
         "own_page": header("X-Greenroom", "`1` where a session is used or made; not with a token."),
-        "language": header("Accept-Language", "The language of cards: English, or Chinese where it is \
-            liked better."),
         "agent": query("agent", "Of this agent only.", text()),
         "status": query("status", "In this status only.", json!({"enum": statuses})),
         "approval_status": query("status", "In this status only.",

@@ -2,7 +2,7 @@
 import "./no-eval";
 import { HttpAgent, type AgentSubscriber } from "@ag-ui/client";
 import type { BaseEvent, Interrupt, Message, ResumeEntry } from "@ag-ui/core";
-import { ApiError, languageHeader, path, WRITE_HEADERS } from "@/api/client";
+import { ApiError, path, WRITE_HEADERS } from "@/api/client";
 import { newId } from "@/api/new-id";
 import type { Approval } from "@/api/types";
 import type { ApprovalEntry, Delivery, Entry, FileRef, UserEntry } from "./entry";
@@ -133,7 +133,7 @@ export class LiveRun {
   /** Of a run that this interface started, the key leads to it; of others the thread tells. */
   #newAgent(): HttpAgent {
     const url = this.#address(this.eventId.startsWith(OWN) ? "/v1/agui/{}" : "/v1/agui/agent/{}/connect");
-    return new HttpAgent({ url, headers: { ...WRITE_HEADERS, ...languageHeader() }, threadId: this.#options.threadId, fetch: watchedFetch });
+    return new HttpAgent({ url, headers: { ...WRITE_HEADERS }, threadId: this.#options.threadId, fetch: watchedFetch });
   }
 
   /** Absolute, because the client takes it apart. */

@@ -175,12 +175,12 @@ function useTarget(thread: Thread, view: ThreadView, target: string | null, show
   const [found, setFound] = useState<string | null>(null);
   const pages = useRef(0);
   useEffect(() => {
-    if (!target || found === target || view.loadingOlder || view.error) return;
+    if (!target || found === target || view.loadingOlder) return;
     const index = view.entries.findIndex((entry) => entry.id === target);
     if (index >= 0) {
       setFound(target);
       show(index);
-    } else if (view.hasOlder && pages.current < PAGES_TO_FIND) {
+    } else if (view.hasOlder && !view.error && pages.current < PAGES_TO_FIND) {
       pages.current += 1;
       void thread.loadOlder();
     }

@@ -113,9 +113,18 @@ export class Thread {
     this.#show();
   }
 
+  /** Cards are worded by the host: in another language they are read again. */
+  async reword(): Promise<void> {
+    this.#history = new HistoryEntries();
+    this.#items = [];
+    await this.load();
+  }
+
   /** What happened elsewhere: other tabs, other surfaces, the approvals inbox. */
   async refresh(): Promise<void> {
     if (this.#loading || this.#isBlind) return;
+    // Nothing could be read so far: from the beginning, so that older pages are known of.
+    if (this.#error && this.#items.length === 0) return this.load();
     try {
       const runs = await this.#recentRuns();
       const unknown = runs.filter((run) => this.#isNews(run));

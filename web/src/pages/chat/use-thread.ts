@@ -1,5 +1,6 @@
 // The thread of a conversation for as long as it is shown, kept up with what happens elsewhere.
-import { useEffect, useState, useSyncExternalStore } from "react";
+import { useEffect, useRef, useState, useSyncExternalStore } from "react";
+import { useLanguage } from "@/i18n";
 import { Thread, type ThreadView } from "./thread";
 
 const REFRESH_MS = 5_000;
@@ -16,5 +17,12 @@ export function useThread(id: string, isNew: boolean, mayFollow: boolean): { thr
       thread.close();
     };
   }, [thread]);
+  const { language } = useLanguage();
+  const worded = useRef(language);
+  useEffect(() => {
+    if (worded.current === language) return;
+    worded.current = language;
+    void thread.reword();
+  }, [thread, language]);
   return { thread, view: useSyncExternalStore(thread.subscribe, thread.view) };
 }

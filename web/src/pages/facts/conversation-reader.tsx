@@ -2,7 +2,7 @@
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { get, path } from "@/api/client";
 import type { HistoryPage } from "@/api/types";
-import { useT } from "@/i18n";
+import { useLanguage, useT } from "@/i18n";
 import { Button, ButtonLink, Card, CopyButton, Empty, IconButton, Loaded } from "@/ui";
 import { TextFilter } from "./filter-bar";
 import { SearchHits } from "./search-hits";
@@ -44,9 +44,10 @@ export function ConversationReader({ id, q, onSearch, onClose }: ConversationRea
 }
 
 function History({ id }: { id: string }) {
-  const t = useT();
+  const { t, language } = useLanguage();
   const history = useInfiniteQuery({
-    queryKey: ["history", id],
+    // Cards are worded by the host.
+    queryKey: ["history", id, language],
     queryFn: ({ pageParam, signal }) => get<HistoryPage>(path("/v1/conversations/{}/history", id), { limit: 50, cursor: pageParam }, signal),
     initialPageParam: null as string | null,
     getNextPageParam: (page) => (page.has_more ? (page.next_cursor ?? undefined) : undefined),

@@ -111,7 +111,6 @@ fn search() -> Operation {
         "Items of all conversations that hold what is looked for, the best first",
     )
     .takes(&[
-        "language",
         "workspace_id",
         "q",
         "conversation_id",
