@@ -19,6 +19,7 @@ pub(crate) mod serve;
 pub(crate) mod stream;
 
 use bytes::Bytes;
+use context::Told;
 use frames::Part;
 use greenroom_protocol::{AgentAPIError, AgentRunRequest, ErrorCode};
 use manifest::Contents;
@@ -159,10 +160,10 @@ impl Session {
         #[derive(Serialize)]
         struct Start<'a> {
             runner_name: &'a str,
-            context: Value,
+            context: Told<'a>,
         }
         let dialect = self.dialect(&request.runner_name);
-        let context = context::render(&request.context, dialect, &self.host_version);
+        let context = Told::new(&request.context, dialect, &self.host_version);
         let start = Start { runner_name: &request.runner_name, context };
         frames::request(number, dialect.run_action(), &start)
     }

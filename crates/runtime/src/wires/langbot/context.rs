@@ -5,33 +5,182 @@
 
 use super::Dialect;
 use super::content;
-use greenroom_protocol::AgentRunContext;
+use greenroom_protocol::context::{
+    ActorContext, AdapterContext, AgentEventContext, AgentRunState, AgentRuntimeContext,
+    AgentTrigger, ContextAPICapabilities, ContextAccess, ConversationContext, DeliveryContext,
+    InlineContextPolicy, SubjectContext,
+};
+use greenroom_protocol::{AgentRunContext, Object};
+use resources::Resources;
+use serde::Serialize;
 use serde_json::{Value, json};
 
-/// Calls that every run may make about itself.
-const OWN_APIS: [&str; 5] = ["prompt_get", "run_get", "run_list", "run_events_page", "run_cancel"];
-/// What the host does not offer; told so that an older SDK does not have to guess.
-const ABSENT_APIS: [&str; 4] = ["run_append_result", "run_finalize", "reply_stream", "box"];
+mod resources;
+
 /// Subjects that are a group of people.
 const GROUPS: [&str; 4] = ["group", "channel", "room", "guild"];
 
-pub(crate) fn render(context: &AgentRunContext, dialect: Dialect, host_version: &str) -> Value {
-    // Protocol types have string keys only and no failing serialisers.
-    let mut told = serde_json::to_value(context).expect("protocol types are JSON");
-    let party = Party::of(context);
-    told["input"] = input(&told["input"], dialect);
-    conversation(&mut told, &party);
-    told["variables"] = party.variables(context);
-    event(&mut told, &party);
-    resources(&mut told["resources"]);
-    let apis = &mut told["context"]["available_apis"];
-    OWN_APIS.iter().for_each(|name| apis[*name] = true.into());
-    ABSENT_APIS.iter().for_each(|name| apis[*name] = false.into());
-    told["delivery"]["automatic_reply"] = true.into();
-    told["runtime"]["langbot_version"] = host_version.into();
-    told["host"] = "greenroom".into();
-    told["protocol_version"] = told["runtime"]["protocol_version"].clone();
-    told
+/// A context in LangBot's spelling; what needs no other spelling is written from where it lies.
+#[derive(Serialize)]
+pub(crate) struct Told<'a> {
+    run_id: &'a str,
+    trigger: &'a AgentTrigger,
+    event: AgentEventContext,
+    conversation: Option<ConversationContext>,
+    actor: &'a Option<ActorContext>,
+    subject: &'a Option<SubjectContext>,
+    input: Value,
+    delivery: Delivery<'a>,
+    resources: Resources<'a>,
+    context: Access<'a>,
+    state: &'a AgentRunState,
+    runtime: AgentRuntimeContext,
+    config: &'a Object,
+    adapter: &'a Option<AdapterContext>,
+    metadata: &'a Object,
+    variables: Value,
+    host: &'static str,
+    protocol_version: &'a str,
+    #[serde(flatten)]
+    extra: &'a Object,
+}
+
+#[derive(Serialize)]
+struct Delivery<'a> {
+    #[serde(flatten)]
+    told: &'a DeliveryContext,
+    automatic_reply: bool,
+}
+
+#[derive(Serialize)]
+struct Access<'a> {
+    conversation_id: &'a Option<String>,
+    thread_id: &'a Option<String>,
+    latest_cursor: &'a Option<String>,
+    event_seq: Option<i64>,
+    transcript_seq: Option<i64>,
+    has_history_before: bool,
+    inline_policy: &'a InlineContextPolicy,
+    available_apis: Apis,
+    #[serde(flatten)]
+    extra: &'a Object,
+}
+
+#[derive(Serialize)]
+struct Apis {
+    #[serde(flatten)]
+    granted: ContextAPICapabilities,
+    #[serde(flatten)]
+    own: OwnApis,
+    #[serde(flatten)]
+    absent: AbsentApis,
+}
+
+/// Calls that every run may make about itself.
+#[derive(Serialize)]
+struct OwnApis {
+    prompt_get: bool,
+    run_get: bool,
+    run_list: bool,
+    run_events_page: bool,
+    run_cancel: bool,
+}
+
+const OWN_APIS: OwnApis = OwnApis {
+    prompt_get: true,
+    run_get: true,
+    run_list: true,
+    run_events_page: true,
+    run_cancel: true,
+};
+
+/// What the host does not offer; told so that an older SDK does not have to guess.
+#[derive(Serialize, Default)]
+struct AbsentApis {
+    run_append_result: bool,
+    run_finalize: bool,
+    reply_stream: bool,
+    r#box: bool,
+}
+
+impl<'a> Told<'a> {
+    pub(crate) fn new(told: &'a AgentRunContext, dialect: Dialect, host_version: &str) -> Self {
+        let party = Party::of(told);
+        // Every field by name: one that is new has to be thought of here.
+        let AgentRunContext {
+            run_id,
+            trigger,
+            event: _,
+            conversation,
+            actor,
+            subject,
+            input: heard,
+            delivery,
+            resources,
+            context,
+            state,
+            runtime,
+            config,
+            adapter,
+            metadata,
+            extra,
+        } = told;
+        // Protocol types have string keys only and no failing serialisers.
+        let heard = serde_json::to_value(heard).expect("protocol types are JSON");
+        let langbot_version = Some(host_version.to_owned());
+        Self {
+            run_id,
+            trigger,
+            event: event(told, &party),
+            conversation: conversation.as_ref().map(|known| party.fill(known)),
+            actor,
+            subject,
+            input: input(&heard, dialect),
+            delivery: Delivery { told: delivery, automatic_reply: true },
+            resources: Resources::new(resources),
+            context: Access::new(context),
+            state,
+            runtime: AgentRuntimeContext { langbot_version, ..runtime.clone() },
+            config,
+            adapter,
+            metadata,
+            variables: party.variables(told),
+            host: "greenroom",
+            protocol_version: &runtime.protocol_version,
+            extra,
+        }
+    }
+}
+
+impl<'a> Access<'a> {
+    fn new(access: &'a ContextAccess) -> Self {
+        let ContextAccess {
+            conversation_id,
+            thread_id,
+            latest_cursor,
+            event_seq,
+            transcript_seq,
+            has_history_before,
+            inline_policy,
+            available_apis,
+            extra,
+        } = access;
+        Self {
+            conversation_id,
+            thread_id,
+            latest_cursor,
+            event_seq: *event_seq,
+            transcript_seq: *transcript_seq,
+            has_history_before: *has_history_before,
+            inline_policy,
+            available_apis: Apis {
+                granted: *available_apis,
+                own: OWN_APIS,
+                absent: AbsentApis::default(),
+            },
+            extra,
+        }
+    }
 }
 
 /// An input in the spelling of a dialect; also that of a message which came while the run was under way.
@@ -85,6 +234,26 @@ impl Party {
         format!("{}_{}", self.launcher_type, self.launcher_id)
     }
 
+    fn is_group(&self) -> bool {
+        self.launcher_type == "group"
+    }
+
+    /// A conversation with what it does not say itself.
+    fn fill(&self, conversation: &ConversationContext) -> ConversationContext {
+        let mut told = conversation.clone();
+        told.launcher_type.get_or_insert_with(|| self.launcher_type.to_owned());
+        told.launcher_id.get_or_insert_with(|| self.launcher_id.clone());
+        told.bot_id.get_or_insert_with(|| self.bot_id.clone());
+        let more = [("sender_id", json!(self.sender_id)), ("session_id", self.session_id().into())];
+        for (key, value) in more {
+            let known = told.extra.entry(key).or_insert(Value::Null);
+            if known.is_null() {
+                *known = value;
+            }
+        }
+        told
+    }
+
     /// What LangBot's own variables say of an event.
     fn variables(&self, context: &AgentRunContext) -> Value {
         let conversation = context.conversation.as_ref();
@@ -99,83 +268,37 @@ impl Party {
     }
 }
 
-fn conversation(told: &mut Value, party: &Party) {
-    let conversation = &mut told["conversation"];
-    if !conversation.is_object() {
-        return;
-    }
-    let mut fill = |key: &str, value: Value| {
-        if conversation[key].is_null() {
-            conversation[key] = value;
+/// The event with the fields that the SDK's typed events are read from, where its own data has none of the
+/// name.
+fn event(context: &AgentRunContext, party: &Party) -> AgentEventContext {
+    let mut event = context.event.clone();
+    let mut put = |key: &str, value: Value| {
+        if !event.data.contains_key(key) {
+            event.data.insert(key.to_owned(), value);
         }
     };
-    fill("launcher_type", party.launcher_type.into());
-    fill("launcher_id", party.launcher_id.as_str().into());
-    fill("sender_id", party.sender_id.as_deref().into());
-    fill("session_id", party.session_id().into());
-    fill("bot_id", party.bot_id.as_str().into());
-}
-
-/// The fields that the SDK's typed events are read from, where the event's own data has none of the name.
-fn event(told: &mut Value, party: &Party) {
-    let text = told["input"]["text"].clone();
-    let (kind, id) = (told["event"]["event_type"].clone(), told["event"]["event_id"].clone());
-    let mut fields = json!({
-        "type": kind, "timestamp": told["event"]["event_time"].as_f64().unwrap_or_default(),
-        "bot_uuid": party.bot_id, "adapter_name": told["event"]["source"],
-    });
-    if kind == "message.received" {
-        let chain = text.as_str().map(|text| json!({"type": "Plain", "text": text}));
-        fields["message_id"] = id;
-        fields["message_chain"] = chain.into_iter().collect();
-        fields["sender"] = json!({"id": party.sender_id.as_deref().unwrap_or_default(),
-            "nickname": party.sender_name.as_deref().unwrap_or_default()});
-        fields["chat_type"] = match party.launcher_type {
-            "group" => "group".into(),
-            _ => "private".into(),
-        };
-        fields["chat_id"] = party.launcher_id.as_str().into();
-        if party.launcher_type == "group" {
-            fields["group"] = json!({"id": party.launcher_id,
-                "name": party.group_name.as_deref().unwrap_or_default()});
+    put("type", event.event_type.as_str().into());
+    put("timestamp", event.event_time.map_or(0.0, |time| time as f64).into());
+    put("bot_uuid", party.bot_id.as_str().into());
+    put("adapter_name", event.source.as_str().into());
+    if event.event_type == "message.received" {
+        let chain =
+            context.input.text.as_deref().map(|text| json!({"type": "Plain", "text": text}));
+        put("message_id", event.event_id.as_str().into());
+        put("message_chain", chain.into_iter().collect());
+        let sender = (party.sender_id.as_deref(), party.sender_name.as_deref());
+        put(
+            "sender",
+            json!({"id": sender.0.unwrap_or_default(), "nickname": sender.1.unwrap_or_default()}),
+        );
+        put("chat_type", if party.is_group() { "group" } else { "private" }.into());
+        put("chat_id", party.launcher_id.as_str().into());
+        if party.is_group() {
+            let name = party.group_name.as_deref().unwrap_or_default();
+            put("group", json!({"id": party.launcher_id, "name": name}));
         }
     }
-    let data = &mut told["event"]["data"];
-    let (Some(data), Value::Object(fields)) = (data.as_object_mut(), fields) else { return };
-    for (key, value) in fields {
-        data.entry(key).or_insert(value);
-    }
-}
-
-fn resources(resources: &mut Value) {
-    let list = |value: &mut Value| value.as_array_mut().map(std::mem::take).unwrap_or_default();
-    let models = list(&mut resources["models"]).into_iter().map(model).collect();
-    resources["models"] = models;
-    let tools = list(&mut resources["tools"]).into_iter().map(|mut tool| {
-        tool["tool_type"] = tool["source"].clone();
-        tool
-    });
-    resources["tools"] = tools.collect();
-    let bases = list(&mut resources["knowledge_bases"]).into_iter().map(|mut base| {
-        base["kb_name"] = base["name"].clone();
-        base
-    });
-    resources["knowledge_bases"] = bases.collect();
-    let storage = &mut resources["storage"];
-    storage["plugin_storage"] = storage["plugin"].clone();
-    storage["workspace_storage"] = storage["workspace"].clone();
-}
-
-/// Operations are a closed set there: vectors come with `invoke`, and so does counting.
-fn model(mut model: Value) -> Value {
-    let has = |name: &str| {
-        model["operations"].as_array().is_some_and(|all| all.iter().any(|known| *known == name))
-    };
-    let invoke = has("invoke") || has("embed");
-    let known = [("invoke", invoke), ("stream", has("stream")), ("rerank", has("rerank"))];
-    let counted = known.into_iter().chain([("count_tokens", has("invoke"))]);
-    model["operations"] = counted.filter(|(_, granted)| *granted).map(|(name, _)| name).collect();
-    model
+    event
 }
 
 #[cfg(test)]
@@ -204,7 +327,7 @@ mod tests {
     }
 
     fn rendered(changes: &[(&str, Value)], dialect: Dialect) -> Value {
-        render(&context(changes), dialect, "0.1.0")
+        serde_json::to_value(Told::new(&context(changes), dialect, "0.1.0")).unwrap()
     }
 
     #[test]
