@@ -40,14 +40,18 @@ pub(super) async fn measure(plan: &Plan) -> anyhow::Result<Vec<Measure>> {
     let request = model.last_request()?;
     let bare = bare(&model, &request, turns).await?;
     let alone = all_at_once(&host, "alone", 1, Duration::ZERO).await?;
+    let bare_burst = bare_at_once(&model, &model.last_request()?).await?;
     let latency = Duration::from_millis(LATENCY_MS);
     let burst = all_at_once(&host, "burst", AT_ONCE, Duration::ZERO).await?;
     let spread = all_at_once(&host, "spread", AT_ONCE, latency / AT_ONCE as u32).await?;
     host.stop().await?;
     let one = alone.times.percentile_ms(50);
     // Only with all in the same moment, and for the first time, is the growth that of all of them.
-    let memory =
-        format!("; {:.0} kB of host and runner memory per run", burst.memory_per_run / 1e3);
+    let more = format!(
+        "; the same {AT_ONCE} requests by themselves {:.1} ms; {:.0} kB of host and runner memory per run",
+        bare_burst.percentile_ms(50),
+        burst.memory_per_run / 1e3
+    );
     let crowd = |how: &str, crowd: &Crowd, limit: f64, more: &str| Measure {
         row: 8,
         what: format!(
@@ -79,7 +83,7 @@ pub(super) async fn measure(plan: &Plan) -> anyhow::Result<Vec<Measure>> {
             ),
         },
         crowd("each from its own moment on", &spread, 1.1, ""),
-        crowd("all in the same moment", &burst, 1.5, &memory),
+        crowd("all in the same moment", &burst, 1.5, &more),
     ])
 }
 
@@ -95,13 +99,23 @@ async fn one_by_one(host: &BenchHost, name: &str, turns: usize) -> anyhow::Resul
 }
 
 async fn bare(model: &ModelServer, request: &str, turns: usize) -> anyhow::Result<Sample> {
-    let address = model.url.strip_prefix("http://").context("the model's address")?.parse()?;
-    let place = Place { address, token: "any".to_owned() };
-    let mut client = Client::connect(&place).await?;
+    let mut client = Client::connect(&model.place()?).await?;
     let mut times = Vec::with_capacity(turns);
     for _ in 0..turns {
         times.push(client.streamed("/v1/chat/completions", request).await?);
     }
+    Ok(times.into_iter().collect())
+}
+
+/// What the machine takes for that many requests in the same moment with nobody in between.
+async fn bare_at_once(model: &ModelServer, request: &str) -> anyhow::Result<Sample> {
+    let mut senders = JoinSet::new();
+    for _ in 0..AT_ONCE {
+        let mut client = Client::connect(&model.place()?).await?;
+        let request = request.to_owned();
+        senders.spawn(async move { client.streamed("/v1/chat/completions", &request).await });
+    }
+    let times = senders.join_all().await.into_iter().collect::<anyhow::Result<Vec<_>>>()?;
     Ok(times.into_iter().collect())
 }
 
@@ -170,6 +184,11 @@ impl ModelServer {
             BufReader::new(out).read_line(&mut url)?;
         }
         Ok(Self { child, folder, url: url.trim().to_owned() })
+    }
+
+    fn place(&self) -> anyhow::Result<Place> {
+        let address = self.url.strip_prefix("http://").context("the model's address")?.parse()?;
+        Ok(Place { address, token: "any".to_owned() })
     }
 
     /// The body of the last request so far.
