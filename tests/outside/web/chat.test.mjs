@@ -38,6 +38,20 @@ test("an answer is markdown with code, and its run is one click away", async () 
   await finish(page);
 });
 
+test("a text is there to be read when what draws it does not come, and is drawn when it comes after all", async () => {
+  const page = await signedIn(browser, host);
+  const held = [];
+  await page.route("**/assets/markdown-*.js", (route) => held.push(route));
+  await open(page, "/chat");
+  await chooseAgent(page, "stage");
+  await say(page, [["message", "**bold** words"], ["end"]]);
+  await see(page.getByText("**bold** words").last());
+  assert.ok(held.length > 0, "nothing was held back");
+  for (const route of held) await route.continue();
+  await see(answers(page).locator("strong", { hasText: "bold" }));
+  await finish(page);
+});
+
 for (const [locale, prompt, title, placeholder, done] of [
   ["en-US", "schedule lunch tomorrow at 12:00", "lunch", "Your message", "Event created"],
   ["zh-CN", "帮我建一个明天下午三点的会议", "会议", "你的消息", "日程已创建"],

@@ -1,4 +1,4 @@
-// Markdown for pages that want it soon: it is loaded beside what the page reads, and texts stay plain if it cannot be.
+// Markdown for pages that want it soon: it is loaded beside what the page reads, and texts stay plain until it is there.
 import { useSyncExternalStore, type ComponentType } from "react";
 import styles from "./markdown.module.css";
 
@@ -7,7 +7,10 @@ interface Props {
   growing?: boolean;
 }
 
-/** Undefined while it is loaded, null when that failed. */
+/** For longer than this no text waits for how it looks. */
+const PATIENCE_MS = 2_000;
+
+/** Undefined while texts wait for it, null when they do not. */
 let loaded: ComponentType<Props> | null | undefined;
 const listeners = new Set<() => void>();
 
@@ -19,6 +22,10 @@ import("./markdown").then(
   (module) => arrived(module.Markdown),
   () => arrived(null),
 );
+
+setTimeout(() => {
+  if (loaded === undefined) arrived(null);
+}, PATIENCE_MS);
 
 function subscribe(listener: () => void): () => void {
   listeners.add(listener);
