@@ -4,7 +4,7 @@
 
 use super::{Client, Error, Page};
 use greenroom_protocol::api::platform::ApprovalView;
-use greenroom_protocol::{Object, RunStatus};
+use greenroom_protocol::{Object, RunStatus, RunnerId};
 use serde_json::Value;
 
 /// A reason for silence.
@@ -14,11 +14,13 @@ pub enum Wait {
     Approval(Box<ApprovalView>),
     /// A server of tools is starting for the first time.
     Server(String),
+    /// The runner is not there; with what went wrong, if anything did.
+    Runner { name: String, error: Option<String> },
     /// An earlier run of the conversation goes on.
     Lane,
 }
 
-/// Looks whom or what a run waits for; a run that has begun to answer waits for no server.
+/// Looks whom or what a run waits for; a run that has begun to answer waits for no server and no runner.
 pub(super) async fn look(
     client: &Client,
     run_id: &str,
@@ -38,11 +40,25 @@ pub(super) async fn look(
     }
     if !has_results && waits.is_empty() {
         let servers: Page<Object> = client.get(&["v1", "tool-servers"], &[]).await?;
-        let word = |server: &Object, key: &str| {
-            server.get(key).and_then(Value::as_str).unwrap_or_default().to_owned()
-        };
         let starting = servers.items.iter().filter(|server| word(server, "status") == "starting");
-        waits.extend(starting.map(|server| Wait::Server(word(server, "name"))));
+        waits.extend(starting.map(|server| Wait::Server(word(server, "name").to_owned())));
+    }
+    if !has_results && waits.is_empty() {
+        let runners: Page<Object> = client.get(&["v1", "runners"], &[]).await?;
+        let is_its = |runner: &&Object| {
+            let id = RunnerId::parse(&run.runner_id);
+            id.is_ok_and(|id| id.plugin() == word(runner, "plugin"))
+        };
+        let runner = runners.items.iter().find(is_its);
+        waits.extend(runner.filter(|runner| word(runner, "status") != "ready").map(|runner| {
+            let error = Some(word(runner, "last_error").to_owned());
+            let error = error.filter(|error| !error.is_empty());
+            Wait::Runner { name: word(runner, "name").to_owned(), error }
+        }));
     }
     Ok(waits)
+}
+
+fn word<'a>(object: &'a Object, key: &str) -> &'a str {
+    object.get(key).and_then(Value::as_str).unwrap_or_default()
 }

@@ -55,6 +55,18 @@ pub(super) fn waits(language: Language, wait: &Wait, option: &str) -> String {
         (Wait::Server(name), Language::Chinese) => {
             format!("… 等待工具服务器 `{}` 启动", plain(name))
         }
+        (Wait::Runner { name, error: None }, Language::English) => {
+            format!("… waits for the runner `{}` to start", plain(name))
+        }
+        (Wait::Runner { name, error: None }, Language::Chinese) => {
+            format!("… 等待运行器 `{}` 启动", plain(name))
+        }
+        (Wait::Runner { error: Some(error), .. }, Language::English) => {
+            format!("… waits for its runner, which is started again: {}", plain(error))
+        }
+        (Wait::Runner { error: Some(error), .. }, Language::Chinese) => {
+            format!("… 等待运行器重新启动\u{ff1a}{}", plain(error))
+        }
         (Wait::Approval(approval), language) => {
             let (what, with) = calls::asked(approval);
             let what = format!("{what} {with}");

@@ -160,6 +160,38 @@ fn a_run_that_waits_for_a_starting_server_says_so() {
 }
 
 #[test]
+fn a_run_whose_runner_does_not_start_says_why() {
+    let dir = tempfile::tempdir().unwrap();
+    let runner = json!({ "name": "mine", "plugin": "greenroom/local-agent", "status": "backing_off",
+        "last_error": "runner `mine` exited with code 1: no module named x" });
+    let other = json!({ "name": "other", "plugin": "a/b", "status": "starting" });
+    let host = start(
+        dir.path(),
+        vec![
+            accepted(),
+            Answer::stream(
+                "GET /v1/runs/r1/results ",
+                &frame(9, "run.completed", "09.000", json!({})),
+            )
+            .held(3),
+            run("running", json!([])),
+            Answer::json("GET /v1/tool-servers ", json!({ "items": [] })),
+            Answer::json("GET /v1/runners ", json!({ "items": [other, runner] })),
+            run("completed", json!([])),
+        ],
+    );
+    let mut command = greenroom(dir.path(), &["send", "hello", "--follow"]);
+    let output = command.env("LC_ALL", "C.UTF-8").output().unwrap();
+    host.join().unwrap();
+    assert_snapshot!(read(&output), @r"
+    exit 0
+    --- stdout
+    --- stderr
+    … waits for its runner, which is started again: runner `mine` exited with code 1: no module named x
+    ");
+}
+
+#[test]
 fn approvals_are_listed_with_the_method_its_input_and_who_asks() {
     let dir = tempfile::tempdir().unwrap();
     let page = json!({ "items": [asked()], "next_cursor": null, "has_more": false });
