@@ -114,9 +114,9 @@ fn tools() -> Vec<ConfigItem> {
             words(
                 (
                     "Tools per request",
-                    "With more, those that fit the input and a search are offered",
+                    "At least 1; with more, those that fit the input and a search are offered",
                 ),
-                ("每次请求的工具数", "超出时只提供与输入相关的工具和工具搜索"),
+                ("每次请求的工具数", "至少 1；超出时只提供与输入相关的工具和工具搜索"),
             ),
         )
         .default(TOOLS_IN_PROMPT),
@@ -138,8 +138,11 @@ fn context() -> Vec<ConfigItem> {
             "context_tokens",
             "integer",
             words(
-                ("Context window", "In tokens, for models whose window the host does not know"),
-                ("上下文窗口", "宿主不知道模型窗口时使用的 token 数"),
+                (
+                    "Context window",
+                    "In tokens, at least 1000, for models whose window the host does not know",
+                ),
+                ("上下文窗口", "宿主不知道模型窗口时使用的 token 数，至少 1000"),
             ),
         )
         .default(CONTEXT_TOKENS),
@@ -147,8 +150,11 @@ fn context() -> Vec<ConfigItem> {
             "compact_at_percent",
             "integer",
             words(
-                ("Compact at", "Percent of the window from which on old turns are summarised"),
-                ("压缩阈值", "达到窗口的百分之几时总结较早的对话"),
+                (
+                    "Compact at",
+                    "Percent of the window, 10 to 95, from which on old turns are summarised",
+                ),
+                ("压缩阈值", "达到窗口的百分之几（10 到 95）时总结较早的对话"),
             ),
         )
         .default(COMPACT_AT_PERCENT),
@@ -215,10 +221,42 @@ fn limits() -> Vec<ConfigItem> {
             "model_timeout_s",
             "integer",
             words(
-                ("Patience with the model", "Seconds without any sign of the model"),
-                ("模型等待秒数", "模型没有任何回应时最多等待的秒数"),
+                ("Patience with the model", "Seconds without any sign of the model, at least 1"),
+                ("模型等待秒数", "模型没有任何回应时最多等待的秒数，至少 1"),
             ),
         )
         .default(MODEL_TIMEOUT_S),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+    use greenroom_sdk::{Object, Value};
+
+    fn takes(key: &str, value: Value) -> bool {
+        Config::read(&Object::from_iter([(key.to_owned(), value)])).is_ok()
+    }
+
+    #[test]
+    fn the_form_says_from_where_on_a_number_can_be_used() {
+        let form = format!("{:?}", items());
+        for (key, refused, taken, said, said_in_chinese) in [
+            ("tools_in_prompt", 0, 1, "At least 1;", "至少 1；"),
+            ("context_tokens", 999, 1000, "In tokens, at least 1000,", "token 数，至少 1000"),
+            ("compact_at_percent", 9, 10, "Percent of the window, 10 to 95,", "（10 到 95）"),
+            ("compact_at_percent", 96, 95, "Percent of the window, 10 to 95,", "（10 到 95）"),
+            ("model_timeout_s", 0, 1, "of the model, at least 1", "秒数，至少 1"),
+            ("max_tokens_per_run", -1, 0, "0: no limit", "0 表示不限"),
+            ("max_cost_usd", -1, 0, "0: no limit", "0 表示不限"),
+            ("max_seconds", -1, 0, "0: the run's own deadline", "0 表示只受运行期限约束"),
+            ("knowledge_top_k", -1, 0, "0: none", "0 表示不使用"),
+        ] {
+            assert!(!takes(key, refused.into()) && takes(key, taken.into()), "{key}");
+            let from = form.find(&format!("name: \"{key}\"")).expect("an item");
+            let item = form[from..].split("ConfigItem(").next().expect("a part");
+            assert!(item.contains(said) && item.contains(said_in_chinese), "{key}: {item}");
+        }
+    }
 }
