@@ -147,6 +147,7 @@ async fn call(
             return Ok(Reply::failed(help::failed(callable, &why, texts)));
         }
     };
+    let missing = callable.schema.missing(&arguments);
     let (tool, parameters) = callable.call(arguments);
     // One command per run; a second attempt of the run makes the same call and does not act twice.
     let id = format!("cmd_{}", ctx.run_id.rsplit('_').next().unwrap_or(&ctx.run_id));
@@ -177,7 +178,7 @@ async fn call(
     ctx.emit(RunResult::tool_failed(&id, tool, error)).await?;
     Ok(Reply::failed(match is_refused {
         true => help::refused(callable, &why, texts),
-        false => help::failed(callable, &why, texts),
+        false => help::failed(callable, &help::with_missing(why, &missing, texts), texts),
     }))
 }
 

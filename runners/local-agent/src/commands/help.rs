@@ -160,6 +160,20 @@ pub(crate) fn problem(problem: &Problem, texts: Texts) -> String {
     }
 }
 
+/// Why a call failed, with all the arguments that it lacks: a tool may tell the first alone.
+pub(crate) fn with_missing(why: String, missing: &[&str], texts: Texts) -> String {
+    let told =
+        |name: &&str| why.contains(&format!("`{name}`")) || why.contains(&format!("\"{name}\""));
+    if missing.iter().all(told) {
+        return why;
+    }
+    let quoted: Vec<String> = missing.iter().map(|name| format!("`{name}`")).collect();
+    match texts {
+        Texts::English => format!("{why}; missing: {}", quoted.join(", ")),
+        Texts::Chinese => format!("{why}；缺少：{}", quoted.join("、")),
+    }
+}
+
 /// A command that was not allowed, or that the host could not carry out: calling it otherwise changes nothing.
 pub(crate) fn refused(callable: &Callable, why: &str, texts: Texts) -> String {
     let name = &callable.name;
@@ -173,4 +187,24 @@ pub(crate) fn refused(callable: &Callable, why: &str, texts: Texts) -> String {
 pub(crate) fn failed(callable: &Callable, why: &str, texts: Texts) -> String {
     let refused = refused(callable, why, texts);
     format!("{refused}\n\n{}\n{}", texts.pick("How to call it:", "用法:"), one(callable, texts))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_missing_arguments_are_told_unless_they_were() {
+        let told =
+            |why: &str, missing: &[&str], texts| with_missing(why.to_owned(), missing, texts);
+        let first = "missing field `title` (X)";
+        let all = "missing field `title` (X); missing: `title`, `start_at`";
+        assert_eq!(told(first, &["title", "start_at"], Texts::English), all);
+        let all = "missing field `title` (X)；缺少：`title`、`start_at`";
+        assert_eq!(told(first, &["title", "start_at"], Texts::Chinese), all);
+        assert_eq!(told(first, &["title"], Texts::English), first);
+        let property = "\"title\" is a required property";
+        assert_eq!(told(property, &["title"], Texts::English), property);
+        assert_eq!(told("the pen is empty", &[], Texts::English), "the pen is empty");
+    }
 }

@@ -85,6 +85,12 @@ impl Schema {
         required.into_iter().chain(optional).find(takes_text)
     }
 
+    /// Required fields that are not given, in their order.
+    pub(crate) fn missing(&self, given: &Object) -> Vec<&str> {
+        let fields = self.fields().into_iter().filter(|field| field.is_required);
+        fields.map(|field| field.name).filter(|name| !given.contains_key(*name)).collect()
+    }
+
     /// Reads typed text as what stands at a path.
     pub(crate) fn read(&self, path: &[&str], given: &Given) -> Value {
         let mut schema = &self.0;
@@ -246,8 +252,7 @@ fn first_word(words: &str) -> &str {
 fn in_words(fields: &Object) -> Value {
     let mut properties = Object::new();
     let mut required = Vec::new();
-    for (name, words) in fields {
-        let words = words.as_str().unwrap_or_default();
+    for (name, words) in as_people_fill_in(fields) {
         let kind = first_word(words);
         let mut field = json!({"type": kind, "description": words});
         if words.contains(" or null") {
@@ -262,11 +267,27 @@ fn in_words(fields: &Object) -> Value {
             field["items"] = json!({"type": "string"});
         }
         if !words.contains("optional") && !words.contains("required with") {
-            required.push(name.clone());
+            required.push(name);
         }
-        properties.insert(name.clone(), field);
+        properties.insert(name.to_owned(), field);
     }
     json!({"type": "object", "properties": properties, "required": required})
+}
+
+/// Fields with their words, free text first. An object of JSON has lost the order in which its fields were
+/// written; what is left of it stands in the words: `string, 1 to 200 characters` is anything, `string RFC 3339
+/// time` has a form, and what is told with the help of another field (`after start_at`) comes behind it.
+fn as_people_fill_in(fields: &Object) -> Vec<(&str, &str)> {
+    let place = |(name, words): &(&str, &str)| {
+        let has_form = !matches!(words[first_word(words).len()..].chars().next(), None | Some(','));
+        let mut parts = words.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+        (has_form, parts.any(|part| part != *name && fields.contains_key(part)))
+    };
+    let in_words = fields.iter().map(|(name, words)| (name.as_str(), words.as_str()));
+    let mut sorted: Vec<(&str, &str)> =
+        in_words.map(|(name, words)| (name, words.unwrap_or_default())).collect();
+    sorted.sort_by_key(place);
+    sorted
 }
 
 #[cfg(test)]

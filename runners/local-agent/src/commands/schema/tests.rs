@@ -99,6 +99,39 @@ fn a_contract_in_words_is_a_schema() {
     assert_eq!(read("date", "2026-01-02"), json!("2026-01-02"));
 }
 
+/// `calendar.create` and `calendar.share`, as the host tells them.
+#[test]
+fn free_text_before_what_has_a_form_before_what_leans_on_another_field() {
+    let required = |contract: Value, given: Value| {
+        let given = given.as_object().cloned().unwrap_or_default();
+        let schema = Schema::of_contract(&contract);
+        let names = schema.missing(&given).into_iter().map(str::to_owned);
+        (names.collect::<Vec<_>>(), schema.open_field(&given).map(|field| field.name.to_owned()))
+    };
+    let create = json!({
+        "title": "string, 1 to 200 characters",
+        "start_at": "string RFC 3339 time with zone, e.g. 2026-04-21T10:00:00+08:00",
+        "end_at": "string RFC 3339 time with zone, after start_at",
+        "timezone": "string IANA time zone, optional: in which the event is shown",
+        "location": "string, optional, up to 500 characters",
+    });
+    let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+    let expected = (names(&["title", "start_at", "end_at"]), Some("title".to_owned()));
+    assert_eq!(required(create.clone(), json!({})), expected);
+    let expected = (names(&["start_at", "end_at"]), Some("start_at".to_owned()));
+    assert_eq!(required(create, json!({"title": "Lunch"})), expected);
+    let share = json!({
+        "event_id": "string, id of the event",
+        "with": "array of 1 to 50 strings: actor ids of the people to invite",
+    });
+    let expected = (names(&["event_id", "with"]), Some("event_id".to_owned()));
+    assert_eq!(required(share, json!({})), expected);
+    // A schema says its order itself.
+    let sum = json!({"type": "object", "required": ["b", "a"],
+        "properties": {"a": {"type": "string"}, "b": {"type": "string"}}});
+    assert_eq!(required(sum, json!({})), (names(&["b", "a"]), Some("b".to_owned())));
+}
+
 #[test]
 fn a_schema_of_texts_alone_is_no_contract_in_words() {
     for schema in [
