@@ -4,12 +4,15 @@
 //! request may take, so that idle ones cannot keep others out; descriptors are left for the host's own work.
 
 use crate::router::Server;
+use hyper::Request;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
+use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use rustix::net::sockopt::set_tcp_user_timeout;
 use rustix::process::{Resource, getrlimit};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,6 +31,10 @@ const HEAD_BYTES_MAX: usize = 64 * 1024;
 
 /// Connections that the system keeps until they are accepted: a burst beyond it is slowed down by seconds.
 const BACKLOG: u32 = 4096;
+
+/// Who is at the other end of a connection.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Peer(pub(crate) IpAddr);
 
 /// Opens a socket to serve on.
 pub fn bind(address: SocketAddr) -> std::io::Result<TcpListener> {
@@ -52,9 +59,14 @@ pub async fn serve(listener: TcpListener, server: Server) {
             accepted = accept(&listener, &slots) => accepted,
             () = server.stop().cancelled() => break,
         };
-        let Some((stream, slot)) = accepted else { continue };
+        let Some((stream, peer, slot)) = accepted else { continue };
         tune(&stream, timeout);
-        let connection = builder.serve_connection(TokioIo::new(stream), service.clone());
+        let service = service.clone();
+        let service = service_fn(move |mut request: Request<Incoming>| {
+            request.extensions_mut().insert(peer);
+            service.call(request)
+        });
+        let connection = builder.serve_connection(TokioIo::new(stream), service);
         let stop = server.stop().clone();
         tasks.spawn(async move {
             let mut connection = pin!(connection.with_upgrades());
@@ -92,10 +104,10 @@ pub async fn serve(listener: TcpListener, server: Server) {
 async fn accept(
     listener: &TcpListener,
     slots: &Arc<Semaphore>,
-) -> Option<(TcpStream, OwnedSemaphorePermit)> {
+) -> Option<(TcpStream, Peer, OwnedSemaphorePermit)> {
     let slot = Arc::clone(slots).acquire_owned().await.ok()?;
     match listener.accept().await {
-        Ok((stream, _)) => Some((stream, slot)),
+        Ok((stream, address)) => Some((stream, Peer(address.ip()), slot)),
         Err(error) => {
             // Out of descriptors, most likely: others have to end first.
             tracing::warn!(%error, "a connection could not be accepted");

@@ -15,6 +15,7 @@ pub use open::SessionLimits;
 use crate::access::{Caller, hash_token};
 use crate::answer::{Answer, Problem, ok};
 use crate::events::{check_type, read_body_within};
+use crate::listen::Peer;
 use crate::origin;
 use crate::query::Params;
 use crate::router::App;
@@ -37,7 +38,8 @@ pub(crate) async fn sign_in(State(app): State<App>, params: Params, request: Req
     check_type(&parts.headers)?;
     let proof = proof(&read_body_within(&app, body, BODY_BYTES_MAX).await?)?;
     let access = app.access.load();
-    let token = app.sessions.prove(&proof, |token| access.caller(token).is_some());
+    let Peer(from) = parts.extensions.get().copied().ok_or_else(Problem::internal)?;
+    let token = app.sessions.prove(from, &proof, |token| access.caller(token).is_some());
     let token = token.map_err(|refused| told(&proof, &refused))?;
     let caller = access.caller(&token).ok_or_else(Problem::unauthenticated)?;
     // Whoever signs in anew leaves no session behind that nobody has a cookie of.

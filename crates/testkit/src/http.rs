@@ -3,10 +3,10 @@
 //! Invariant: a connection that ends in the middle of an answer is an error, never a short body.
 
 use std::io::{self, ErrorKind};
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 
 /// How long a host may take for its next bytes.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -56,7 +56,18 @@ enum Rest {
 }
 
 pub async fn send(address: SocketAddr, request: &Request) -> io::Result<Answer> {
-    let mut stream = patiently(TcpStream::connect(address)).await?;
+    send_from(Ipv4Addr::UNSPECIFIED, address, request).await
+}
+
+/// The same from one of the machine's own addresses; all of 127.0.0.0/8 are.
+pub async fn send_from(
+    from: Ipv4Addr,
+    address: SocketAddr,
+    request: &Request,
+) -> io::Result<Answer> {
+    let socket = TcpSocket::new_v4()?;
+    socket.bind((from, 0).into())?;
+    let mut stream = patiently(socket.connect(address)).await?;
     stream.set_nodelay(true)?;
     let mut head = format!("{} {} HTTP/1.1\r\n", request.method, request.target);
     head += &format!("host: {address}\r\nconnection: close\r\n");

@@ -2,7 +2,7 @@
 
 use crate::browser::{cookie, from_page, printed_code, read, sign_in, signed_in, write};
 use crate::stage::{LIMITED, READER, RUNNER, SENDER, Stage, message};
-use greenroom_testkit::http::{Answer, Request, send};
+use greenroom_testkit::http::{Answer, Request, send, send_from};
 use greenroom_testkit::wait::wait_for;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
@@ -110,6 +110,11 @@ async fn wrong_proofs_are_refused_and_run_out() {
     let refused = refused.await;
     refused.refused(429, "rate_limited");
     assert_eq!(refused.header("retry-after"), Some("3"));
+    // From elsewhere there are tries left.
+    let elsewhere = Request::post("/v1/session", json!({"token": SENDER}).to_string());
+    let elsewhere = from_page(&stage, elsewhere);
+    let reply = send_from([127, 0, 0, 2].into(), stage.address, &elsewhere).await.unwrap();
+    assert_eq!(reply.status, 200, "{reply:?}");
     // A token in hand is no guess: it works as ever.
     assert_eq!(stage.get("/v1/session").await.status, 200);
     let right = wait_for("a try to come back", PATIENCE, async || {

@@ -7,6 +7,7 @@ use super::codes::Codes;
 use super::open::{Hash, Open, SessionLimits};
 use super::tries::Tries;
 use crate::access::hash_token;
+use std::net::IpAddr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 use tokio::sync::watch;
@@ -43,8 +44,8 @@ pub(super) enum Refused {
 
 impl Sessions {
     pub(crate) fn new(limits: SessionLimits) -> Self {
-        let tries = Tries::new(Instant::now());
-        let inside = Inside { open: Open::default(), codes: Codes::default(), tries };
+        let inside =
+            Inside { open: Open::default(), codes: Codes::default(), tries: Tries::default() };
         Self { limits, changes: watch::Sender::new(()), inside: Mutex::new(inside) }
     }
 
@@ -62,11 +63,12 @@ impl Sessions {
     /// The token that a proof stands for.
     pub(super) fn prove(
         &self,
+        from: IpAddr,
         proof: &Proof,
         is_valid: impl Fn(&Hash) -> bool,
     ) -> Result<Hash, Refused> {
         let (now, mut inside) = (Instant::now(), self.lock());
-        if !inside.tries.take(now) {
+        if !inside.tries.take(from, now) {
             return Err(Refused::TooMany);
         }
         let token = match proof {
@@ -74,7 +76,7 @@ impl Sessions {
             Proof::Token(token) => Some(hash_token(token)),
         };
         let token = token.filter(is_valid).ok_or(Refused::Wrong)?;
-        inside.tries.give_back();
+        inside.tries.give_back(from, now);
         Ok(token)
     }
 
