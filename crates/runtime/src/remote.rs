@@ -34,7 +34,7 @@ pub(crate) async fn attach<T, R, W>(
     transport: T,
 ) -> Result<(), AttachError>
 where
-    T: Stream<Item = Result<Bytes, R>> + Sink<Bytes, Error = W> + Send + 'static,
+    T: Stream<Item = Result<Bytes, R>> + Sink<Bytes, Error = W> + Send,
     R: Display + Send,
     W: Display + Send,
 {
@@ -79,18 +79,24 @@ where
         }
     };
     let serving = async {
-        let admitted = handshake::admit(shared, &connection, generation, pin.as_deref()).await;
-        if let Err(reason) = admitted {
-            return Err(AttachError::Refused { name: name.to_owned(), reason });
-        }
+        handshake::admit(shared, &connection, generation, pin.as_deref()).await?;
+        tracing::info!(
+            runner = name,
+            plugin = connection.plugin.get().map(|plugin| &**plugin),
+            "the runner has connected"
+        );
         until_idle(shared, &connection, generation, &stop).await;
-        Ok(())
+        Ok::<(), String>(())
     };
     let (reason, result) = tokio::select! {
         reason = reading => (reason, Ok(())),
         reason = writing => (reason, Ok(())),
-        result = serving => ("was disconnected".to_owned(), result),
+        result = serving => match result {
+            Err(reason) => (reason.clone(), Err(AttachError::Refused { name: name.to_owned(), reason })),
+            Ok(()) => ("was disconnected".to_owned(), Ok(())),
+        },
     };
+    tracing::info!(runner = name, "the runner {reason}");
     connection.close(reason);
     result
 }

@@ -179,7 +179,7 @@ impl Runtime {
     /// Serves a remote runner; returns when its connection is over.
     pub async fn attach<T, R, W>(&self, name: &str, transport: T) -> Result<(), AttachError>
     where
-        T: Stream<Item = Result<Bytes, R>> + Sink<Bytes, Error = W> + Send + 'static,
+        T: Stream<Item = Result<Bytes, R>> + Sink<Bytes, Error = W> + Send,
         R: Display + Send,
         W: Display + Send,
     {

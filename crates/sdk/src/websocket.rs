@@ -41,10 +41,16 @@ pub(crate) async fn serve(
                 let (sink, stream) = socket.split();
                 match talk(plugin.clone(), sink, stream).await {
                     End::ShutDown => return Ok(()),
-                    End::Lost { was_used: true } => pause = PAUSE_FIRST,
-                    End::Lost { was_used: false } => {}
+                    End::Lost(Lost::Refused(reason)) => {
+                        eprintln!("the host refused the runner: {reason}");
+                    }
+                    End::Lost(Lost::Broken { was_used }) => {
+                        if was_used {
+                            pause = PAUSE_FIRST;
+                        }
+                        eprintln!("the connection to the host was lost");
+                    }
                 }
-                eprintln!("the connection to the host was lost");
             }
             Err(Error::Http(answer)) if matches!(answer.status().as_u16(), 401 | 403) => {
                 return Err(ServeError::Token);
@@ -76,13 +82,21 @@ fn request(url: &str, token: &str) -> Result<Request, ServeError> {
 
 enum End {
     ShutDown,
-    Lost { was_used: bool },
+    Lost(Lost),
+}
+
+enum Lost {
+    /// The host let go of the connection, and said why.
+    Refused(String),
+    Broken {
+        was_used: bool,
+    },
 }
 
 /// Why reading ended: the host asked for it, or the connection did it.
 enum Read {
     ShutDown(Option<RequestId>),
-    Lost { was_used: bool },
+    Lost(Lost),
 }
 
 async fn talk(
@@ -97,7 +111,7 @@ async fn talk(
                 connection.drain(id).await;
                 End::ShutDown
             }
-            Read::Lost { was_used } => End::Lost { was_used },
+            Read::Lost(lost) => End::Lost(lost),
         };
         connection.abandon();
         end
@@ -121,6 +135,9 @@ async fn read(
         let next = match message {
             Message::Text(text) => connection.receive(text.as_bytes()).await,
             Message::Binary(bytes) => connection.receive(&bytes).await,
+            Message::Close(Some(frame)) if !frame.reason.is_empty() => {
+                return Read::Lost(Lost::Refused(frame.reason.to_string()));
+            }
             Message::Close(_) => break,
             _ => continue,
         };
@@ -129,7 +146,7 @@ async fn read(
             return Read::ShutDown(id);
         }
     }
-    Read::Lost { was_used }
+    Read::Lost(Lost::Broken { was_used })
 }
 
 async fn write(

@@ -1,17 +1,26 @@
 //! `/v1/runners/connect`: runners on other machines, over WebSocket, with a token of their own.
 //!
-//! Invariant: which runner connects is said by its token, never by what it sends.
+//! Invariant: which runner connects is said by its token, never by what it sends; one that is refused is told
+//! why before it is let go.
 
 use crate::access::bearer;
 use crate::answer::Problem;
 use crate::router::App;
-use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
+use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
 use axum::extract::{FromRequestParts, Request, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
-use futures_util::{Sink, SinkExt, Stream, StreamExt, future};
+use futures_util::{Sink, SinkExt, Stream, StreamExt};
 use greenroom_protocol::ErrorCode;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+/// How long one that is refused may take to hear why.
+const FAREWELL: Duration = Duration::from_secs(2);
+/// Most bytes of a reason that fit into the frame which closes a connection.
+const REASON_BYTES_MAX: usize = 123;
 
 pub(crate) async fn connect(State(app): State<App>, request: Request) -> Result<Response, Problem> {
     let (mut parts, _) = request.into_parts();
@@ -26,28 +35,65 @@ pub(crate) async fn connect(State(app): State<App>, request: Request) -> Result<
     let runtime = app.host.runtime().clone();
     Ok(upgrade
         .on_upgrade(move |socket| async move {
-            if let Err(error) = runtime.attach(&name, transport(socket)).await {
+            let mut frames = Frames(socket);
+            if let Err(error) = runtime.attach(&name, &mut frames).await {
                 tracing::warn!(runner = name, %error, "a runner could not connect");
+                frames.refuse(&error.to_string()).await;
             }
         })
         .into_response())
 }
 
 /// One JSON message per frame, text or binary; pings are answered below.
-fn transport(
-    socket: WebSocket,
-) -> impl Stream<Item = Result<Bytes, axum::Error>> + Sink<Bytes, Error = axum::Error> + Send {
-    socket
-        .filter_map(|frame| {
-            future::ready(match frame {
-                Ok(Message::Text(text)) => Some(Ok(Bytes::from(text))),
-                Ok(Message::Binary(bytes)) => Some(Ok(bytes)),
-                Ok(_) => None,
-                Err(error) => Some(Err(error)),
-            })
-        })
-        .with(|bytes: Bytes| {
-            let text = String::from_utf8_lossy(&bytes).into_owned();
-            future::ready(Ok::<_, axum::Error>(Message::Text(text.into())))
-        })
+struct Frames(WebSocket);
+
+impl Frames {
+    async fn refuse(mut self, reason: &str) {
+        let reason = &reason[..reason.floor_char_boundary(REASON_BYTES_MAX)];
+        let close = CloseFrame { code: close_code::POLICY, reason: reason.into() };
+        // A peer that is gone needs no farewell; one that is there takes it before the connection goes.
+        let told = async {
+            if self.0.send(Message::Close(Some(close))).await.is_ok() {
+                while let Some(Ok(_)) = self.0.recv().await {}
+            }
+        };
+        let _ = tokio::time::timeout(FAREWELL, told).await;
+    }
+}
+
+impl Stream for Frames {
+    type Item = Result<Bytes, axum::Error>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        loop {
+            return Poll::Ready(match ready!(self.0.poll_next_unpin(cx)) {
+                Some(Ok(Message::Text(text))) => Some(Ok(Bytes::from(text))),
+                Some(Ok(Message::Binary(bytes))) => Some(Ok(bytes)),
+                Some(Ok(_)) => continue,
+                Some(Err(error)) => Some(Err(error)),
+                None => None,
+            });
+        }
+    }
+}
+
+impl Sink<Bytes> for Frames {
+    type Error = axum::Error;
+
+    fn poll_ready(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), axum::Error>> {
+        self.0.poll_ready_unpin(cx)
+    }
+
+    fn start_send(mut self: Pin<&mut Self>, frame: Bytes) -> Result<(), axum::Error> {
+        let text = String::from_utf8_lossy(&frame).into_owned();
+        self.0.start_send_unpin(Message::Text(text.into()))
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), axum::Error>> {
+        self.0.poll_flush_unpin(cx)
+    }
+
+    fn poll_close(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), axum::Error>> {
+        self.0.poll_close_unpin(cx)
+    }
 }

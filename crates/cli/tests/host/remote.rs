@@ -114,10 +114,26 @@ async fn a_second_connection_under_the_same_name_is_refused_and_the_first_goes_o
     let stage = Stage::open(REMOTE).await;
     let _first = connect(&stage, TOKEN).await;
     stage.api.ready_runner("remote").await;
-    assert!(["lost", "closed"].contains(&connect(&stage, TOKEN).await.said().await.as_str()));
+    let second = connect(&stage, TOKEN).await.said().await;
+    assert_eq!(second, "lost 1008 runner `remote` is connected already");
     let run_id = stage.send(&event("remote", "c", "still here")).await;
     assert_eq!(outcome(&stage.api.ended_run(&run_id).await), (Completed, ""));
     assert_eq!(stage.api.answers("c").await, ["still here "]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_runner_that_is_another_plugin_than_configured_is_told_so() {
+    let pinned =
+        REMOTE.replacen("[runners.remote]\n", "[runners.remote]\nplugin = \"acme/other\"\n", 1);
+    let stage = Stage::open(&pinned).await;
+    let told = connect(&stage, TOKEN).await.said().await;
+    assert!(
+        told.starts_with("lost 1008 runner `remote` ") && told.contains("test/remote"),
+        "{told}"
+    );
+    let runner = stage.api.runner("remote").await;
+    let error = runner["last_error"].as_str().unwrap_or_default();
+    assert!(error.contains("test/remote") && error.contains("acme/other"), "{runner}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

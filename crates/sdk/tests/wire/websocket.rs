@@ -3,13 +3,16 @@
 use crate::process::{completed, delta, message, probe, run_agent};
 use futures_util::{SinkExt, StreamExt};
 use serde_json::{Value, json};
-use std::process::{Child, ExitStatus};
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::handshake::server::{ErrorResponse, Request, Response};
+use tokio_tungstenite::tungstenite::protocol::CloseFrame;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::{WebSocketStream, accept_hdr_async};
 
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -19,16 +22,20 @@ struct Started(Child);
 
 impl Started {
     fn new(listener: &TcpListener) -> Self {
-        let url = format!("ws://{}", listener.local_addr().unwrap());
-        let mut command = probe();
-        command.env("GREENROOM_URL", url).env("GREENROOM_RUNNER_TOKEN", "secret-1");
-        Self(command.spawn().unwrap())
+        Self(command(listener).spawn().unwrap())
     }
 
     async fn wait(mut self) -> ExitStatus {
         let ended = tokio::task::spawn_blocking(move || self.0.wait().unwrap());
         timeout(PATIENCE, ended).await.expect("the runner ends").unwrap()
     }
+}
+
+fn command(listener: &TcpListener) -> Command {
+    let url = format!("ws://{}", listener.local_addr().unwrap());
+    let mut command = probe();
+    command.env("GREENROOM_URL", url).env("GREENROOM_RUNNER_TOKEN", "secret-1");
+    command
 }
 
 impl Drop for Started {
@@ -90,6 +97,24 @@ async fn a_remote_runner_answers_reconnects_and_shuts_down() {
     say(&mut socket, json!({ "jsonrpc": "2.0", "id": 3, "method": "shutdown" })).await;
     assert_eq!(hear(&mut socket).await, json!({ "jsonrpc": "2.0", "id": 3, "result": {} }));
     assert_eq!(runner.wait().await.code(), Some(0));
+}
+
+#[tokio::test]
+async fn a_refused_runner_says_why_and_tries_again() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let mut command = command(&listener);
+    command.stderr(Stdio::piped());
+    let mut runner = Started(command.spawn().unwrap());
+    let mut said = BufReader::new(runner.0.stderr.take().unwrap()).lines();
+    for reason in ["runner `far` is connected already", "\u{4e0d}"] {
+        let mut socket = accept(&listener).await;
+        say(&mut socket, json!({ "jsonrpc": "2.0", "id": 1, "method": "nothing" })).await;
+        hear(&mut socket).await;
+        let close = CloseFrame { code: CloseCode::Policy, reason: reason.into() };
+        socket.close(Some(close)).await.unwrap();
+        let line = said.next().unwrap().unwrap();
+        assert_eq!(line, format!("the host refused the runner: {reason}"));
+    }
 }
 
 #[tokio::test]

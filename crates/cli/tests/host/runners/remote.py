@@ -42,5 +42,5 @@ try:
     print("closed")
 except websockets.exceptions.InvalidStatus as error:
     print("refused", error.response.status_code)
-except websockets.exceptions.ConnectionClosed:
-    print("lost")
+except websockets.exceptions.ConnectionClosed as error:
+    print("lost", error.rcvd.code, error.rcvd.reason) if error.rcvd else print("lost")
