@@ -116,11 +116,16 @@ pub fn find_file(named: Option<&Path>) -> Option<PathBuf> {
 /// Reads a file; secrets come from this process's environment and from files.
 pub fn load(path: &Path) -> Result<Loaded, LoadError> {
     let unreadable = |source| LoadError::Unreadable { path: path.to_owned(), source };
-    let text = read_limited(path, FILE_BYTES_MAX).map_err(unreadable)?;
+    load_text(path, &read_limited(path, FILE_BYTES_MAX).map_err(unreadable)?)
+}
+
+/// Reads what is to stand in a file.
+pub fn load_text(path: &Path, text: &str) -> Result<Loaded, LoadError> {
+    let unreadable = |source| LoadError::Unreadable { path: path.to_owned(), source };
     let read = |path: &Path| read_limited(path, SECRET_BYTES_MAX);
     let absolute = std::path::absolute(path).map_err(unreadable)?;
     let dir = absolute.parent().unwrap_or(&absolute);
-    Ok(parse(path, &text, &Surroundings { dir, env: &crate::env::get, read: &read })?)
+    Ok(parse(path, text, &Surroundings { dir, env: &crate::env::get, read: &read })?)
 }
 
 /// What can be read of a file in spite of its mistakes, for those who look and do not act.

@@ -47,9 +47,24 @@ pub fn run(args: &Args) -> Outcome {
             .exit(Exit::Usage)
             .hint("it has no `manifest.yaml` with `kind: Plugin`"));
     }
+    let runners = write::runners(&file)?;
+    if let Some(name) = runners.in_folder(&folder) {
+        let message = format!("`{}` is `[runners.{name}]` already", folder.display());
+        return Err(Failure::new(message)
+            .hint("to have its requirements installed again, take that section out first"));
+    }
     let interpreter = install::environment(&folder, &args.python)?;
     let plugin = inspect::inspect(&folder, &interpreter)?;
     let name = args.name.clone().unwrap_or_else(|| plugin.runner_name());
+    if let Some(other) = runners.of_plugin(&plugin.path()) {
+        let message = format!("`{}` is `[runners.{other}]` already", plugin.path());
+        return Err(Failure::new(message)
+            .hint("a plugin runs once: take that section out to use this folder instead"));
+    }
+    if runners.has(&name) {
+        let message = format!("there is a `[runners.{name}]` already");
+        return Err(Failure::new(message).hint("name this one otherwise with `--name`"));
+    }
     if plugin.runners.is_empty() {
         return Err(Failure::new(format!("`{}` offers no runner", plugin.path()))
             .hint("only components of the kind `Runner` or `AgentRunner` run on this host"));
@@ -92,12 +107,21 @@ fn report(args: &Args, file: &Path, name: &str, plugin: &Plugin) -> Outcome {
         output::print(&output::table(&std::iter::once(head).chain(rows).collect::<Vec<_>>()))?;
     }
     let runner = plugin.runners.first().map_or("", |runner| &runner.name);
+    let grant = match asks_for_models(plugin) {
+        true => "\ngrant = { models = [\"default\"] }",
+        false => "",
+    };
     output::note(&format!(
-        "added `[runners.{name}]` to `{}`\nhint: bind it with\n[agents.{name}]\nrunner = \"plugin:{}/{runner}\"",
+        "added `[runners.{name}]` to `{}`\nhint: bind it with\n[agents.{name}]\nrunner = \"plugin:{}/{runner}\"\nevents = []{grant}",
         file.display(),
         plugin.path()
     ));
     Ok(Exit::Ok)
+}
+
+fn asks_for_models(plugin: &Plugin) -> bool {
+    let first = plugin.runners.first().and_then(|runner| runner.permissions["models"].as_array());
+    first.is_some_and(|operations| !operations.is_empty())
 }
 
 /// What a manifest asks for, in one line.

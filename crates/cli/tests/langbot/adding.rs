@@ -49,9 +49,18 @@ async fn a_package_is_unpacked_installed_configured_and_answers() {
         "# mine\n[limits] # not touched\nrunner_start_s = 60\n\n[runners.helper]\nwire = \"langbot\"\n\
          dir = \"plugins/basics\"\nplugin = \"greenroom-tests/basics\"\n"
     );
-    // The same name again does not fit, and the file stays as it was.
-    let again = greenroom(&folder, &["runner", "add", "plugins/basics", "--name", "helper"]);
-    assert!(!again.status.success());
+    // What is there already is not added again, and the file stays as it was.
+    copy(&plugins_folder().join("basics"), &folder.join("twin"));
+    for (path, name, reason) in [
+        ("plugins/basics", "helper", "plugins/basics` is `[runners.helper]` already"),
+        ("plugins/basics", "second", "plugins/basics` is `[runners.helper]` already"),
+        ("twin", "second", "`greenroom-tests/basics` is `[runners.helper]` already"),
+    ] {
+        let again = greenroom(&folder, &["runner", "add", path, "--name", name]);
+        let said = text(&again.stderr);
+        assert!(!again.status.success() && said.contains(reason), "{said}");
+        assert!(!said.contains("--name"), "it would not help: {said}");
+    }
     assert_eq!(std::fs::read_to_string(folder.join("greenroom.toml")).unwrap(), config);
     host.configure(&format!(
         "{config}[agents.helper]\nrunner = \"plugin:greenroom-tests/basics/plain\"\nevents = []\n"
@@ -63,6 +72,30 @@ async fn a_package_is_unpacked_installed_configured_and_answers() {
     let listed = text(&listed.stdout);
     let line = listed.lines().find(|line| line.starts_with("helper ")).unwrap_or_default();
     assert!(line.contains(&format!("langbot Runner {SDK}")), "{listed}");
+}
+
+#[test]
+fn a_configuration_with_a_mistake_is_not_added_to() {
+    let folder = tempfile::tempdir().unwrap();
+    copy(&plugins_folder().join("basics"), &folder.path().join("basics"));
+    let config = "[models.m]\nprovider = \"openai\"\nmodel = \"m\"\napi_key = { env = \"NO_SUCH_KEY_HERE\" }\n";
+    std::fs::write(folder.path().join("greenroom.toml"), config).unwrap();
+    let added = greenroom(folder.path(), &["runner", "add", "basics"]);
+    let said = text(&added.stderr);
+    assert!(!added.status.success() && said.contains("NO_SUCH_KEY_HERE"), "{said}");
+    assert!(!said.contains("--name"), "it would not help: {said}");
+    assert!(!folder.path().join("basics/.venv").exists(), "nothing was installed");
+    assert_eq!(std::fs::read_to_string(folder.path().join("greenroom.toml")).unwrap(), config);
+}
+
+#[test]
+fn what_cannot_be_read_is_told_in_a_line() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("bad.lbpkg"), "no package").unwrap();
+    let added = greenroom(folder.path(), &["runner", "add", "bad.lbpkg"]);
+    let said = text(&added.stderr);
+    assert!(!added.status.success() && said.contains("File is not a zip file"), "{said}");
+    assert!(!said.contains("Traceback") && !said.contains("line "), "{said}");
 }
 
 #[test]

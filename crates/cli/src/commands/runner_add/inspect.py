@@ -11,8 +11,14 @@ folder = sys.argv[1]
 
 
 def read(path):
-    with open(path, encoding="utf-8") as file:
-        return yaml.safe_load(file) or {}
+    try:
+        with open(path, encoding="utf-8") as file:
+            told = yaml.safe_load(file) or {}
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        sys.exit(f"`{path}` cannot be read: {error}")
+    if not isinstance(told, dict):
+        sys.exit(f"`{path}` is not a mapping")
+    return told
 
 
 def component_files(group):

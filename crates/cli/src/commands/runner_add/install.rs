@@ -12,6 +12,7 @@ use std::process::{Command, Output};
 const SDK: &str = "langbot-plugin";
 /// How much of what a program complained about is told.
 const COMPLAINT_CHARS: usize = 600;
+const LINES_TOLD: usize = 6;
 
 /// The interpreter of the plugin, with everything that it requires.
 pub(super) fn environment(folder: &Path, python: &str) -> Result<PathBuf, Failure> {
@@ -58,7 +59,16 @@ pub(super) fn run<'a>(
         return Ok(output);
     }
     let said = String::from_utf8_lossy(&output.stderr);
-    let skipped = said.chars().count().saturating_sub(COMPLAINT_CHARS);
-    let said: String = said.chars().skip(skipped).collect();
-    Err(Failure::new(format!("`{program}` failed: {}", output::plain(said.trim()))))
+    let said: String = complaint(said.trim()).chars().take(COMPLAINT_CHARS).collect();
+    Err(Failure::new(format!("`{program}` failed: {}", output::plain(&said))))
+}
+
+/// What is said at the end: of a traceback its last line, else the last few lines.
+fn complaint(said: &str) -> String {
+    let lines: Vec<&str> = said.lines().collect();
+    let told = match said.contains("Traceback (most recent call last)") {
+        true => 1,
+        false => LINES_TOLD,
+    };
+    lines[lines.len().saturating_sub(told)..].join("\n")
 }

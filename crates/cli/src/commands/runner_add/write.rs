@@ -1,30 +1,64 @@
 //! Adds a runner at the end of the configuration: a table may stand there whatever is before it.
 //!
-//! Invariant: every byte that was in the file stays; a file that would not load any more is put back.
+//! Invariant: every byte that was in the file stays, and what would not load any more is never written.
 
 use super::inspect::Plugin;
-use crate::config;
+use crate::config::{self, Config, Launch};
 use crate::failure::Failure;
 use std::io;
 use std::path::Path;
 
+/// The runners that a configuration has.
+pub(super) struct Runners(Config);
+
+/// What is there before a runner is added; a file with a mistake in it is not added to.
+pub(super) fn runners(file: &Path) -> Result<Runners, Failure> {
+    if !file.exists() {
+        return Ok(Runners(Config::default()));
+    }
+    let loaded = config::load(file).map_err(|error| {
+        let context = format!("`{}` has to be right before a runner is added", file.display());
+        Failure::from(anyhow::Error::new(error).context(context))
+    })?;
+    Ok(Runners(loaded.config))
+}
+
+impl Runners {
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.0.runners.contains_key(name)
+    }
+
+    pub(super) fn in_folder(&self, folder: &Path) -> Option<&str> {
+        self.find(|runner| match &runner.launch {
+            Launch::Process(process) => {
+                std::fs::canonicalize(&process.dir).is_ok_and(|dir| dir == folder)
+            }
+            Launch::Connect { .. } => false,
+        })
+    }
+
+    pub(super) fn of_plugin(&self, plugin: &str) -> Option<&str> {
+        self.find(|runner| runner.plugin.as_deref() == Some(plugin))
+    }
+
+    fn find(&self, is: impl Fn(&config::Runner) -> bool) -> Option<&str> {
+        let found = self.0.runners.iter().find(|(_, runner)| is(runner));
+        found.map(|(name, _)| name.as_str())
+    }
+}
+
 pub(super) fn add(file: &Path, name: &str, folder: &Path, plugin: &Plugin) -> Result<(), Failure> {
-    let before = match std::fs::read_to_string(file) {
-        Ok(text) => Some(text),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+    let text = match std::fs::read_to_string(file) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
         Err(error) => return Err(failed(file, error)),
     };
-    let text = before.clone().unwrap_or_default();
     let added = format!("{text}{}{}", gap(&text), table(file, name, folder, plugin));
-    replace(file, &added)?;
-    let Err(error) = config::load(file) else { return Ok(()) };
-    match &before {
-        Some(before) => replace(file, before)?,
-        None => std::fs::remove_file(file).map_err(|error| failed(file, error))?,
-    }
-    let error = anyhow::Error::new(error);
-    let context = format!("`[runners.{name}]` does not fit into `{}`", file.display());
-    Err(Failure::from(error.context(context)).hint("name it otherwise with `--name`"))
+    config::load_text(file, &added).map_err(|error| {
+        let context = format!("`[runners.{name}]` does not fit into `{}`", file.display());
+        Failure::from(anyhow::Error::new(error).context(context))
+    })?;
+    replace(file, &added)
 }
 
 fn table(file: &Path, name: &str, folder: &Path, plugin: &Plugin) -> String {
