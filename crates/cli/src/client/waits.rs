@@ -14,8 +14,10 @@ pub enum Wait {
     Approval(Box<ApprovalView>),
     /// A server of tools is starting for the first time.
     Server(String),
-    /// The runner is not there; with what went wrong, if anything did.
+    /// The runner is about to start, or to start again after what went wrong.
     Runner { name: String, error: Option<String> },
+    /// The runner comes from elsewhere and is not connected.
+    Remote(String),
     /// An earlier run of the conversation goes on.
     Lane,
 }
@@ -49,14 +51,23 @@ pub(super) async fn look(
             let id = RunnerId::parse(&run.runner_id);
             id.is_ok_and(|id| id.plugin() == word(runner, "plugin"))
         };
+        // Which plugin one is that has never come is not known.
+        let may_be_its = |runner: &&Object| word(runner, "plugin").is_empty();
         let runner = runners.items.iter().find(is_its);
-        waits.extend(runner.filter(|runner| word(runner, "status") != "ready").map(|runner| {
-            let error = Some(word(runner, "last_error").to_owned());
-            let error = error.filter(|error| !error.is_empty());
-            Wait::Runner { name: word(runner, "name").to_owned(), error }
-        }));
+        let runner = runner.or_else(|| runners.items.iter().find(may_be_its));
+        waits.extend(runner.and_then(of_runner));
     }
     Ok(waits)
+}
+
+fn of_runner(runner: &Object) -> Option<Wait> {
+    let name = word(runner, "name").to_owned();
+    let error = Some(word(runner, "last_error").to_owned()).filter(|error| !error.is_empty());
+    match word(runner, "status") {
+        "ready" => None,
+        "disconnected" => Some(Wait::Remote(name)),
+        _ => Some(Wait::Runner { name, error }),
+    }
 }
 
 fn word<'a>(object: &'a Object, key: &str) -> &'a str {

@@ -55,6 +55,12 @@ pub(super) fn waits(language: Language, wait: &Wait, option: &str) -> String {
         (Wait::Server(name), Language::Chinese) => {
             format!("… 等待工具服务器 `{}` 启动", plain(name))
         }
+        (Wait::Remote(name), Language::English) => {
+            format!("… waits for the runner `{}` to connect", plain(name))
+        }
+        (Wait::Remote(name), Language::Chinese) => {
+            format!("… 等待运行器 `{}` 连接", plain(name))
+        }
         (Wait::Runner { name, error: None }, Language::English) => {
             format!("… waits for the runner `{}` to start", plain(name))
         }

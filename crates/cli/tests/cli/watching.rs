@@ -192,6 +192,32 @@ fn a_run_whose_runner_does_not_start_says_why() {
 }
 
 #[test]
+fn a_run_whose_runner_has_never_connected_says_so() {
+    let dir = tempfile::tempdir().unwrap();
+    let runner = json!({ "name": "far", "plugin": null, "status": "disconnected" });
+    let other = json!({ "name": "other", "plugin": "a/b", "status": "ready" });
+    let host = start(
+        dir.path(),
+        vec![
+            accepted(),
+            Answer::stream(
+                "GET /v1/runs/r1/results ",
+                &frame(9, "run.completed", "09.000", json!({})),
+            )
+            .held(3),
+            run("running", json!([])),
+            Answer::json("GET /v1/tool-servers ", json!({ "items": [] })),
+            Answer::json("GET /v1/runners ", json!({ "items": [other, runner] })),
+            run("completed", json!([])),
+        ],
+    );
+    let mut command = greenroom(dir.path(), &["send", "你好", "--follow"]);
+    let told = read(&command.env("LC_ALL", "C.UTF-8").output().unwrap());
+    host.join().unwrap();
+    assert!(told.contains("… 等待运行器 `far` 连接\n"), "{told}");
+}
+
+#[test]
 fn approvals_are_listed_with_the_method_its_input_and_who_asks() {
     let dir = tempfile::tempdir().unwrap();
     let page = json!({ "items": [asked()], "next_cursor": null, "has_more": false });
