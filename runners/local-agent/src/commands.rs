@@ -99,25 +99,33 @@ pub(crate) fn unescaped<'t>(text: &'t str, config: &Config) -> &'t str {
 
 /// The language of what was typed; where that tells nothing, the host's, else that of the conversation.
 async fn language(ctx: &RunCtx) -> Texts {
-    let typed = Texts::for_text(ctx.text());
-    match ctx.runtime.locale.as_deref() {
-        _ if typed == Texts::Chinese => typed,
-        Some(locale) if locale.starts_with("zh") => Texts::Chinese,
-        Some(_) => typed,
-        None => said_before(ctx).await.map_or(typed, |said| Texts::for_text(&said)),
+    match (tells(ctx.text()), ctx.runtime.locale.as_deref()) {
+        (Some(typed), _) => typed,
+        (None, Some(locale)) if locale.starts_with("zh") => Texts::Chinese,
+        (None, Some(_)) => Texts::English,
+        (None, None) => said_before(ctx).await.unwrap_or(Texts::English),
     }
 }
 
-/// What the user said last that is more than a command in English letters.
-async fn said_before(ctx: &RunCtx) -> Option<String> {
+/// The language of a text. The name of a command is the same for everybody, so the words behind it tell; numbers
+/// and pictures tell nothing.
+fn tells(text: &str) -> Option<Texts> {
+    let said = match Line::of(text) {
+        Some(line) if Texts::for_text(line.name) == Texts::English => line.rest,
+        _ => text,
+    };
+    said.contains(char::is_alphabetic).then(|| Texts::for_text(said))
+}
+
+/// The language of what the user said last that tells one.
+async fn said_before(ctx: &RunCtx) -> Option<Texts> {
     if !ctx.context.has_history_before || !ctx.context.available_apis.history_page {
         return None;
     }
     let asked = HistoryPageParams { limit: ITEMS_FOR_LANGUAGE, ..HistoryPageParams::default() };
     let page = ctx.history().page(asked).await.ok()?;
     let said = page.items.into_iter().rev().filter(|item| item.role == TranscriptRole::User);
-    let tells = |text: &String| Line::of(text).is_none() || Texts::for_text(text) == Texts::Chinese;
-    said.filter_map(|item| item.text).find(tells)
+    said.filter_map(|item| item.text).find_map(|text| tells(&text))
 }
 
 /// The command's name and outcome stand beside the answer, for whoever reads the transcript.
@@ -208,6 +216,25 @@ mod tests {
             ("a // b", "a // b", "a // b"),
         ] {
             assert_eq!((unescaped(text, &on), unescaped(text, &off)), (with, without));
+        }
+    }
+
+    #[test]
+    fn the_words_behind_a_command_tell_the_language_in_english_as_in_chinese() {
+        for (text, language) in [
+            ("/model nosuch", Some(Texts::English)),
+            ("/reset now", Some(Texts::English)),
+            ("/tools 日历", Some(Texts::Chinese)),
+            ("／note 提醒 me", Some(Texts::Chinese)),
+            ("/日历 today", Some(Texts::Chinese)),
+            ("//help me", Some(Texts::English)),
+            ("你好", Some(Texts::Chinese)),
+            ("hello", Some(Texts::English)),
+            ("/model", None),
+            ("/roll 6", None),
+            ("👍 42", None),
+        ] {
+            assert_eq!(tells(text), language, "{text}");
         }
     }
 
