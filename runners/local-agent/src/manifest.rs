@@ -15,7 +15,7 @@ pub(crate) fn manifest() -> Manifest {
         .label(en_zh("Local agent", "本地智能体"))
         .description(en_zh(
             "Answers with a model of the host, and uses the tools and the knowledge it was given",
-            "用宿主提供的模型回答,并使用被授予的工具和知识",
+            "用宿主提供的模型回答，并使用被授予的工具和知识",
         ))
         .capabilities(|can| {
             can.multimodal_input = true;

@@ -33,14 +33,14 @@ impl Texts {
                 "this agent has no model: add `models = [\"NAME\"]` to its grant".to_owned()
             }
             (Self::Chinese, "") => {
-                "这个助手没有模型:请在它的 grant 中加上 `models = [\"NAME\"]`".to_owned()
+                "这个助手没有模型：请在它的 grant 中加上 `models = [\"NAME\"]`".to_owned()
             }
             (Self::English, _) => format!(
                 "the model `{wanted}` of this agent's config is not granted to it: \
                  add `models = [\"{wanted}\"]` to its grant"
             ),
             (Self::Chinese, _) => format!(
-                "这个助手的配置使用模型 `{wanted}`,但没有授予它:\
+                "这个助手的配置使用模型 `{wanted}`，但没有授予它：\
                  请在它的 grant 中加上 `models = [\"{wanted}\"]`"
             ),
         }
@@ -49,7 +49,7 @@ impl Texts {
     pub(crate) fn time_is_up(self) -> String {
         self.pick(
             "The time for this answer is used up. Ask again, perhaps for less at once.",
-            "这次回答的时间已用完。请重新提问,或一次少问一些。",
+            "这次回答的时间已用完。请重新提问，或一次少问一些。",
         )
         .to_owned()
     }
@@ -77,7 +77,7 @@ impl Texts {
                  Say it differently, or check the tool."
             ),
             Self::Chinese => {
-                format!("我停下来了:对 `{tool}` 的同一调用反复失败。请换个说法,或检查该工具。")
+                format!("我停下来了：对 `{tool}` 的同一调用反复失败。请换个说法，或检查该工具。")
             }
         }
     }
@@ -85,7 +85,7 @@ impl Texts {
     pub(crate) fn error_cascade(self) -> String {
         self.pick(
             "I stopped: nearly every tool call failed. Check the tools, then ask again.",
-            "我停下来了:几乎所有工具调用都失败了。请检查工具后再试。",
+            "我停下来了：几乎所有工具调用都失败了。请检查工具后再试。",
         )
         .to_owned()
     }
@@ -116,7 +116,7 @@ impl Texts {
     pub(crate) fn rounds_used_up(self) -> String {
         self.pick(
             "I used all rounds of tool calls that I have and found no answer.",
-            "工具调用的轮数已用完,仍没有得到答案。",
+            "工具调用的轮数已用完，仍没有得到答案。",
         )
         .to_owned()
     }
@@ -135,5 +135,26 @@ mod tests {
         assert_eq!(Texts::for_text("check 日历"), Texts::Chinese);
         assert_eq!(Texts::for_text("check the calendar"), Texts::English);
         assert_eq!(Texts::for_text(""), Texts::English);
+    }
+
+    #[test]
+    fn chinese_has_full_width_punctuation() {
+        let is_han = |c: char| Texts::for_text(c.encode_utf8(&mut [0; 4])) == Texts::Chinese;
+        let is_narrow = |c: char| matches!(c, ',' | ':' | ';' | '(' | ')');
+        for source in [
+            include_str!("texts.rs"),
+            include_str!("manifest.rs"),
+            include_str!("manifest/form.rs"),
+            include_str!("commands/help.rs"),
+            include_str!("commands/own.rs"),
+        ] {
+            // A list is typed with commas of either width.
+            let letters: Vec<char> = source.replace("<项,项>", "").chars().collect();
+            for pair in letters.windows(2) {
+                let mixed =
+                    is_han(pair[0]) && is_narrow(pair[1]) || is_narrow(pair[0]) && is_han(pair[1]);
+                assert!(!mixed, "{}{}", pair[0], pair[1]);
+            }
+        }
     }
 }

@@ -137,9 +137,9 @@ async fn a_command_that_fails_answers_with_the_error_and_how_to_call_it() {
         ("/forge.fail", "`/forge.fail` failed: the pen is empty (NO_INK)"),
         ("/forge.refuse", "`/forge.refuse` failed: "),
         ("/read", "`/read` could be: /calendar.read, /contacts.read"),
-        ("/note count=很多 text=x", "`/scribe.note` 失败:"),
+        ("/note count=很多 text=x", "`/scribe.note` 失败："),
         ("/note text=\"two  blanks", "`/scribe.note` failed: a quote is not closed: `text=\"two"),
-        ("/note “两个 空格", "`/scribe.note` 失败:引号没有闭合:`“两个 空格`"),
+        ("/note “两个 空格", "`/scribe.note` 失败：引号没有闭合：`“两个 空格`"),
     ]
     .into_iter()
     .enumerate()
@@ -181,7 +181,7 @@ async fn methods_of_the_project_cli_are_commands() {
     let run = scene.say("c2", same).await;
     assert_eq!(parameters(&scene, &run).await, short);
     let answer = scene.answer("c3", "/calendar.read 什么时候").await;
-    assert!(answer.starts_with("`/calendar.read` 失败:"), "{answer}");
+    assert!(answer.starts_with("`/calendar.read` 失败："), "{answer}");
     assert!(answer.contains("mode=day|range|event"), "{answer}");
     let target = format!("/v1/audit?run_id={}&method=tools.call", run.run_id);
     // Records of reads are stored a little later.

@@ -12,7 +12,11 @@ const ABOUT_CHARS_MAX: usize = 120;
 
 /// Commands of the agent's own: what is typed, in English, in Chinese.
 const OWN: [(&str, &str, &str); 5] = [
-    ("/help [NAME]", "what there is, or how to call one tool", "列出可用命令,或说明某个工具的用法"),
+    (
+        "/help [NAME]",
+        "what there is, or how to call one tool",
+        "列出可用命令，或说明某个工具的用法",
+    ),
     ("/tools [WORDS]", "the tools you can call", "列出可以调用的工具"),
     ("/model [NAME]", "the model of this conversation, or another one", "查看或更换本会话的模型"),
     ("/reset", "begin the conversation anew", "重新开始会话"),
@@ -21,7 +25,7 @@ const OWN: [(&str, &str, &str); 5] = [
 
 /// Everything: commands, then tools with their arguments.
 pub(crate) fn all(catalogue: &Catalogue, texts: Texts) -> String {
-    let mut lines = vec![texts.pick("Commands:", "命令:").to_owned()];
+    let mut lines = vec![texts.pick("Commands:", "命令：").to_owned()];
     lines.extend(OWN.iter().map(|(typed, en, zh)| format!("{typed} — {}", texts.pick(en, zh))));
     lines.push(String::new());
     lines.extend(tools(catalogue, "", texts));
@@ -29,7 +33,7 @@ pub(crate) fn all(catalogue: &Catalogue, texts: Texts) -> String {
     let how = texts.pick(
         "Arguments are key=value, one JSON object, or plain text for the first of them; \
          quotes keep blanks together. `//` begins a text that is no command.",
-        "参数写成 key=value、一个 JSON 对象,或直接写文本(填入首要参数);引号可保留空格。以 `//` 开头的文本不是命令。",
+        "参数写成 key=value、一个 JSON 对象，或直接写文本（填入首要参数）；引号可保留空格。以 `//` 开头的文本不是命令。",
     );
     lines.push(how.to_owned());
     lines.join("\n")
@@ -46,7 +50,7 @@ pub(crate) fn tools(catalogue: &Catalogue, words: &str, texts: Texts) -> Vec<Str
         let none = texts.pick("There are no such tools.", "没有这样的工具。");
         return vec![none.to_owned()];
     }
-    let mut lines = vec![texts.pick("Tools:", "工具:").to_owned()];
+    let mut lines = vec![texts.pick("Tools:", "工具：").to_owned()];
     let line = |one: &&Callable| match found.len() <= DETAILED_MAX {
         true => format!("{}{}", usage(one, texts), dash(&first_sentence(&one.about))),
         false => format!("/{}", one.name),
@@ -65,7 +69,7 @@ pub(crate) fn one(callable: &Callable, texts: Texts) -> String {
         let about = field.schema.get("description").and_then(Value::as_str).unwrap_or_default();
         let optional = match field.is_required {
             true => "",
-            false => texts.pick(" (optional)", "(可选)"),
+            false => texts.pick(" (optional)", "（可选）"),
         };
         let shape = shape(&callable.schema, field, texts);
         format!("  {}={shape}{optional}{}", field.name, dash(about))
@@ -124,10 +128,10 @@ fn first_sentence(text: &str) -> String {
 /// A name that could mean several tools.
 pub(crate) fn which(name: &str, several: &[&Callable], texts: Texts) -> String {
     let names: Vec<String> = several.iter().map(|one| format!("/{}", one.name)).collect();
-    let names = names.join(", ");
+    let names = names.join(texts.pick(", ", "、"));
     match texts {
         Texts::English => format!("`/{name}` could be: {names}"),
-        Texts::Chinese => format!("`/{name}` 可能是:{names}"),
+        Texts::Chinese => format!("`/{name}` 可能是：{names}"),
     }
 }
 
@@ -137,14 +141,14 @@ pub(crate) fn problem(problem: &Problem, texts: Texts) -> String {
             format!("what begins with `{{` must be one JSON object: {error}")
         }
         (Problem::NotJson(error), Texts::Chinese) => {
-            format!("以 `{{` 开头的必须是一个 JSON 对象:{error}")
+            format!("以 `{{` 开头的必须是一个 JSON 对象：{error}")
         }
         (Problem::NoPlace(text), Texts::English) => format!("no argument takes the text `{text}`"),
         (Problem::NoPlace(text), Texts::Chinese) => format!("没有参数可以接收文本 `{text}`"),
         (Problem::Scattered, Texts::English) => {
             "there is text in several places: put it in quotes".to_owned()
         }
-        (Problem::Scattered, Texts::Chinese) => "文本分散在多处:请用引号括起来".to_owned(),
+        (Problem::Scattered, Texts::Chinese) => "文本分散在多处：请用引号括起来".to_owned(),
         (Problem::Twice(key), Texts::English) => format!("`{key}` is given twice"),
         (Problem::Twice(key), Texts::Chinese) => format!("`{key}` 给了两次"),
         (Problem::NotAnObject(key), Texts::English) => {
@@ -154,9 +158,9 @@ pub(crate) fn problem(problem: &Problem, texts: Texts) -> String {
         (Problem::TooLong, Texts::English) => {
             "the arguments are too long: write them as one JSON object".to_owned()
         }
-        (Problem::TooLong, Texts::Chinese) => "参数太长:请写成一个 JSON 对象".to_owned(),
+        (Problem::TooLong, Texts::Chinese) => "参数太长：请写成一个 JSON 对象".to_owned(),
         (Problem::Unclosed(text), Texts::English) => format!("a quote is not closed: `{text}`"),
-        (Problem::Unclosed(text), Texts::Chinese) => format!("引号没有闭合:`{text}`"),
+        (Problem::Unclosed(text), Texts::Chinese) => format!("引号没有闭合：`{text}`"),
     }
 }
 
@@ -179,14 +183,14 @@ pub(crate) fn refused(callable: &Callable, why: &str, texts: Texts) -> String {
     let name = &callable.name;
     match texts {
         Texts::English => format!("`/{name}` failed: {why}"),
-        Texts::Chinese => format!("`/{name}` 失败:{why}"),
+        Texts::Chinese => format!("`/{name}` 失败：{why}"),
     }
 }
 
 /// A command that failed: why, and how it is called.
 pub(crate) fn failed(callable: &Callable, why: &str, texts: Texts) -> String {
     let refused = refused(callable, why, texts);
-    format!("{refused}\n\n{}\n{}", texts.pick("How to call it:", "用法:"), one(callable, texts))
+    format!("{refused}\n\n{}\n{}", texts.pick("How to call it:", "用法："), one(callable, texts))
 }
 
 #[cfg(test)]

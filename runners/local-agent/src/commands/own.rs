@@ -69,7 +69,7 @@ impl Own {
 /// A refusal of the host is an answer as well.
 fn told(done: Result<Reply, AgentAPIError>, texts: Texts) -> Reply {
     done.unwrap_or_else(|error| {
-        let text = texts.pick("That did not work: ", "未能完成:");
+        let text = texts.pick("That did not work: ", "未能完成：");
         Reply::failed(format!("{text}{} ({})", error.message, error.code.as_str()))
     })
 }
@@ -83,7 +83,7 @@ fn help(catalogue: &Catalogue, about: &str, texts: Texts) -> Reply {
         Found::One(callable) => Reply::done(help::one(callable, texts)),
         Found::Several(several) => Reply::done(help::which(name, &several, texts)),
         Found::Nothing => {
-            let none = texts.pick("There is no such tool: ", "没有这个工具:");
+            let none = texts.pick("There is no such tool: ", "没有这个工具：");
             Reply::failed(format!("{none}`{name}`\n\n{}", help::all(catalogue, texts)))
         }
     }
@@ -96,10 +96,10 @@ fn show_model(ctx: &RunCtx, config: &Config, texts: Texts) -> Reply {
     };
     let current = models.current().model_id.as_str();
     let mut lines =
-        vec![texts.pick("Models of this conversation:", "本会话可用的模型:").to_owned()];
+        vec![texts.pick("Models of this conversation:", "本会话可用的模型：").to_owned()];
     lines.extend(ctx.resources.models.iter().filter(talks).map(|model| {
         let mark = match model.model_id == current {
-            true => texts.pick(" (in use)", "(使用中)"),
+            true => texts.pick(" (in use)", "（使用中）"),
             false => "",
         };
         format!("- {}{mark}", model.model_id)
@@ -125,15 +125,15 @@ async fn choose_model(ctx: &RunCtx, name: &str, texts: Texts) -> Result<Reply, A
     }
     let names: Vec<&str> =
         ctx.resources.models.iter().filter(talks).map(|model| model.model_id.as_str()).collect();
-    let none = texts.pick("There is no such model. There are: ", "没有这个模型。可用的有:");
-    Ok(Reply::failed(format!("{none}{}", names.join(", "))))
+    let none = texts.pick("There is no such model. There are: ", "没有这个模型。可用的有：");
+    Ok(Reply::failed(format!("{none}{}", names.join(texts.pick(", ", "、")))))
 }
 
 async fn reset(ctx: &RunCtx, texts: Texts) -> Result<Reply, AgentAPIError> {
     compaction::reset(ctx).await?;
     let text = texts.pick(
         "The conversation begins anew: I have put aside what was said before.",
-        "会话重新开始:之前的内容我不再参考。",
+        "会话重新开始：之前的内容我不再参考。",
     );
     Ok(Reply::done(text))
 }

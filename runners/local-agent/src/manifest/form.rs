@@ -40,7 +40,7 @@ fn answering() -> Vec<ConfigItem> {
             "model-selector",
             words(
                 ("Model", "The first granted one when empty; `/model` chooses per conversation"),
-                ("模型", "留空则用第一个被授予的模型;会话中可用 `/model` 更换"),
+                ("模型", "留空则用第一个被授予的模型；会话中可用 `/model` 更换"),
             ),
         )
         .default(""),
@@ -91,7 +91,7 @@ fn reasoning() -> ConfigItem {
 fn tools() -> Vec<ConfigItem> {
     let calling = words(
         ("Tool calling", "How the model is offered tools; prompted is for models of text alone"),
-        ("工具调用方式", "向模型提供工具的方式;提示词方式用于纯文本模型"),
+        ("工具调用方式", "向模型提供工具的方式；提示词方式用于纯文本模型"),
     );
     vec![
         item("tool_calling", "select", calling)
@@ -125,7 +125,7 @@ fn tools() -> Vec<ConfigItem> {
             "boolean",
             words(
                 ("Slash commands", "Users may call tools and `/help` by name, past the model"),
-                ("斜杠命令", "用户可绕过模型,按名称调用工具和 `/help`"),
+                ("斜杠命令", "用户可绕过模型，按名称调用工具和 `/help`"),
             ),
         )
         .default(true),
@@ -163,7 +163,7 @@ fn context() -> Vec<ConfigItem> {
             "integer",
             words(
                 ("Passages", "Passages of granted knowledge per answer; 0: none"),
-                ("知识片段数", "每次回答使用的知识片段数;0 表示不使用"),
+                ("知识片段数", "每次回答使用的知识片段数；0 表示不使用"),
             ),
         )
         .default(KNOWLEDGE_TOP_K),
@@ -172,7 +172,7 @@ fn context() -> Vec<ConfigItem> {
             "string",
             words(
                 ("Time zone", "Such as Asia/Shanghai; the host's when empty"),
-                ("时区", "如 Asia/Shanghai;留空则用宿主的时区"),
+                ("时区", "如 Asia/Shanghai；留空则用宿主的时区"),
             ),
         )
         .default(""),
@@ -181,7 +181,7 @@ fn context() -> Vec<ConfigItem> {
             "boolean",
             words(
                 ("Names of senders", "Tell the model who wrote each message; for groups"),
-                ("发送者姓名", "告诉模型每条消息是谁写的;用于群聊"),
+                ("发送者姓名", "告诉模型每条消息是谁写的；用于群聊"),
             ),
         )
         .default(false),
@@ -195,7 +195,7 @@ fn limits() -> Vec<ConfigItem> {
             "integer",
             words(
                 ("Tokens per answer", "The run ends beyond this; 0: no limit"),
-                ("每次回答的 token 上限", "超出即结束;0 表示不限"),
+                ("每次回答的 token 上限", "超出即结束；0 表示不限"),
             ),
         )
         .default(0),
@@ -204,7 +204,7 @@ fn limits() -> Vec<ConfigItem> {
             "float",
             words(
                 ("Cost per answer", "In USD; the run ends beyond this; 0: no limit"),
-                ("每次回答的费用上限", "美元;超出即结束;0 表示不限"),
+                ("每次回答的费用上限", "美元；超出即结束；0 表示不限"),
             ),
         )
         .default(0.0),
@@ -213,7 +213,7 @@ fn limits() -> Vec<ConfigItem> {
             "integer",
             words(
                 ("Seconds per answer", "The run ends beyond this; 0: the run's own deadline"),
-                ("每次回答的秒数上限", "超出即结束;0 表示只受运行期限约束"),
+                ("每次回答的秒数上限", "超出即结束；0 表示只受运行期限约束"),
             ),
         )
         .default(0),
