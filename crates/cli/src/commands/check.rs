@@ -26,7 +26,7 @@ pub struct Args {
 pub fn run(args: &Args) -> Outcome {
     let (config, loaded) = wiring::load(args.config.as_deref())?;
     let agents = wiring::agents(&config);
-    let file = loaded.as_ref().map(|loaded| loaded.path().display().to_string());
+    let file = loaded.as_ref().map(Loaded::path);
     let warnings = loaded.as_ref().map(Loaded::warnings).unwrap_or_default();
     if args.json {
         let agents: Vec<_> = agents
@@ -52,11 +52,8 @@ pub fn run(args: &Args) -> Outcome {
                 1 => ", with a warning".to_owned(),
                 count => format!(", with {count} warnings"),
             };
-            output::note(&format!("`{file}` is valid{but}"));
-            for warning in &warnings {
-                let line = warning.line.map_or(String::new(), |line| format!(":{line}"));
-                output::note(&format!("warning: {}\n  --> {file}{line}", warning.message));
-            }
+            output::note(&format!("`{}` is valid{but}", file.display()));
+            warnings.iter().for_each(|warning| output::note(&warning.told(file)));
             if !unpinned.is_empty() {
                 let names = unpinned.join(", ");
                 output::note(&format!("note: what {names} offers is known once it runs"));

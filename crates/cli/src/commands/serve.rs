@@ -1,7 +1,7 @@
 //! `greenroom serve`: starts the host.
 
 use crate::client::DEFAULT_DATA;
-use crate::config::Config;
+use crate::config::{Config, Loaded};
 use crate::data_folder::DataFolder;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::granted::{self, Offered};
@@ -62,10 +62,16 @@ pub async fn run(args: Args) -> Outcome {
     let (config, loaded) = wiring::load(args.config.as_deref())?;
     let named = args.data.or_else(|| env::get(env::DATA).map(PathBuf::from));
     let folder = DataFolder::take(&named.unwrap_or_else(|| DEFAULT_DATA.into()))?;
+    loaded.iter().for_each(tell_warnings);
     let file = Watched::new(loaded.map(|loaded| loaded.path().to_owned()), &config);
     let signals = Signals::listen()?;
     let running = Running::start(config, folder, file, args.listen, redactor).await?;
     running.serve(signals).await
+}
+
+/// What `check` would say of a file that is valid.
+fn tell_warnings(loaded: &Loaded) {
+    loaded.warnings().iter().for_each(|warning| output::note(&warning.told(loaded.path())));
 }
 
 /// Listened to before anyone can know that the host is there: unheard, each of them would end it at once.
@@ -258,8 +264,8 @@ impl Running {
         let Some(file) = self.file.path().map(Path::to_owned) else {
             return output::note("note: there is no configuration file to read");
         };
-        let config = match wiring::load(Some(&file)) {
-            Ok((config, _)) => config,
+        let (config, loaded) = match wiring::load(Some(&file)) {
+            Ok(found) => found,
             Err(failure) => {
                 output::note(&format!("{failure}\nnote: the configuration in force is unchanged"));
                 return;
@@ -275,6 +281,7 @@ impl Running {
                 self.runners = runners;
                 self.server.set_access(wiring::access(&config, &self.admin_token));
                 tracing::info!(file = %file.display(), "the configuration was reloaded");
+                loaded.iter().for_each(tell_warnings);
                 for key in restart::keys(&self.config, &config) {
                     output::note(&format!("note: `{key}` changed: takes effect at the next start"));
                 }

@@ -1,4 +1,4 @@
-//! What a valid configuration says that will not work as it stands: warnings of `check` and `doctor`.
+//! What a valid configuration says that will not work as it stands: warnings of `check`, `doctor` and `serve`.
 //!
 //! Invariant: looks at the file system alone and starts nothing; a warning never keeps a host from starting.
 
@@ -14,6 +14,14 @@ use std::path::{Path, PathBuf};
 pub struct Warning {
     pub line: Option<usize>,
     pub message: String,
+}
+
+impl Warning {
+    /// For whoever has to do something about it.
+    pub fn told(&self, file: &Path) -> String {
+        let line = self.line.map_or(String::new(), |line| format!(":{line}"));
+        format!("warning: {}\n  --> {}{line}", self.message, file.display())
+    }
 }
 
 impl Loaded {

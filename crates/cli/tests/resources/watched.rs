@@ -77,6 +77,23 @@ async fn a_script_of_a_model_and_a_manifest_are_read_anew_when_they_change() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_check_would_warn_of_is_told_at_the_start_and_when_the_file_is_read_anew() {
+    let gone = |name: &str| {
+        format!("[runners.{name}]\ncommand = [\"./{name}\"]\nplugin = \"acme/{name}\"\n")
+    };
+    let stage = Stage::with(prepared(&gone("first"))).await;
+    let log = stage.host.log();
+    assert!(log.contains("warning: runner `first`: ") && log.contains("greenroom.toml:"), "{log}");
+    let file = stage.host.folder().join("greenroom.toml");
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, text + &gone("second")).unwrap();
+    wait_for("the new warning", PATIENCE, async || {
+        stage.host.log().contains("warning: runner `second`: ").then_some(())
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn modules_of_ones_own_are_listed_and_run_by_hand() {
     let host = prepared(MODEL);
     script(host.folder(), "hi");
