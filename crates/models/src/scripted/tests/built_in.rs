@@ -46,6 +46,21 @@ fn the_built_in_model_shows_tools_when_they_are_offered() {
     }
 }
 
+#[test]
+fn what_is_to_be_cancelled_without_its_id_is_not_and_the_built_in_model_says_so() {
+    for (wish, part) in [
+        ("cancel my meeting tomorrow", "nothing was done"),
+        ("please delete the lunch event", "nothing was done"),
+        ("取消明天的会议", "什么也没有做"),
+        ("把明天的日程删掉", "什么也没有做"),
+    ] {
+        let request = offering(asks(wish), &["project_cli"]);
+        let beats = Script::built_in().plan(&request, UNIX_EPOCH);
+        assert!(calls(&beats).is_empty(), "{wish}");
+        assert!(text(&beats).contains(part), "{wish}: {}", text(&beats));
+    }
+}
+
 /// What the built-in model asks the project CLI for, on the second day of 1970.
 fn built_in_call(text: &str) -> Option<(String, Value)> {
     let request = offering(asks(text), &["project_cli"]);
