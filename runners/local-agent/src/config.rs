@@ -1,8 +1,11 @@
 //! The agent's config, with defaults that work.
 //!
 //! Invariant: a key that does not exist and a value that cannot be used end the run at once with
-//! `config.invalid`, and the message names the key.
+//! `config.invalid`, and the message names the keys.
 
+mod keys;
+
+use crate::texts::Texts;
 use greenroom_sdk::{Object, RunCtx, RunFailure, Value};
 use serde::Deserialize;
 
@@ -103,33 +106,18 @@ impl Default for Config {
 
 impl Config {
     pub(crate) fn of(ctx: &RunCtx) -> Result<Self, RunFailure> {
-        Self::read(&ctx.config).map_err(|problem| RunFailure::new("config.invalid", problem))
+        let texts = Texts::for_text(ctx.text());
+        Self::read(&ctx.config, texts).map_err(|problem| RunFailure::new("config.invalid", problem))
     }
 
-    /// A null stands for the default: that is how a form writes an empty field.
-    pub(crate) fn read(config: &Object) -> Result<Self, String> {
+    /// A null stands for the default: that is how a form writes an empty field. What is wrong is told in the
+    /// language of `texts`.
+    pub(crate) fn read(config: &Object, texts: Texts) -> Result<Self, String> {
         let given: Object = config.clone().into_iter().filter(|(_, v)| !v.is_null()).collect();
-        let this = serde_json::from_value::<Self>(Value::Object(given.clone()))
-            .map_err(|error| blame(&given).unwrap_or_else(|| error.to_string()))?;
-        match this.out_of_range() {
-            Some((key, expected)) => Err(named(key, &format!("expected {expected}"))),
-            None => Ok(this),
+        match keys::wrong(&given, texts) {
+            None => serde_json::from_value(Value::Object(given)).map_err(|error| error.to_string()),
+            Some(wrong) => Err(wrong),
         }
-    }
-
-    /// The first value that is of its type and yet none to work with.
-    fn out_of_range(&self) -> Option<(&'static str, &'static str)> {
-        let zone = self.timezone.as_str();
-        let is_zone = zone.is_empty() || jiff::tz::TimeZone::get(zone).is_ok();
-        let ranges = [
-            ("timezone", is_zone, "the name of a time zone such as `Asia/Shanghai`"),
-            ("tools_in_prompt", self.tools_in_prompt >= 1, "at least 1"),
-            ("context_tokens", self.context_tokens >= 1000, "at least 1000"),
-            ("compact_at_percent", (10..=95).contains(&self.compact_at_percent), "10 to 95"),
-            ("max_cost_usd", self.max_cost_usd >= 0.0, "0 or more"),
-            ("model_timeout_s", self.model_timeout_s >= 1, "at least 1"),
-        ];
-        ranges.into_iter().find(|(_, within, _)| !within).map(|(key, _, range)| (key, range))
     }
 
     /// What every request asks of the provider; the settings of their own stand over `options`.
@@ -150,29 +138,13 @@ impl Config {
     }
 }
 
-/// The key that cannot be read: each is tried alone, since serde does not say which it was.
-fn blame(given: &Object) -> Option<String> {
-    given.iter().find_map(|(key, value)| {
-        let alone = Object::from_iter([(key.clone(), value.clone())]);
-        let error = serde_json::from_value::<Config>(Value::Object(alone)).err()?.to_string();
-        match error.starts_with("unknown field") {
-            true => Some(format!("the agent's config: {error}")),
-            false => Some(named(key, &error)),
-        }
-    })
-}
-
-fn named(key: &str, problem: &str) -> String {
-    format!("the agent's config: `{key}`: {problem}")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use greenroom_sdk::json;
 
     fn read(config: Value) -> Result<Config, String> {
-        Config::read(config.as_object().expect("an object"))
+        Config::read(config.as_object().expect("an object"), Texts::English)
     }
 
     #[test]
@@ -198,13 +170,13 @@ mod tests {
     #[test]
     fn what_is_wrong_is_named() {
         for (config, message) in [
-            (json!({"max_tool_rounds": "8"}), "`max_tool_rounds`: invalid type: string \"8\""),
-            (json!({"model": 7, "prompt": "p"}), "`model`: invalid type: integer `7`"),
-            (json!({"promt": "p"}), "unknown field `promt`, expected one of `prompt`, `model`"),
-            (json!({"reasoning": "wild"}), "`reasoning`: unknown variant `wild`"),
+            (json!({"max_tool_rounds": "8"}), "`max_tool_rounds`: expected a whole number"),
+            (json!({"model": 7, "prompt": "p"}), "`model`: expected a text"),
+            (json!({"promt": "p"}), "unknown field `promt`: did you mean `prompt`?"),
+            (json!({"reasoning": "wild"}), "`reasoning`: expected one of `default`, `none`"),
             (json!({"compact_at_percent": 100}), "`compact_at_percent`: expected 10 to 95"),
             (json!({"max_cost_usd": -1}), "`max_cost_usd`: expected 0 or more"),
-            (json!({"max_seconds": -1}), "`max_seconds`: invalid value"),
+            (json!({"max_seconds": -1}), "`max_seconds`: expected 0 or more"),
             (json!({"timezone": "Mars/Base"}), "`timezone`: expected the name of a time zone"),
         ] {
             let error = read(config).unwrap_err();

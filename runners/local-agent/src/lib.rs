@@ -38,7 +38,7 @@ pub fn main() -> ExitCode {
 
 /// Whether the runner can work with a config; if it cannot, what is wrong with it.
 pub fn check_config(config: &Object) -> Result<(), String> {
-    config::Config::read(config).map(drop)
+    config::Config::read(config, texts::Texts::English).map(drop)
 }
 
 struct LocalAgent;

@@ -143,6 +143,7 @@ mod tests {
         let is_narrow = |c: char| matches!(c, ',' | ':' | ';' | '(' | ')');
         for source in [
             include_str!("texts.rs"),
+            include_str!("config/keys.rs"),
             include_str!("manifest.rs"),
             include_str!("manifest/form.rs"),
             include_str!("commands/help.rs"),

@@ -263,7 +263,7 @@ fn close(name: &str, names: &[&str]) -> Vec<String> {
 }
 
 /// How many of a thousand pairs of neighbouring letters the names do not share.
-fn unlikeness(one: &str, other: &str) -> usize {
+pub(crate) fn unlikeness(one: &str, other: &str) -> usize {
     let pairs = |name: &str| {
         let letters: Vec<char> = name.chars().flat_map(char::to_lowercase).collect();
         letters.windows(2).map(<[char]>::to_vec).collect::<Vec<_>>()

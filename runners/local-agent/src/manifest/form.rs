@@ -233,10 +233,11 @@ fn limits() -> Vec<ConfigItem> {
 mod tests {
     use super::*;
     use crate::config::Config;
+    use crate::texts::Texts;
     use greenroom_sdk::{Object, Value};
 
     fn takes(key: &str, value: Value) -> bool {
-        Config::read(&Object::from_iter([(key.to_owned(), value)])).is_ok()
+        Config::read(&Object::from_iter([(key.to_owned(), value)]), Texts::English).is_ok()
     }
 
     #[test]

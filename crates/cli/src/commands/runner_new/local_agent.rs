@@ -26,6 +26,7 @@ pub(super) const SOURCES: &[(&str, &str)] = &[
     source!("commands/schema/tests.rs"),
     source!("compaction.rs"),
     source!("config.rs"),
+    source!("config/keys.rs"),
     source!("context.rs"),
     source!("event.rs"),
     source!("history.rs"),
