@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+from collections.abc import Mapping
 from pathlib import Path
 from queue import Empty, Queue
 from typing import Any
@@ -30,7 +31,15 @@ if __name__ == "__main__":
 class Process:
     """Gives its messages in order; everything it writes to stderr is kept."""
 
-    def __init__(self, folder: Path, source: str, *command: str, whole: bool = False, reads: bool = True) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        source: str,
+        *command: str,
+        whole: bool = False,
+        reads: bool = True,
+        variables: Mapping[str, str] | None = None,
+    ) -> None:
         path = folder / "subject.py"
         path.write_text(textwrap.dedent(source) if whole else HEAD + textwrap.dedent(source) + TAIL, "utf-8")
         ours = ("GREENROOM_", "PYTHON")
@@ -40,7 +49,7 @@ class Process:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env=environment,
+            env={**environment, **(variables or {})},
         )
         self.messages: Queue[dict[str, Any] | bytes | None] = Queue()
         self._log: list[str] = []

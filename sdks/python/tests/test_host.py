@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -9,13 +10,17 @@ import sys
 import textwrap
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
 
+from processes import Process
+
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 WAIT_S = 60
+OWN = 2
+"""How many runners the host brings along."""
 
 
 def binary() -> str:
@@ -26,14 +31,15 @@ def binary() -> str:
 
 
 @contextmanager
-def host(folder: Path, config: str) -> Iterator[Path]:
+def host(folder: Path, config: str, listen: str = "127.0.0.1:0") -> Iterator[Path]:
     (folder / "greenroom.toml").write_text(textwrap.dedent(config), "utf-8")
     log = (folder / "host.log").open("w")
-    arguments = ["serve", "--config", "greenroom.toml", "--data", "data", "--listen", "127.0.0.1:0"]
+    arguments = ["serve", "--config", "greenroom.toml", "--data", "data", "--listen", listen]
     serving = subprocess.Popen([binary(), *arguments], cwd=folder, stdout=log, stderr=subprocess.STDOUT)
     try:
         until = time.monotonic() + WAIT_S
-        while (listed := told(folder, "runner", "list", "--json")).count('"ready"') < config.count("[runners."):
+        awaited = config.count("command = ")
+        while (listed := told(folder, "runner", "list", "--json")).count('"ready"') < OWN + awaited:
             assert serving.poll() is None, (folder / "host.log").read_text()
             assert time.monotonic() < until, (folder / "host.log").read_text() + listed
             time.sleep(0.2)
@@ -89,6 +95,44 @@ def test_a_runner_keeps_state_and_answers_under_a_real_host(tmp_path: Path) -> N
         second = told(folder, "send", "two", "--agent", "parrot", "--conversation", "c1", "--follow")
         assert "one None 0 unauthorized" in first, first
         assert "two 1 2 unauthorized" in second, second
+
+
+def test_a_remote_runner_answers_and_comes_back_when_the_host_does(tmp_path: Path) -> None:
+    token = "a-token-of-this-test"
+    (tmp_path / "far.token").write_text(token)
+    config = """
+        [runners.far]
+        token = { file = "far.token" }
+        plugin = "tests/subject"
+
+        [agents.far]
+        runner = "plugin:tests/subject/default"
+        events = []
+    """
+    source = """
+        @plugin.runner()
+        async def run(ctx):
+            yield message(f"far away: {ctx.text}")
+    """
+    send = ["--agent", "far", "--conversation", "c1", "--follow"]
+    with ExitStack() as stack:
+        with host(tmp_path, config) as folder:
+            url = json.loads((folder / "data/host.json").read_text())["url"]
+            address = url.removeprefix("http://").rstrip("/")
+            known = {"GREENROOM_URL": url, "GREENROOM_RUNNER_TOKEN": token}
+            with Process(tmp_path, source, variables={**known, "GREENROOM_RUNNER_TOKEN": "wrong"}) as stranger:
+                assert stranger.process.wait(WAIT_S) == 1
+                line = stranger.wait_for_log("\n")
+                assert line.startswith("greenroom-sdk: error: the host refused the runner's token: "), line
+                assert "wrong" not in line
+            runner = stack.enter_context(Process(tmp_path, source, variables=known))
+            runner.wait_for_log(f"greenroom-sdk: connected to ws://{address} as tests/subject\n")
+            assert "far away: one" in told(folder, "send", "one", *send)
+        runner.wait_for_log("greenroom-sdk: the connection to the host was lost\n")
+        with host(tmp_path, config, address) as folder:
+            runner.wait_for_log(f"greenroom-sdk: connected again to ws://{address} as tests/subject\n")
+            assert "far away: two" in told(folder, "send", "two", *send)
+        assert token not in runner.log
 
 
 SCRIPT = """

@@ -183,7 +183,7 @@ class Plugin:
     def serve(self) -> None:
         """Serves until the host is done, then ends the process.
 
-        Over WebSocket when `GREENROOM_URL` and `GREENROOM_RUNNER_TOKEN` are set, over stdin and stdout otherwise.
+        Over WebSocket when `GREENROOM_URL` and `GREENROOM_RUNNER_TOKEN` are set, over stdin and stdout if neither is.
         """
         from greenroom_sdk.serving import serve
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from greenroom_sdk.errors import GreenroomError
 from greenroom_sdk.wire import stdio, websocket
+from greenroom_sdk.wire.address import TOKEN, URL
 from greenroom_sdk.wire.guard import take_stdio
 from greenroom_sdk.wire.leaks import watch_tasks
 from greenroom_sdk.wire.log import say
@@ -22,7 +23,6 @@ from greenroom_sdk.wire.watchdog import Watchdog
 if TYPE_CHECKING:
     from greenroom_sdk.plugin import Plugin
 
-URL, TOKEN = "GREENROOM_URL", "GREENROOM_RUNNER_TOKEN"
 STRAGGLERS_S = 1.0
 """How long tasks that runs left behind may take to end with the process."""
 
@@ -41,10 +41,14 @@ def serve(plugin: Plugin) -> None:
 async def serve_async(plugin: Plugin) -> None:
     """Serves on an event loop that is running already."""
     checked = plugin.checked()
+    url, token = os.environ.get(URL), os.environ.get(TOKEN)
+    if bool(url) != bool(token):
+        there, missing = (URL, TOKEN) if url else (TOKEN, URL)
+        hint = "set both to connect to a host, or neither to be started by one"
+        raise GreenroomError("serve.environment", f"`{there}` is set but `{missing}` is not: {hint}")
     loop = asyncio.get_running_loop()
     watch_tasks(loop)
     watchdog = Watchdog(loop)
-    url, token = os.environ.get(URL), os.environ.get(TOKEN)
     try:
         if url and token:
             await websocket.serve(checked, url, token, watchdog.busy)

@@ -43,6 +43,8 @@ class Connection:
         self.outbox = Outbox()
         self.ended: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         """Set when the host asks for the end; its result is the id of that request."""
+        self.is_admitted, self.was_used = False, False
+        """Whether the host went on once it knew who this is, and whether it ever wanted a run or a call."""
         self._plugin, self._busy = plugin, busy
         self._calls = Calls(self.outbox)
         self._tool_calls = ToolCalls(self._respond)
@@ -103,6 +105,7 @@ class Connection:
 
     def _asked(self, request_id: Any, method: str, params: Mapping[str, Any]) -> None:
         handle = self._requests.get(method)
+        self.is_admitted |= method != "initialize"
         if handle is None:
             return self._refuse(request_id, encoding.METHOD_NOT_FOUND, f"there is no method `{method}`")
         try:
@@ -151,6 +154,7 @@ class Connection:
             raise Refused(encoding.INVALID_PARAMS, f"there is no tool `{asked.tool_name}`")
         if self._tool_calls.is_open(request_id):
             raise Refused(encoding.INVALID_REQUEST, "a call with this id is under way")
+        self.was_used = True
         self._tool_calls.start(request_id, tool, asked)
 
     def _run_agent(self, request_id: Any, params: Mapping[str, Any]) -> None:
@@ -170,6 +174,7 @@ class Connection:
             self._busy(len(self._runs))
             self._respond(request_id, {})
 
+        self.was_used = True
         self._runs[run_id] = Run(ctx, start, self._plugin.cancel_grace_s, ended)
         self._busy(len(self._runs))
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 import sys
 import traceback
 
+LINE_CHARS_MAX = 300
+
 
 def say(text: str) -> None:
     try:
@@ -20,3 +22,9 @@ def say(text: str) -> None:
 def say_exception(text: str, error: BaseException) -> None:
     lines = traceback.format_exception(type(error), error, error.__traceback__)
     say(text + "\n" + "".join(lines).rstrip())
+
+
+def one_line(text: str) -> str:
+    """What others sent, as a part of a line."""
+    line = " ".join("".join(one if one.isprintable() else " " for one in text).split())
+    return line if len(line) <= LINE_CHARS_MAX else line[:LINE_CHARS_MAX] + "…"

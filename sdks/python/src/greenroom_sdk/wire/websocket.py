@@ -10,62 +10,66 @@ import asyncio
 import random
 from collections.abc import Callable
 from typing import Any
-from urllib.parse import urlsplit
 
 from greenroom_sdk.errors import GreenroomError
 from greenroom_sdk.plugin import CheckedPlugin
+from greenroom_sdk.wire.address import check_token, read_address
 from greenroom_sdk.wire.connection import Connection
-from greenroom_sdk.wire.encoding import RECEIVED_BYTES_MAX
-from greenroom_sdk.wire.log import say
+from greenroom_sdk.wire.log import one_line, say
 
-PATH = "/v1/runners/connect"
 PAUSE_S_FIRST, PAUSE_S_MAX = 0.25, 30.0
-PING_EVERY_S, SILENCE_S_MAX = 20.0, 40.0
+SETTLED_S = 60.0
+"""A connection that held so long was a good one, even if nobody wanted a run meanwhile."""
+POLICY_VIOLATION, REFUSALS = 1008, range(4000, 5000)
+"""Close codes by which a host refuses the runner; the reason is for people."""
 
 
 async def serve(plugin: CheckedPlugin, url: str, token: str, busy: Callable[[int], None]) -> None:
     try:
-        from websockets.asyncio.client import connect
-        from websockets.exceptions import InvalidStatus
+        from greenroom_sdk.wire.dialing import dial
     except ImportError:
         raise GreenroomError("serve.extra", "install `greenroom-sdk[ws]` to connect over WebSocket") from None
-    address, pause = _address(url), PAUSE_S_FIRST
+    address = read_address(url)
+    check_token(token)
+    loop, pause, is_known = asyncio.get_running_loop(), PAUSE_S_FIRST, False
+    greeting = f"to {address.shown} as {plugin.identity['author']}/{plugin.identity['name']}"
+    connected = "connected"
+
+    def admitted() -> None:
+        nonlocal connected
+        say(f"{connected} {greeting}")
+        connected = "connected again"
+
     while True:
         try:
-            async with connect(
-                address,
-                additional_headers={"Authorization": f"Bearer {token}"},
-                max_size=RECEIVED_BYTES_MAX,
-                ping_interval=PING_EVERY_S,
-                ping_timeout=SILENCE_S_MAX,
-                compression=None,
-            ) as socket:
-                is_over, was_used = await _talk(plugin, socket, busy)
-                if is_over:
+            socket = await dial(address, token, is_known=is_known)
+        except GreenroomError as failure:
+            if not failure.retryable:
+                raise
+            say(failure.message)
+        else:
+            is_known, since = True, loop.time()
+            connection = Connection(plugin, busy)
+            async with socket:
+                if await _talk(connection, socket, admitted):
                     return
-                pause = PAUSE_S_FIRST if was_used else pause
-                say("the connection to the host was lost")
-        except InvalidStatus as error:
-            if error.response.status_code in (401, 403):
-                raise GreenroomError("serve.token", "the host refused the runner's token") from None
-            say(f"cannot reach the host: {error}")
-        except (OSError, TimeoutError, asyncio.TimeoutError) as error:
-            say(f"cannot reach the host: {error or type(error).__name__}")
-        # Between half and all of the pause, so that many runners do not come back at the same moment.
-        await asyncio.sleep(pause * random.uniform(0.5, 1.0))
+            say(_farewell(socket))
+            if connection.was_used or loop.time() - since >= SETTLED_S:
+                pause = PAUSE_S_FIRST
+        await _rest(pause)
         pause = min(pause * 2, PAUSE_S_MAX)
 
 
-async def _talk(plugin: CheckedPlugin, socket: Any, busy: Callable[[int], None]) -> tuple[bool, bool]:
-    """Whether the host asked for the end, and whether it said anything."""
-    connection = Connection(plugin, busy)
-    was_used = False
+async def _talk(connection: Connection, socket: Any, admitted: Callable[[], None]) -> bool:
+    """Whether the host asked for the end."""
 
     async def read() -> None:
-        nonlocal was_used
+        was_admitted = False
         async for frame in socket:
-            was_used = True
             connection.receive(frame)
+            if connection.is_admitted and not was_admitted:
+                was_admitted = True
+                admitted()
 
     async def write() -> None:
         async for batch in connection.outbox.batches():
@@ -82,14 +86,17 @@ async def _talk(plugin: CheckedPlugin, socket: Any, busy: Callable[[int], None])
     for task in (reader, writer):
         task.cancel()
     await asyncio.gather(reader, writer, return_exceptions=True)
-    return is_over, was_used
+    return is_over
 
 
-def _address(url: str) -> str:
-    """`http` and `https` are taken as `ws` and `wss`, so that one address serves all commands."""
-    parts = urlsplit(url)
-    scheme = {"ws": "ws", "http": "ws", "wss": "wss", "https": "wss"}.get(parts.scheme)
-    if scheme is None or not parts.netloc:
-        raise GreenroomError("serve.address", f"`{url}` is not the address of a host")
-    path = PATH if parts.path in ("", "/") else parts.path
-    return f"{scheme}://{parts.netloc}{path}"
+def _farewell(socket: Any) -> str:
+    """Why a connection that is closed now was lost."""
+    code, reason = socket.close_code, one_line(socket.close_reason or "")
+    if code == POLICY_VIOLATION or code in REFUSALS:
+        return f"the host refused the runner: {reason or f'it closed the connection with {code}'}"
+    return "the connection to the host was lost" + (f": {reason}" if reason else "")
+
+
+async def _rest(pause: float) -> None:
+    """Between half and all of the pause, so that many runners do not come back at the same moment."""
+    await asyncio.sleep(pause * random.uniform(0.5, 1.0))
