@@ -127,6 +127,8 @@ def test_a_remote_runner_answers_and_comes_back_when_the_host_does(tmp_path: Pat
                 assert "wrong" not in line
             runner = stack.enter_context(Process(tmp_path, source, variables=known))
             runner.wait_for_log(f"greenroom-sdk: connected to ws://{address} as tests/subject\n")
+            with Process(tmp_path, source, variables=known) as second:
+                second.wait_for_log("greenroom-sdk: the host refused the runner: runner `far` is connected already\n")
             assert "far away: one" in told(folder, "send", "one", *send)
         runner.wait_for_log("greenroom-sdk: the connection to the host was lost\n")
         with host(tmp_path, config, address) as folder:
