@@ -2,21 +2,23 @@
 //!
 //! Invariant: the token is handed on and never printed.
 
-use crate::Transport;
+use crate::{ServeError, Transport};
 
 /// The host's address for a runner on another machine, such as `wss://host.example`.
 const URL: &str = "GREENROOM_URL";
 /// The runner's token there.
 const TOKEN: &str = "GREENROOM_RUNNER_TOKEN";
 
-/// WebSocket when both variables are set, stdio otherwise.
+/// WebSocket when both variables are set, stdio when none is.
 #[expect(
     clippy::disallowed_methods,
     reason = "a runner is a program of its own: this is the one place where it reads its environment"
 )]
-pub(crate) fn transport() -> Transport {
+pub(crate) fn transport() -> Result<Transport, ServeError> {
     match (std::env::var(URL), std::env::var(TOKEN)) {
-        (Ok(url), Ok(token)) => Transport::WebSocket { url, token },
-        _ => Transport::Stdio,
+        (Ok(url), Ok(token)) => Ok(Transport::WebSocket { url, token }),
+        (Ok(_), Err(_)) => Err(ServeError::Half { set: URL, missing: TOKEN }),
+        (Err(_), Ok(_)) => Err(ServeError::Half { set: TOKEN, missing: URL }),
+        (Err(_), Err(_)) => Ok(Transport::Stdio),
     }
 }

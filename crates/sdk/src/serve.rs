@@ -27,16 +27,18 @@ pub enum ServeError {
     Io(#[from] io::Error),
     #[error("`{0}` is not the address of a host")]
     Address(String),
-    #[error("the host refused the runner's token")]
+    #[error("the host refused the runner's token: it is `token` of a `[runners.NAME]` there")]
     Token,
+    #[error("`{set}` is set and `{missing}` is not: a runner elsewhere needs both")]
+    Half { set: &'static str, missing: &'static str },
     #[error("this runner was built without the feature `{0}` of greenroom-sdk")]
     Feature(&'static str),
 }
 
 /// Serves a plugin as the environment says: over WebSocket when `GREENROOM_URL` and
-/// `GREENROOM_RUNNER_TOKEN` are set, over stdio otherwise. What goes wrong is said on stderr.
+/// `GREENROOM_RUNNER_TOKEN` are set, over stdio when neither is. What goes wrong is said on stderr.
 pub fn serve(plugin: Plugin) -> ExitCode {
-    match serve_on(plugin, environment::transport()) {
+    match environment::transport().and_then(|transport| serve_on(plugin, transport)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             let failure = crate::RunFailure::from(error);

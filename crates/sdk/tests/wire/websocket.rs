@@ -117,6 +117,19 @@ async fn a_refused_runner_says_why_and_tries_again() {
     }
 }
 
+#[test]
+fn half_of_what_a_remote_runner_needs_is_a_mistake() {
+    for (set, missing) in
+        [("GREENROOM_URL", "GREENROOM_RUNNER_TOKEN"), ("GREENROOM_RUNNER_TOKEN", "GREENROOM_URL")]
+    {
+        let mut command = probe();
+        let output = command.env(set, "ws://127.0.0.1:1").stderr(Stdio::piped()).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(said.contains(&format!("`{set}` is set and `{missing}` is not")), "{said}");
+    }
+}
+
 #[tokio::test]
 async fn a_refused_token_ends_the_runner() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
