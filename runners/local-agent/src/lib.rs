@@ -26,7 +26,7 @@ mod turn;
 use greenroom_sdk::{Manifest, Object, Plugin, RunCtx, RunFailure, Runner};
 use std::process::ExitCode;
 
-/// `greenroom/local-agent` with its one runner, `default`.
+/// The plugin with its one runner, `default`.
 pub fn plugin() -> Plugin {
     Plugin::new("greenroom", "local-agent").version(env!("CARGO_PKG_VERSION")).runner(LocalAgent)
 }

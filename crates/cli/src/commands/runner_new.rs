@@ -9,9 +9,12 @@ use crate::output;
 use greenroom_sdk::template::{self, SdkSource};
 use std::path::{Path, PathBuf};
 
-/// Where the SDKs stand in the checkout this program was built from.
-const SDK_IN_CHECKOUT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../sdk");
-const PYTHON_SDK_IN_CHECKOUT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sdks/python");
+/// Names that a program in Rust cannot have: the words of the language, and the libraries that come with it.
+const RUST_WORDS: &str = "abstract alloc as async await become box break const continue core crate do dyn else \
+    enum extern false final fn for gen if impl in let loop macro match mod move mut override priv \
+    proc-macro pub ref return self static std struct super test trait true try type typeof unsafe \
+    unsized use virtual where while yield";
+const NAME_CHARS_MAX: usize = 64;
 
 /// Write a new runner that works
 #[derive(Debug, clap::Args)]
@@ -48,21 +51,20 @@ enum Origin {
 }
 
 pub fn run(args: &Args) -> Outcome {
-    if !is_runner_name(&args.name) {
+    if let Some(hint) = wrong_name(&args.name, args.lang) {
         return Err(Failure::new(format!("`{}` is not a name for a runner", args.name))
             .exit(Exit::Usage)
-            .hint("write lower case letters, digits and dashes, e.g. `my-runner`"));
+            .hint(hint));
     }
+    let (rust_sdk, python_sdk) = (in_checkout(1, "sdk"), in_checkout(2, "sdks/python"));
     let dir = args.dir.clone().unwrap_or_else(|| PathBuf::from(&args.name));
     let files = match (args.lang, args.from) {
-        (Lang::Rust, None) => template::rust(&args.name, sdk(SDK_IN_CHECKOUT, "Cargo.toml")),
+        (Lang::Rust, None) => template::rust(&args.name, sdk(&rust_sdk, "Cargo.toml")),
         (Lang::Rust, Some(Origin::LocalAgent)) => {
-            let sdk = sdk(SDK_IN_CHECKOUT, "Cargo.toml");
+            let sdk = sdk(&rust_sdk, "Cargo.toml");
             template::local_agent(&args.name, sdk, local_agent::SOURCES)
         }
-        (Lang::Python, None) => {
-            template::python(&args.name, sdk(PYTHON_SDK_IN_CHECKOUT, "pyproject.toml"))
-        }
+        (Lang::Python, None) => template::python(&args.name, sdk(&python_sdk, "pyproject.toml")),
         (Lang::Python, Some(Origin::Plain)) => template::plain_python(&args.name),
         (Lang::Rust, Some(Origin::Plain)) => {
             return Err(Failure::new("a runner without any dependency is written in Python")
@@ -108,17 +110,78 @@ fn write(path: &Path, text: &str) -> Result<(), Failure> {
     })
 }
 
+/// A folder of the checkout this program was built from, so many folders above this crate.
+fn in_checkout(above: usize, folder: &str) -> String {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let root = here.ancestors().nth(above).unwrap_or(here);
+    root.join(folder).display().to_string()
+}
+
 /// The checkout, as long as it is there.
-fn sdk(path: &'static str, file: &str) -> SdkSource<'static> {
+fn sdk<'p>(path: &'p str, file: &str) -> SdkSource<'p> {
     match Path::new(path).join(file).exists() {
         true => SdkSource::Path(path),
         false => SdkSource::Published,
     }
 }
 
-fn is_runner_name(name: &str) -> bool {
+/// What to write instead of a name that cannot be one.
+fn wrong_name(name: &str, lang: Lang) -> Option<String> {
     let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-    name.len() <= 64
-        && name.starts_with(|c: char| c.is_ascii_lowercase())
-        && name.chars().all(allowed)
+    let is_word = || RUST_WORDS.split_whitespace().any(|word| word == name);
+    if name.is_empty() || !name.chars().all(allowed) {
+        return Some("write lower case letters, digits and dashes, e.g. `my-runner`".to_owned());
+    }
+    if !name.starts_with(|c: char| c.is_ascii_lowercase()) {
+        return Some("begin with a lower case letter, e.g. `my-runner`".to_owned());
+    }
+    if name.len() > NAME_CHARS_MAX {
+        return Some(format!("write at most {NAME_CHARS_MAX} characters, e.g. `my-runner`"));
+    }
+    (matches!(lang, Lang::Rust) && is_word())
+        .then(|| format!("Rust keeps this name for itself; write e.g. `{name}-runner`"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_refused_with_what_it_lacks() {
+        let lacks = |name: &str, lang| wrong_name(name, lang).unwrap_or_default();
+        for name in ["", "My Runner", "my_runner", "läufer"] {
+            let hint = "write lower case letters, digits and dashes, e.g. `my-runner`";
+            assert_eq!(lacks(name, Lang::Python), hint, "{name}");
+        }
+        for name in ["1abc", "-abc"] {
+            let hint = "begin with a lower case letter, e.g. `my-runner`";
+            assert_eq!(lacks(name, Lang::Python), hint, "{name}");
+        }
+        let hint = "write at most 64 characters, e.g. `my-runner`";
+        assert_eq!(lacks(&"a".repeat(65), Lang::Rust), hint);
+        for name in ["a", "my-runner", "fn-runner", "abc1"] {
+            assert_eq!(wrong_name(name, Lang::Rust), None, "{name}");
+        }
+        assert_eq!(wrong_name(&"a".repeat(64), Lang::Rust), None);
+    }
+
+    #[test]
+    fn what_rust_keeps_for_itself_is_no_name_in_rust_alone() {
+        for name in ["fn", "async", "self", "type", "core", "proc-macro"] {
+            let hint = format!("Rust keeps this name for itself; write e.g. `{name}-runner`");
+            assert_eq!(wrong_name(name, Lang::Rust), Some(hint));
+            assert_eq!(wrong_name(name, Lang::Python), None);
+        }
+    }
+
+    #[test]
+    fn the_checkout_is_named_without_detours() {
+        for (path, end) in [
+            (in_checkout(1, "sdk"), "/crates/sdk"),
+            (in_checkout(2, "sdks/python"), "/sdks/python"),
+        ] {
+            assert!(path.ends_with(end) && !path.contains(".."), "{path}");
+            assert!(Path::new(&path).is_dir(), "{path}");
+        }
+    }
 }
