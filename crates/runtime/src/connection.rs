@@ -19,13 +19,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 use tokio::sync::{oneshot, watch};
-use tokio::task::AbortHandle;
 
+mod calls;
 mod queue;
 mod requests;
 mod stopping;
 mod tools;
 
+use calls::Calls;
 use queue::Queue;
 pub(crate) use queue::Streamed;
 pub(crate) use requests::NoResult;
@@ -84,7 +85,7 @@ pub(crate) struct State {
     /// Calls of tools that nobody waits for any more.
     given_up: VecDeque<i64>,
     /// Calls of the runner, by the text of their id.
-    pub(crate) calls: HashMap<String, AbortHandle>,
+    pub(crate) calls: Calls,
 }
 
 struct Entry {
@@ -252,7 +253,7 @@ impl Connection {
             (std::mem::take(&mut state.runs), std::mem::take(&mut state.calls))
         };
         self.outbox.close();
-        for call in calls.into_values() {
+        for call in calls.into_tasks() {
             call.abort();
         }
         let message = self.says(&reason);

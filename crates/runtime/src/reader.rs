@@ -12,8 +12,8 @@ use crate::tools::PluginToolError;
 use crate::wires::Codec;
 use crate::wires::langbot::chunks::Assembly;
 use bytes::Bytes;
+use greenroom_protocol::RawResult;
 use greenroom_protocol::wire::{RequestId, RpcError, method};
-use greenroom_protocol::{AgentAPIError, ErrorCode, RawResult};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -241,15 +241,8 @@ impl Reader {
     {
         let connection = &self.connection;
         let mut state = connection.lock();
-        let refusal = if state.calls.contains_key(&id) {
-            let message = "a call with this request id is under way";
-            Some(AgentAPIError::new(ErrorCode::InvalidArgument, message))
-        } else if state.calls.len() >= connection.limits.calls_in_flight_max {
-            Some(AgentAPIError::new(ErrorCode::RateLimited, "too many calls at once"))
-        } else {
-            None
-        };
-        if let Some(error) = refusal {
+        let (run, bytes) = (call.run_id.clone(), call.params.get().len());
+        if let Some(error) = state.calls.refusal(&id, &run, bytes, &connection.limits) {
             drop(state);
             connection.proxy.refused(&call, &error);
             return connection.send_or_replace(connection.codec.answer(&id, Err(error)));
@@ -264,7 +257,7 @@ impl Reader {
                 shared.send_or_replace(frame);
             }
         });
-        state.calls.insert(key, task);
+        state.calls.insert(key, run, bytes, task);
     }
 
     fn give_up(&mut self, params: Option<&RawValue>) {

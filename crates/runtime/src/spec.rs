@@ -135,7 +135,12 @@ pub struct Limits {
     /// Results of one run altogether.
     pub run_output_bytes_max: u64,
     pub runs_in_flight_max: usize,
+    /// Calls of a runner's process at once.
     pub calls_in_flight_max: usize,
+    /// Calls of one of its runs at once.
+    pub calls_per_run_max: usize,
+    /// What all calls of the process that are under way hold together.
+    pub calls_bytes_max: usize,
     /// Calls of a plugin's tools at once.
     pub tool_calls_in_flight_max: usize,
     /// Programs that run to their end at once; the others wait for their turn.
@@ -174,8 +179,10 @@ impl Default for Limits {
             connection_buffer_bytes_max: 128 * MIB,
             run_output_bytes_max: 256 * MIB as u64,
             runs_in_flight_max: 20_000,
-            calls_in_flight_max: 1024,
-            tool_calls_in_flight_max: 256,
+            calls_in_flight_max: 32_768,
+            calls_per_run_max: 1024,
+            calls_bytes_max: 256 * MIB,
+            tool_calls_in_flight_max: 4096,
             children_at_once: children_at_once(),
             queue_bytes_max: 64 * MIB,
             stderr_lines_per_s: 100,

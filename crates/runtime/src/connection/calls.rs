@@ -1,0 +1,117 @@
+//! The calls of a runner that are under way on one connection.
+//!
+//! Invariant: a run has its own share of them, so that one that asks for much keeps no other from asking; what
+//! all of them hold is bounded.
+
+use crate::spec::Limits;
+use greenroom_protocol::{AgentAPIError, ErrorCode};
+use std::collections::HashMap;
+use tokio::task::AbortHandle;
+
+#[derive(Default)]
+pub(crate) struct Calls {
+    by_id: HashMap<String, Call>,
+    /// How many each run has; calls without a run have a share of their own.
+    of_run: HashMap<Option<String>, usize>,
+    bytes: usize,
+}
+
+struct Call {
+    task: AbortHandle,
+    run: Option<String>,
+    bytes: usize,
+}
+
+impl Calls {
+    /// Why a call of so many bytes is not taken, unless it is.
+    pub(crate) fn refusal(
+        &self,
+        id: &str,
+        run: &Option<String>,
+        bytes: usize,
+        limits: &Limits,
+    ) -> Option<AgentAPIError> {
+        let of_run = self.of_run.get(run).copied().unwrap_or_default();
+        let (code, message) = if self.by_id.contains_key(id) {
+            (ErrorCode::InvalidArgument, "a call with this request id is under way")
+        } else if of_run >= limits.calls_per_run_max {
+            (ErrorCode::RateLimited, "the run has too many calls at once")
+        } else if self.by_id.len() >= limits.calls_in_flight_max {
+            (ErrorCode::RateLimited, "the runner has too many calls at once")
+        } else if self.bytes.saturating_add(bytes) > limits.calls_bytes_max {
+            (ErrorCode::RateLimited, "the runner's calls under way are too large together")
+        } else {
+            return None;
+        };
+        Some(AgentAPIError::new(code, message))
+    }
+
+    pub(crate) fn insert(
+        &mut self,
+        id: String,
+        run: Option<String>,
+        bytes: usize,
+        task: AbortHandle,
+    ) {
+        *self.of_run.entry(run.clone()).or_default() += 1;
+        self.bytes += bytes;
+        self.by_id.insert(id, Call { task, run, bytes });
+    }
+
+    /// Whoever takes a call out answers it, or ends it.
+    pub(crate) fn remove(&mut self, id: &str) -> Option<AbortHandle> {
+        let call = self.by_id.remove(id)?;
+        self.bytes -= call.bytes;
+        if let Some(count) = self.of_run.get_mut(&call.run) {
+            *count -= 1;
+            if *count == 0 {
+                self.of_run.remove(&call.run);
+            }
+        }
+        Some(call.task)
+    }
+
+    pub(crate) fn into_tasks(self) -> impl Iterator<Item = AbortHandle> {
+        self.by_id.into_values().map(|call| call.task)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn limits() -> Limits {
+        let (calls_per_run_max, calls_in_flight_max) = (2, 5);
+        Limits { calls_per_run_max, calls_in_flight_max, calls_bytes_max: 100, ..Limits::default() }
+    }
+
+    #[tokio::test]
+    async fn a_run_that_asks_for_much_keeps_no_other_from_asking() {
+        let mut calls = Calls::default();
+        let mut number = 0;
+        let mut ask = |calls: &mut Calls, run: Option<&str>, bytes: usize| {
+            number += 1;
+            let (id, run) = (number.to_string(), run.map(str::to_owned));
+            let refused = calls.refusal(&id, &run, bytes, &limits());
+            if refused.is_none() {
+                let task = tokio::task::JoinSet::new().spawn(std::future::pending::<()>());
+                calls.insert(id, run, bytes, task);
+            }
+            refused.map_or("taken".to_owned(), |error| error.message)
+        };
+        assert_eq!(ask(&mut calls, Some("greedy"), 1), "taken");
+        assert_eq!(ask(&mut calls, Some("greedy"), 1), "taken");
+        assert_eq!(ask(&mut calls, Some("greedy"), 1), "the run has too many calls at once");
+        assert_eq!(ask(&mut calls, Some("modest"), 1), "taken");
+        assert_eq!(ask(&mut calls, None, 1), "taken");
+        let large = ask(&mut calls, Some("modest"), 97);
+        assert_eq!(large, "the runner's calls under way are too large together");
+        assert_eq!(ask(&mut calls, Some("modest"), 96), "taken");
+        assert_eq!(ask(&mut calls, Some("last"), 0), "the runner has too many calls at once");
+        for id in ["1", "2", "3", "4", "5", "6", "7"] {
+            calls.remove(id);
+        }
+        assert_eq!((calls.by_id.len(), calls.of_run.len(), calls.bytes), (0, 0, 0));
+        assert_eq!(ask(&mut calls, Some("greedy"), 100), "taken");
+    }
+}
