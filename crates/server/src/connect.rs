@@ -16,7 +16,10 @@ use greenroom_protocol::ErrorCode;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
+use tokio::time::{Interval, MissedTickBehavior};
 
+/// How often a runner is asked for a sign of life.
+const PING_EVERY: Duration = Duration::from_secs(15);
 /// How long one that is refused may take to hear why.
 const FAREWELL: Duration = Duration::from_secs(2);
 /// Most bytes of a reason that fit into the frame which closes a connection.
@@ -30,12 +33,13 @@ pub(crate) async fn connect(State(app): State<App>, request: Request) -> Result<
         let message = "runners connect by WebSocket";
         Problem::new(StatusCode::UPGRADE_REQUIRED, ErrorCode::InvalidArgument, message)
     })?;
-    let bytes_max = app.options.frame_bytes_max;
+    // One that is too long is read to its end as far as it may belong to one run alone.
+    let bytes_max = 2 * app.options.frame_bytes_max;
     let upgrade = upgrade.max_message_size(bytes_max).max_frame_size(bytes_max);
     let runtime = app.host.runtime().clone();
     Ok(upgrade
         .on_upgrade(move |socket| async move {
-            let mut frames = Frames(socket);
+            let mut frames = Frames::new(socket);
             if let Err(error) = runtime.attach(&name, &mut frames).await {
                 tracing::warn!(runner = name, %error, "a runner could not connect");
                 frames.refuse(&error.to_string()).await;
@@ -44,17 +48,41 @@ pub(crate) async fn connect(State(app): State<App>, request: Request) -> Result<
         .into_response())
 }
 
-/// One JSON message per frame, text or binary; pings are answered below.
-struct Frames(WebSocket);
+/// One JSON message per frame, text or binary; pings are answered below. A peer that is gone without a word is
+/// found by what it does not acknowledge, so something is sent to one that is silent.
+struct Frames {
+    socket: WebSocket,
+    pings: Interval,
+}
 
 impl Frames {
+    fn new(socket: WebSocket) -> Self {
+        let mut pings = tokio::time::interval(PING_EVERY);
+        pings.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        Self { socket, pings }
+    }
+
+    /// Sends a ping if it is time for one; one that does not fit would say nothing new.
+    fn ping(&mut self, cx: &mut Context<'_>) -> Result<(), axum::Error> {
+        while self.pings.poll_tick(cx).is_ready() {
+            if let Poll::Ready(ready) = self.socket.poll_ready_unpin(cx) {
+                ready?;
+                self.socket.start_send_unpin(Message::Ping(Bytes::new()))?;
+                if let Poll::Ready(sent) = self.socket.poll_flush_unpin(cx) {
+                    sent?;
+                }
+            }
+        }
+        Ok(())
+    }
+
     async fn refuse(mut self, reason: &str) {
         let reason = &reason[..reason.floor_char_boundary(REASON_BYTES_MAX)];
         let close = CloseFrame { code: close_code::POLICY, reason: reason.into() };
         // A peer that is gone needs no farewell; one that is there takes it before the connection goes.
         let told = async {
-            if self.0.send(Message::Close(Some(close))).await.is_ok() {
-                while let Some(Ok(_)) = self.0.recv().await {}
+            if self.socket.send(Message::Close(Some(close))).await.is_ok() {
+                while let Some(Ok(_)) = self.socket.recv().await {}
             }
         };
         let _ = tokio::time::timeout(FAREWELL, told).await;
@@ -65,8 +93,11 @@ impl Stream for Frames {
     type Item = Result<Bytes, axum::Error>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        if let Err(error) = self.ping(cx) {
+            return Poll::Ready(Some(Err(error)));
+        }
         loop {
-            return Poll::Ready(match ready!(self.0.poll_next_unpin(cx)) {
+            return Poll::Ready(match ready!(self.socket.poll_next_unpin(cx)) {
                 Some(Ok(Message::Text(text))) => Some(Ok(Bytes::from(text))),
                 Some(Ok(Message::Binary(bytes))) => Some(Ok(bytes)),
                 Some(Ok(_)) => continue,
@@ -81,19 +112,19 @@ impl Sink<Bytes> for Frames {
     type Error = axum::Error;
 
     fn poll_ready(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), axum::Error>> {
-        self.0.poll_ready_unpin(cx)
+        self.socket.poll_ready_unpin(cx)
     }
 
     fn start_send(mut self: Pin<&mut Self>, frame: Bytes) -> Result<(), axum::Error> {
         let text = String::from_utf8_lossy(&frame).into_owned();
-        self.0.start_send_unpin(Message::Text(text.into()))
+        self.socket.start_send_unpin(Message::Text(text.into()))
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), axum::Error>> {
-        self.0.poll_flush_unpin(cx)
+        self.socket.poll_flush_unpin(cx)
     }
 
     fn poll_close(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), axum::Error>> {
-        self.0.poll_close_unpin(cx)
+        self.socket.poll_close_unpin(cx)
     }
 }

@@ -160,6 +160,20 @@ async fn a_connection_lost_in_the_middle_is_a_crash_and_the_next_one_serves() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_message_that_is_too_long_is_the_fault_of_its_run_alone() {
+    let stage = Stage::open(REMOTE).await;
+    let _remote = connect(&stage, TOKEN).await;
+    stage.api.ready_runner("remote").await;
+    let beside = stage.send(&event("remote", "beside", "wait for me")).await;
+    let huge = stage.send(&event("remote", "huge", "huge")).await;
+    let run = stage.api.ended_run(&huge).await;
+    assert_eq!(outcome(&run), (Failed, "runner.protocol_error"));
+    assert_eq!(run.error.map(|error| error.retryable), Some(false));
+    assert_eq!(stage.api.run(&beside).await.status, Running);
+    assert_eq!(outcome(&stage.cancel(&beside).await), (Cancelled, "cancelled"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_run_whose_runner_has_not_connected_can_be_cancelled() {
     let stage = Stage::open(REMOTE).await;
     let run_id = stage.send(&event("remote", "c", "hello?")).await;

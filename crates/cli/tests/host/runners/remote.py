@@ -8,6 +8,8 @@ async def play(socket, request, run, text):
         params = {"run_id": run, "type": kind, "data": data}
         await socket.send(json.dumps({"jsonrpc": "2.0", "method": "run.result", "params": params}))
 
+    if text.startswith("huge"):
+        await result("message.completed", {"message": {"role": "assistant", "content": "x" * 9_000_000}})
     for word in text.split():
         await result("message.delta", {"chunk": {"role": "assistant", "content": word + " "}})
     if text.startswith("drop"):
