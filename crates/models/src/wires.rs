@@ -197,13 +197,9 @@ fn args_object(call: &greenroom_protocol::api::models::ModelToolCall) -> Value {
     }
 }
 
-/// The arguments of a call for wires that take text.
+/// The arguments of a call for wires that take text; some who take text want an object in it.
 fn args_text(call: &greenroom_protocol::api::models::ModelToolCall) -> String {
-    match (&call.args_text, &call.args) {
-        (Some(text), _) => text.clone(),
-        (None, Value::Null) => "{}".to_owned(),
-        (None, other) => other.to_string(),
-    }
+    args_object(call).to_string()
 }
 
 fn put<T: Into<Value>>(object: &mut Object, name: &str, value: Option<T>) {

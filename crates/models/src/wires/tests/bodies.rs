@@ -73,7 +73,7 @@ fn chat_completions_are_asked_like_this() {
                     ]},
                     {"role": "assistant", "content": "I look.", "reasoning_content": "Hm.", "tool_calls": [
                         {"id": "c1", "type": "function", "function": {"name": "fs_read", "arguments": "{\"path\":\"a\"}"}},
-                        {"id": "c2", "type": "function", "function": {"name": "clock", "arguments": "{oops"}},
+                        {"id": "c2", "type": "function", "function": {"name": "clock", "arguments": "{\"invalid_json\":\"{oops\"}"}},
                     ]},
                     {"role": "tool", "tool_call_id": "c1", "content": "{\"lines\":3}"},
                     {"role": "tool", "tool_call_id": "c2", "content": "noon"},
@@ -119,7 +119,7 @@ fn responses_are_asked_like_this() {
                     {"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "Hm."}], "encrypted_content": "gAAA"},
                     {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "I look."}]},
                     {"type": "function_call", "call_id": "c1", "name": "fs_read", "arguments": "{\"path\":\"a\"}"},
-                    {"type": "function_call", "call_id": "c2", "name": "clock", "arguments": "{oops"},
+                    {"type": "function_call", "call_id": "c2", "name": "clock", "arguments": "{\"invalid_json\":\"{oops\"}"},
                     {"type": "function_call_output", "call_id": "c1", "output": "{\"lines\":3}"},
                     {"type": "function_call_output", "call_id": "c2", "output": "noon"},
                     {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Thanks"}]},
