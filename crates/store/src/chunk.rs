@@ -149,8 +149,8 @@ impl Entry {
             && self.at_ms == delta.at_ms
             && self.role == Some(delta.role)
             && self.message_id.as_deref() == delta.message_id
-            && self.runner_sequence.and_then(|first| first.checked_add(count))
-                == delta.runner_sequence
+            && self.runner_sequence.map(|first| first.checked_add(count))
+                == delta.runner_sequence.map(Some)
     }
 }
 
@@ -255,6 +255,18 @@ mod tests {
             ]
         );
         assert!(builder.is_empty());
+    }
+
+    #[test]
+    fn numbers_of_a_runners_own_do_not_run_over() {
+        let mut builder = ChunkBuilder::default();
+        for (sequence, runner_sequence) in [(1, Some(i64::MAX)), (2, None), (3, None)] {
+            let (role, message_id, text, at_ms) = (Role::Assistant, None, "x", 9);
+            builder.push_delta(Delta { sequence, role, message_id, text, at_ms, runner_sequence });
+        }
+        let records = decode(&builder.take().unwrap().body).unwrap();
+        let numbers: Vec<Option<i64>> = records.iter().map(|one| one.runner_sequence).collect();
+        assert_eq!(numbers, [Some(i64::MAX), None, None]);
     }
 
     proptest! {
