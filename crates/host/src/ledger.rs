@@ -131,7 +131,8 @@ impl Ledger {
                     self.note("after_terminal", &text, now_ms);
                 }
             } else if self.is_repeated(&result) {
-                let text = format!("`{}` repeats sequence {:?}", result.kind, result.sequence);
+                let number = result.sequence.unwrap_or_default();
+                let text = format!("`{}` repeats sequence {number}", result.kind);
                 self.note("duplicate", &text, now_ms);
             } else if let Some(message) = self.oversized(&result) {
                 let end = crate::run::failure(run_code::OVERFLOW, message, false);
