@@ -177,6 +177,24 @@ def test_a_code_that_is_none_is_told_and_replaced() -> None:
     assert "'two words'" in str(text)
 
 
+def test_an_exception_that_cannot_say_what_it_is_ends_the_run() -> None:
+    class Mute(Exception):
+        def __str__(self) -> str:
+            raise ValueError("no words")
+
+        __repr__ = __str__
+
+    async def run(ctx: RunCtx) -> AsyncIterator[Result]:
+        raise Mute
+        yield
+
+    async def leave(ctx: RunCtx) -> None:
+        raise SystemExit(Mute())
+
+    assert code_of(testing.run(plugin_of(run))) == ("runner.error", "Mute")
+    assert code_of(testing.run(plugin_of(leave))) == ("runner.error", "the runner called `sys.exit(Mute)`")
+
+
 def test_sys_exit_ends_the_run_and_not_the_process() -> None:
     async def run(ctx: RunCtx) -> AsyncIterator[Result]:
         yield delta("x")

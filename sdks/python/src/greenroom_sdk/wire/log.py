@@ -24,6 +24,24 @@ def say_exception(text: str, error: BaseException) -> None:
     say(text + "\n" + "".join(lines).rstrip())
 
 
+def told(error: BaseException) -> str:
+    """An exception in a line, also one that cannot say what it is."""
+    name = type(error).__name__
+    try:
+        text = str(error)
+    except Exception:
+        text = ""
+    return f"{name}: {text}" if text else name
+
+
+def shown(value: object) -> str:
+    """A value as it would be written, or its type where it cannot be."""
+    try:
+        return repr(value)
+    except Exception:
+        return type(value).__name__
+
+
 def one_line(text: str) -> str:
     """What others sent, as a part of a line."""
     line = " ".join("".join(one if one.isprintable() else " " for one in text).split())

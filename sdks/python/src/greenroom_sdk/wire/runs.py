@@ -18,7 +18,7 @@ from greenroom_sdk.context import RunCtx
 from greenroom_sdk.errors import GreenroomError, RunFailure, reasons
 from greenroom_sdk.results import Result
 from greenroom_sdk.wire.leaks import STARTED, Tasks, tell_what_is_left
-from greenroom_sdk.wire.log import say, say_exception
+from greenroom_sdk.wire.log import say, say_exception, shown, told
 
 
 class Run:
@@ -55,7 +55,7 @@ class Run:
             else:
                 await work
         except SystemExit as error:
-            raise RunFailure("runner.error", f"the runner called `sys.exit({error.code!r})`") from error
+            raise RunFailure("runner.error", f"the runner called `sys.exit({shown(error.code)})`") from error
 
     async def _all_of(self, work: Any) -> None:
         """Sends what an async generator yields, and closes it in any case."""
@@ -127,14 +127,13 @@ def _failed(error: BaseException) -> Result:
         return _safely("runner.error", f"{error.title} is not valid: {reasons(error)}", False)
     if isinstance(error, GreenroomError):
         return _safely(error.code, error.message, error.retryable)
-    text = str(error)
-    return _safely("runner.error", f"{type(error).__name__}: {text}" if text else type(error).__name__, False)
+    return _safely("runner.error", told(error), False)
 
 
 def _safely(code: str, message: str, retryable: bool) -> Result:
     """A terminal that the host takes, even if the code or the text are none."""
-    told = str(message).encode("utf-8", "replace").decode("utf-8")[:65536]
+    text = str(message).encode("utf-8", "replace").decode("utf-8")[:65536]
     try:
-        return results.failed(code, told, retryable=retryable)
+        return results.failed(code, text, retryable=retryable)
     except ValidationError:
-        return results.failed("runner.error", f"{told} (with the code {code!r}, which is none)", retryable=False)
+        return results.failed("runner.error", f"{text} (with the code {code!r}, which is none)", retryable=False)

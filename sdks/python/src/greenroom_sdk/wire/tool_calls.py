@@ -13,7 +13,7 @@ from greenroom_sdk import protocol
 from greenroom_sdk.errors import GreenroomError
 from greenroom_sdk.tool import Tool, ToolOutput
 from greenroom_sdk.wire.encoding import LINE_BYTES_MAX, NotJson, TooLarge, encode
-from greenroom_sdk.wire.log import say_exception
+from greenroom_sdk.wire.log import say_exception, told
 
 RequestId = Any
 FRAME_BYTES = 1024
@@ -56,7 +56,7 @@ async def _answer(tool: Tool, params: protocol.CallToolParams) -> dict[str, Any]
         return _error(error.code, error.message, error.retryable)
     except (Exception, SystemExit) as error:
         say_exception(f"the tool `{tool.name}` failed", error)
-        return _error("tool.error", f"{type(error).__name__}: {error}", False)
+        return _error("tool.error", told(error), False)
     answer = {"result": result}
     if isinstance(result, ToolOutput):
         answer = {"result": result.result, "content": result.content}
