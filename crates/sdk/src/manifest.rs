@@ -190,6 +190,18 @@ impl ConfigItem {
         self
     }
 
+    /// The least that a number may be.
+    pub fn minimum(mut self, value: impl Into<Value>) -> Self {
+        self.0.extra.insert("minimum".to_owned(), value.into());
+        self
+    }
+
+    /// The most that a number may be.
+    pub fn maximum(mut self, value: impl Into<Value>) -> Self {
+        self.0.extra.insert("maximum".to_owned(), value.into());
+        self
+    }
+
     pub fn option(mut self, name: &str, label: impl Into<I18nObject>) -> Self {
         let extra = Object::new();
         self.0.options.push(FormOption { name: name.to_owned(), label: label.into(), extra });

@@ -3,7 +3,7 @@
 //! Invariant: a key that does not exist and a value that cannot be used end the run at once with
 //! `config.invalid`, and the message names the keys.
 
-mod keys;
+pub(crate) mod keys;
 
 use crate::texts::Texts;
 use greenroom_sdk::{Object, RunCtx, RunFailure, Value};

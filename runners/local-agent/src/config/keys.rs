@@ -60,6 +60,16 @@ const KEYS: [(&str, Takes); 19] = [
     ("commands", Takes::Switch),
 ];
 
+/// The least and the most that the number of a key may be.
+pub(crate) fn bounds(key: &str) -> (Option<u32>, Option<u32>) {
+    match KEYS.into_iter().find(|(known, _)| *known == key) {
+        Some((_, Takes::Whole(range) | Takes::Number(Some(range)))) => {
+            (Some(range.least), range.most)
+        }
+        _ => (None, None),
+    }
+}
+
 /// One sentence about everything that is wrong; none when nothing is.
 pub(super) fn wrong(config: &Object, texts: Texts) -> Option<String> {
     let told: Vec<String> =

@@ -2,6 +2,7 @@
 //!
 //! Invariant: an item for every key, with the default that the config has; what the form writes, the config reads.
 
+use crate::config::keys::bounds;
 use crate::config::{
     COMPACT_AT_PERCENT, CONTEXT_TOKENS, KNOWLEDGE_TOP_K, MODEL_TIMEOUT_S, PROMPT, TOOL_ROUNDS,
     TOOLS_IN_PROMPT,
@@ -21,7 +22,10 @@ fn words(english: (&str, &str), chinese: (&str, &str)) -> Words {
 }
 
 fn item(name: &str, kind: &str, (label, description): Words) -> ConfigItem {
-    ConfigItem::new(name, label, kind).description(description)
+    let item = ConfigItem::new(name, label, kind).description(description);
+    let (least, most) = bounds(name);
+    let item = least.into_iter().fold(item, ConfigItem::minimum);
+    most.into_iter().fold(item, ConfigItem::maximum)
 }
 
 fn answering() -> Vec<ConfigItem> {
@@ -238,6 +242,36 @@ mod tests {
 
     fn takes(key: &str, value: Value) -> bool {
         Config::read(&Object::from_iter([(key.to_owned(), value)]), Texts::English).is_ok()
+    }
+
+    #[test]
+    fn a_number_that_the_config_refuses_is_outside_of_the_range_of_the_form() {
+        let most = Some(4_294_967_295_u32);
+        for (key, range) in [
+            ("temperature", (None, None)),
+            ("max_tool_rounds", (Some(0), most)),
+            ("tools_in_prompt", (Some(1), None)),
+            ("context_tokens", (Some(1000), None)),
+            ("compact_at_percent", (Some(10), Some(95))),
+            ("knowledge_top_k", (Some(0), most)),
+            ("max_tokens_per_run", (Some(0), None)),
+            ("max_cost_usd", (Some(0), None)),
+            ("max_seconds", (Some(0), None)),
+            ("model_timeout_s", (Some(1), None)),
+        ] {
+            assert_eq!(bounds(key), range, "{key}");
+            let (least, most) = range;
+            let (least, most) = (least.map(i64::from), most.map(i64::from));
+            assert!(least.is_none_or(|least| takes(key, least.into())), "{key}");
+            assert!(least.is_none_or(|least| !takes(key, (least - 1).into())), "{key}");
+            assert!(most.is_none_or(|most| takes(key, most.into())), "{key}");
+            assert!(most.is_none_or(|most| !takes(key, (most + 1).into())), "{key}");
+            let form = format!("{:?}", items());
+            let from = form.find(&format!("name: \"{key}\"")).expect("an item");
+            let item = form[from..].split("ConfigItem(").next().expect("a part");
+            assert_eq!(item.contains("\"minimum\""), least.is_some(), "{key}: {item}");
+            assert_eq!(item.contains("\"maximum\""), most.is_some(), "{key}: {item}");
+        }
     }
 
     #[test]
