@@ -181,21 +181,12 @@ pub fn close_matches(name: &str, among: &[String]) -> Vec<String> {
     let name = name.to_lowercase();
     let mut scored: Vec<(f64, &String)> = among
         .iter()
-        .map(|known| (likeness(&name, known), known))
+        .map(|known| (strsim::normalized_damerau_levenshtein(&name, known), known))
+        .map(|(score, known)| (score.max(strsim::jaro_winkler(&name, known) - 0.05), known))
         .filter(|(score, _)| *score >= NEAR)
         .collect();
     scored.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(b.1)));
     scored.into_iter().take(3).map(|(_, known)| known.clone()).collect()
-}
-
-/// How alike two names are, at most 1. Where both are of one module, their methods alone are compared.
-fn likeness(name: &str, known: &str) -> f64 {
-    let (name, known) = match (name.split_once('.'), known.split_once('.')) {
-        (Some((module, method)), Some((same, other))) if module == same => (method, other),
-        _ => (name, known),
-    };
-    let edits = strsim::normalized_damerau_levenshtein(name, known);
-    edits.max(strsim::jaro_winkler(name, known) - 0.05)
 }
 
 #[cfg(test)]
