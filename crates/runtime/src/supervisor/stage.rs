@@ -22,6 +22,8 @@ use std::process::{Command, ExitCode};
 
 /// Open files of a runner: enough for a busy one, few enough that closing them all stays cheap.
 const OPEN_FILES_MAX: u64 = 16_384;
+/// Processes and threads of all that the runners' user has.
+const USER_PROCESSES_MAX: u64 = 16_384;
 
 /// What threads reserve for their stacks and allocators for their arenas, but do not use.
 const DATA_SLACK_BYTES: u64 = 256 * 1024 * 1024;
@@ -149,6 +151,11 @@ fn limit_resources() {
     let hard = rustix::process::getrlimit(Resource::Nofile).maximum.unwrap_or(OPEN_FILES_MAX);
     let files = Some(hard.min(OPEN_FILES_MAX));
     let _ = rustix::process::setrlimit(Resource::Nofile, Rlimit { current: files, maximum: files });
+    // What counts is the tree, which the supervisor measures; this only keeps it from being outrun.
+    let hard = rustix::process::getrlimit(Resource::Nproc).maximum.unwrap_or(USER_PROCESSES_MAX);
+    let processes = Some(hard.min(USER_PROCESSES_MAX));
+    let limit = Rlimit { current: processes, maximum: processes };
+    let _ = rustix::process::setrlimit(Resource::Nproc, limit);
     // When memory runs out, the kernel shall take the runner rather than the host.
     let _ = std::fs::write("/proc/self/oom_score_adj", "500");
 }
