@@ -8,11 +8,20 @@ use greenroom_protocol::{AgentAPIError, ErrorCode};
 use std::collections::HashMap;
 use tokio::task::AbortHandle;
 
+/// How many runs can fill what all calls may hold.
+const RUN_PART: usize = 4;
+
 #[derive(Default)]
 pub(crate) struct Calls {
     by_id: HashMap<String, Call>,
-    /// How many each run has; calls without a run have a share of their own.
-    of_run: HashMap<Option<String>, usize>,
+    /// What each run has; calls without a run have a share of their own.
+    of_run: HashMap<Option<String>, Share>,
+    bytes: usize,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Share {
+    calls: usize,
     bytes: usize,
 }
 
@@ -32,10 +41,13 @@ impl Calls {
         limits: &Limits,
     ) -> Option<AgentAPIError> {
         let of_run = self.of_run.get(run).copied().unwrap_or_default();
+        let run_bytes_max = limits.calls_bytes_max / RUN_PART;
         let (code, message) = if self.by_id.contains_key(id) {
             (ErrorCode::InvalidArgument, "a call with this request id is under way")
-        } else if of_run >= limits.calls_per_run_max {
+        } else if of_run.calls >= limits.calls_per_run_max {
             (ErrorCode::RateLimited, "the run has too many calls at once")
+        } else if of_run.bytes.saturating_add(bytes) > run_bytes_max {
+            (ErrorCode::RateLimited, "the run's calls under way are too large together")
         } else if self.by_id.len() >= limits.calls_in_flight_max {
             (ErrorCode::RateLimited, "the runner has too many calls at once")
         } else if self.bytes.saturating_add(bytes) > limits.calls_bytes_max {
@@ -53,7 +65,9 @@ impl Calls {
         bytes: usize,
         task: AbortHandle,
     ) {
-        *self.of_run.entry(run.clone()).or_default() += 1;
+        let share = self.of_run.entry(run.clone()).or_default();
+        share.calls += 1;
+        share.bytes += bytes;
         self.bytes += bytes;
         self.by_id.insert(id, Call { task, run, bytes });
     }
@@ -62,9 +76,10 @@ impl Calls {
     pub(crate) fn remove(&mut self, id: &str) -> Option<AbortHandle> {
         let call = self.by_id.remove(id)?;
         self.bytes -= call.bytes;
-        if let Some(count) = self.of_run.get_mut(&call.run) {
-            *count -= 1;
-            if *count == 0 {
+        if let Some(share) = self.of_run.get_mut(&call.run) {
+            share.calls -= 1;
+            share.bytes -= call.bytes;
+            if share.calls == 0 {
                 self.of_run.remove(&call.run);
             }
         }
@@ -82,7 +97,7 @@ mod tests {
 
     fn limits() -> Limits {
         let (calls_per_run_max, calls_in_flight_max) = (2, 5);
-        Limits { calls_per_run_max, calls_in_flight_max, calls_bytes_max: 100, ..Limits::default() }
+        Limits { calls_per_run_max, calls_in_flight_max, calls_bytes_max: 40, ..Limits::default() }
     }
 
     #[tokio::test]
@@ -104,14 +119,18 @@ mod tests {
         assert_eq!(ask(&mut calls, Some("greedy"), 1), "the run has too many calls at once");
         assert_eq!(ask(&mut calls, Some("modest"), 1), "taken");
         assert_eq!(ask(&mut calls, None, 1), "taken");
-        let large = ask(&mut calls, Some("modest"), 97);
-        assert_eq!(large, "the runner's calls under way are too large together");
-        assert_eq!(ask(&mut calls, Some("modest"), 96), "taken");
+        let large = ask(&mut calls, Some("modest"), 10);
+        assert_eq!(large, "the run's calls under way are too large together");
+        assert_eq!(ask(&mut calls, Some("modest"), 9), "taken");
         assert_eq!(ask(&mut calls, Some("last"), 0), "the runner has too many calls at once");
         for id in ["1", "2", "3", "4", "5", "6", "7"] {
             calls.remove(id);
         }
         assert_eq!((calls.by_id.len(), calls.of_run.len(), calls.bytes), (0, 0, 0));
-        assert_eq!(ask(&mut calls, Some("greedy"), 100), "taken");
+        for run in ["a", "b", "c", "d"] {
+            assert_eq!(ask(&mut calls, Some(run), 10), "taken");
+        }
+        let large = ask(&mut calls, Some("e"), 1);
+        assert_eq!(large, "the runner's calls under way are too large together");
     }
 }

@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 /// Calls that were given up lately and may still be answered.
-const GIVEN_UP_MAX: usize = 1024;
+const GIVEN_UP_MAX: usize = 4096;
 
 pub(super) type ToolSender = oneshot::Sender<Result<Box<RawValue>, PluginToolError>>;
 
