@@ -15,11 +15,13 @@ use futures_util::{Sink, SinkExt, Stream, StreamExt};
 use greenroom_protocol::ErrorCode;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::time::{Interval, MissedTickBehavior};
 
 /// How often a runner is asked for a sign of life.
 const PING_EVERY: Duration = Duration::from_secs(15);
+/// How long one may be silent: longer than a program that works may leave its socket alone.
+const SILENCE_MAX: Duration = Duration::from_secs(90);
 /// How long one that is refused may take to hear why.
 const FAREWELL: Duration = Duration::from_secs(2);
 /// Most bytes of a reason that fit into the frame which closes a connection.
@@ -48,23 +50,27 @@ pub(crate) async fn connect(State(app): State<App>, request: Request) -> Result<
         .into_response())
 }
 
-/// One JSON message per frame, text or binary; pings are answered below. A peer that is gone without a word is
-/// found by what it does not acknowledge, so something is sent to one that is silent.
+/// One JSON message per frame, text or binary; pings are answered below. A peer that gives no sign of life, not
+/// even to a ping, is gone.
 struct Frames {
     socket: WebSocket,
     pings: Interval,
+    heard: Instant,
 }
 
 impl Frames {
     fn new(socket: WebSocket) -> Self {
         let mut pings = tokio::time::interval(PING_EVERY);
         pings.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        Self { socket, pings }
+        Self { socket, pings, heard: Instant::now() }
     }
 
     /// Sends a ping if it is time for one; one that does not fit would say nothing new.
     fn ping(&mut self, cx: &mut Context<'_>) -> Result<(), axum::Error> {
         while self.pings.poll_tick(cx).is_ready() {
+            if self.heard.elapsed() > SILENCE_MAX {
+                return Err(axum::Error::new("it gave no sign of life"));
+            }
             if let Poll::Ready(ready) = self.socket.poll_ready_unpin(cx) {
                 ready?;
                 self.socket.start_send_unpin(Message::Ping(Bytes::new()))?;
@@ -97,7 +103,9 @@ impl Stream for Frames {
             return Poll::Ready(Some(Err(error)));
         }
         loop {
-            return Poll::Ready(match ready!(self.socket.poll_next_unpin(cx)) {
+            let frame = ready!(self.socket.poll_next_unpin(cx));
+            self.heard = Instant::now();
+            return Poll::Ready(match frame {
                 Some(Ok(Message::Text(text))) => Some(Ok(Bytes::from(text))),
                 Some(Ok(Message::Binary(bytes))) => Some(Ok(bytes)),
                 Some(Ok(_)) => continue,
