@@ -15,10 +15,11 @@ const TOKEN: &str = "GREENROOM_RUNNER_TOKEN";
     reason = "a runner is a program of its own: this is the one place where it reads its environment"
 )]
 pub(crate) fn transport() -> Result<Transport, ServeError> {
-    match (std::env::var(URL), std::env::var(TOKEN)) {
-        (Ok(url), Ok(token)) => Ok(Transport::WebSocket { url, token }),
-        (Ok(_), Err(_)) => Err(ServeError::Half { set: URL, missing: TOKEN }),
-        (Err(_), Ok(_)) => Err(ServeError::Half { set: TOKEN, missing: URL }),
-        (Err(_), Err(_)) => Ok(Transport::Stdio),
+    let read = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
+    match (read(URL), read(TOKEN)) {
+        (Some(url), Some(token)) => Ok(Transport::WebSocket { url, token }),
+        (Some(_), None) => Err(ServeError::Half { set: URL, missing: TOKEN }),
+        (None, Some(_)) => Err(ServeError::Half { set: TOKEN, missing: URL }),
+        (None, None) => Ok(Transport::Stdio),
     }
 }

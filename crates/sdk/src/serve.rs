@@ -29,6 +29,8 @@ pub enum ServeError {
     Address(String),
     #[error("the host refused the runner's token: it is `token` of a `[runners.NAME]` there")]
     Token,
+    #[error("the host lets nobody in by this address: see `allowed_hosts` under `[server]` there")]
+    Forbidden,
     #[error("`{set}` is set and `{missing}` is not: a runner elsewhere needs both")]
     Half { set: &'static str, missing: &'static str },
     #[error("this runner was built without the feature `{0}` of greenroom-sdk")]

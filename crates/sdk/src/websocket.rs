@@ -16,6 +16,8 @@ use tokio::time::{sleep, timeout};
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::tungstenite::handshake::client::Request;
 use tokio_tungstenite::tungstenite::http::header::AUTHORIZATION;
+use tokio_tungstenite::tungstenite::protocol::CloseFrame;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::{Error, Message, Utf8Bytes};
 
 const PATH: &str = "/v1/runners/connect";
@@ -52,8 +54,11 @@ pub(crate) async fn serve(
                     }
                 }
             }
-            Err(Error::Http(answer)) if matches!(answer.status().as_u16(), 401 | 403) => {
+            Err(Error::Http(answer)) if answer.status().as_u16() == 401 => {
                 return Err(ServeError::Token);
+            }
+            Err(Error::Http(answer)) if answer.status().as_u16() == 403 => {
+                return Err(ServeError::Forbidden);
             }
             Err(error) => eprintln!("cannot reach the host: {error}"),
         }
@@ -135,7 +140,7 @@ async fn read(
         let next = match message {
             Message::Text(text) => connection.receive(text.as_bytes()).await,
             Message::Binary(bytes) => connection.receive(&bytes).await,
-            Message::Close(Some(frame)) if !frame.reason.is_empty() => {
+            Message::Close(Some(frame)) if is_refusal(&frame) => {
                 return Read::Lost(Lost::Refused(frame.reason.to_string()));
             }
             Message::Close(_) => break,
@@ -147,6 +152,11 @@ async fn read(
         }
     }
     Read::Lost(Lost::Broken { was_used })
+}
+
+/// Whether the other side will not have the runner, rather than going away itself.
+fn is_refusal(frame: &CloseFrame) -> bool {
+    frame.code == CloseCode::Policy || (4000..5000).contains(&u16::from(frame.code))
 }
 
 async fn write(
