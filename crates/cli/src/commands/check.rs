@@ -39,7 +39,7 @@ pub fn run(args: &Args) -> Outcome {
             .collect();
         let runners: Vec<_> = config.runners.keys().collect();
         output::print_json(
-            &json!({"ok": true, "file": file, "agents": agents, "runners": runners, "warnings": warnings}),
+            &json!({"ok": true, "file": file.map(|file| file.display().to_string()), "agents": agents, "runners": runners, "warnings": warnings}),
         )?;
         return Ok(Exit::Ok);
     }

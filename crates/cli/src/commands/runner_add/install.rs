@@ -63,12 +63,31 @@ pub(super) fn run<'a>(
     Err(Failure::new(format!("`{program}` failed: {}", output::plain(&said))))
 }
 
-/// What is said at the end: of a traceback its last line, else the last few lines.
+/// What is said at the end: of a traceback that ends it the last line, else the last few lines.
 fn complaint(said: &str) -> String {
     let lines: Vec<&str> = said.lines().collect();
-    let told = match said.contains("Traceback (most recent call last)") {
-        true => 1,
-        false => LINES_TOLD,
-    };
+    let is_of_traceback = |line: &&&str| line.starts_with(' ') || line.starts_with("Traceback (");
+    let before = lines.len().saturating_sub(1);
+    let ends_with_traceback = lines[..before].iter().rev().take_while(is_of_traceback).count() > 1;
+    let told = if ends_with_traceback { 1 } else { LINES_TOLD };
     lines[lines.len().saturating_sub(told)..].join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::complaint;
+
+    #[test]
+    fn of_a_traceback_the_end_is_told_and_of_anything_else_the_last_lines() {
+        let traceback =
+            "Traceback (most recent call last):\n  File \"x\", line 1\n    y()\nBadZipFile: no";
+        assert_eq!(complaint(traceback), "BadZipFile: no");
+        let pip = format!("{traceback}\n[end of output]\nerror: setup.py failed\nhint: See above.");
+        assert_eq!(
+            complaint(&pip),
+            "  File \"x\", line 1\n    y()\nBadZipFile: no\n[end of output]\nerror: setup.py failed\nhint: See above."
+        );
+        assert_eq!(complaint("ERROR: one"), "ERROR: one");
+        assert_eq!(complaint(""), "");
+    }
 }
