@@ -42,17 +42,20 @@ def refused(folder: Path, **variables: str) -> str:
         "ws://127.0.0.1:0",
         "ws://[::1",
         "ws://",
-        "host.example",
-        "127.0.0.1:8700",
         "ftp://host.example",
         "ws://host name",
         "ws://host..example",
-        "wss://host.example?token=1",
     ],
 )
 def test_an_address_that_is_none_is_told_in_one_line(tmp_path: Path, url: str) -> None:
     told = refused(tmp_path, GREENROOM_URL=url, GREENROOM_RUNNER_TOKEN="secret")
     assert told == f"greenroom-sdk: error: `{url}` is not the address of a host: {EXAMPLE}\n"
+
+
+@pytest.mark.parametrize("url", ["host.example", "127.0.0.1:8700", "wss://host.example?token=hunter2", "hunter2"])
+def test_what_may_be_a_token_is_not_repeated(tmp_path: Path, url: str) -> None:
+    told = refused(tmp_path, GREENROOM_URL=url, GREENROOM_RUNNER_TOKEN="secret")
+    assert told == f"greenroom-sdk: error: `GREENROOM_URL` is not the address of a host: {EXAMPLE}\n"
 
 
 def test_a_password_in_the_address_is_refused_and_not_repeated(tmp_path: Path) -> None:

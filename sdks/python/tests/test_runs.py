@@ -191,7 +191,19 @@ def test_an_exception_that_cannot_say_what_it_is_ends_the_run() -> None:
     async def leave(ctx: RunCtx) -> None:
         raise SystemExit(Mute())
 
+    class Oops(RunFailure):
+        def __init__(self, what: str) -> None:
+            self.what = what
+
+    async def fail(ctx: RunCtx) -> None:
+        raise Oops("x")
+
+    async def mutter(ctx: RunCtx) -> None:
+        raise RunFailure("a.b", Mute())  # type: ignore[arg-type]
+
     assert code_of(testing.run(plugin_of(run))) == ("runner.error", "Mute")
+    assert code_of(testing.run(plugin_of(fail))) == ("runner.error", "Oops")
+    assert code_of(testing.run(plugin_of(mutter))) == ("a.b", "Mute")
     assert code_of(testing.run(plugin_of(leave))) == ("runner.error", "the runner called `sys.exit(Mute)`")
 
 

@@ -16,9 +16,10 @@ from greenroom_sdk.protocol import AgentAPIError
 class GreenroomError(Exception):
     """The base of all exceptions of this SDK."""
 
-    code: str
-    message: str
-    retryable: bool
+    # An exception of someone's own may never call `__init__` below.
+    code: str = "runner.error"
+    message: str = ""
+    retryable: bool = False
 
     def __init__(self, code: str, message: str, *, retryable: bool = False) -> None:
         super().__init__(message)

@@ -27,7 +27,10 @@ def read_address(text: str) -> Address:
     if "@" in text:
         raise GreenroomError("serve.address", f"`{URL}` has a name or a password in it; the token goes into `{TOKEN}`")
     example = "write `wss://HOST`, or `ws://127.0.0.1:PORT` on the host's own machine"
-    wrong = GreenroomError("serve.address", f"`{one_line(text)}` is not the address of a host: {example}")
+    # What is no address at all, or says more than one, may be the token.
+    is_quoted = "://" in text and "?" not in text and "#" not in text
+    told = one_line(text) if is_quoted else URL
+    wrong = GreenroomError("serve.address", f"`{told}` is not the address of a host: {example}")
     try:
         parts = urlsplit(text.strip())
         host, port = parts.hostname or "", parts.port

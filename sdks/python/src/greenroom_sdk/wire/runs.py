@@ -126,14 +126,14 @@ def _failed(error: BaseException) -> Result:
     if isinstance(error, ValidationError):
         return _safely("runner.error", f"{error.title} is not valid: {reasons(error)}", False)
     if isinstance(error, GreenroomError):
-        return _safely(error.code, error.message, error.retryable)
+        return _safely(error.code, error.message or type(error).__name__, error.retryable)
     return _safely("runner.error", told(error), False)
 
 
 def _safely(code: str, message: str, retryable: bool) -> Result:
     """A terminal that the host takes, even if the code or the text are none."""
-    text = str(message).encode("utf-8", "replace").decode("utf-8")[:65536]
+    text = (message if isinstance(message, str) else shown(message)).encode("utf-8", "replace").decode("utf-8")[:65536]
     try:
         return results.failed(code, text, retryable=retryable)
     except ValidationError:
-        return results.failed("runner.error", f"{text} (with the code {code!r}, which is none)", retryable=False)
+        return results.failed("runner.error", f"{text} (with the code {shown(code)}, which is none)", retryable=False)
