@@ -42,6 +42,7 @@ pub(super) fn signal_all(signal: Signal) {
 /// Kills until nothing is left. Children that were being started while we looked become ours once their
 /// parent is dead, so they are seen in the next round; as long as there are new ones, there is no pause.
 pub(super) fn kill() {
+    halt();
     let mut seen = HashSet::new();
     let mut pause = Duration::from_micros(200);
     loop {
@@ -58,6 +59,23 @@ pub(super) fn kill() {
         if !fresh {
             std::thread::sleep(pause);
             pause = (pause * 2).min(Duration::from_millis(20));
+        }
+    }
+}
+
+/// Halts everything first: of many that fork without end, those that live would take the place of each that is
+/// killed.
+fn halt() {
+    let mut seen = HashSet::new();
+    loop {
+        let before = seen.len();
+        for pid in descendants() {
+            if seen.insert(pid) {
+                let _ = kill_process(pid, Signal::STOP);
+            }
+        }
+        if seen.len() == before {
+            return;
         }
     }
 }
