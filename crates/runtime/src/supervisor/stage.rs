@@ -23,7 +23,7 @@ use std::process::{Command, ExitCode};
 /// Open files of a runner: enough for a busy one, few enough that closing them all stays cheap.
 const OPEN_FILES_MAX: u64 = 16_384;
 /// Processes and threads of all that the runners' user has.
-const USER_PROCESSES_MAX: u64 = 16_384;
+const USER_PROCESSES_MAX: u64 = 8192;
 
 /// What threads reserve for their stacks and allocators for their arenas, but do not use.
 const DATA_SLACK_BYTES: u64 = 256 * 1024 * 1024;
