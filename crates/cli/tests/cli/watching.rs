@@ -76,6 +76,21 @@ fn followed(question: &str) -> String {
     read(&output)
 }
 
+/// A run of which nothing comes until the host was asked why, with these answers.
+fn silent(question: &str, looks: Vec<Answer>) -> String {
+    let dir = tempfile::tempdir().unwrap();
+    let end = frame(9, "run.completed", "09.000", json!({}));
+    let results = Answer::stream("GET /v1/runs/r1/results ", &end).held(1 + looks.len());
+    let mut answers = vec![accepted(), results, run("running", json!([]))];
+    answers.extend(looks);
+    answers.push(run("completed", json!([])));
+    let host = start(dir.path(), answers);
+    let mut command = greenroom(dir.path(), &["send", question, "--follow"]);
+    let output = command.env("LC_ALL", "C.UTF-8").output().unwrap();
+    host.join().unwrap();
+    read(&output)
+}
+
 #[test]
 fn tool_calls_and_their_cards_stand_beside_the_answer() {
     assert_snapshot!(followed("what is on tomorrow?"), @r#"
@@ -137,53 +152,22 @@ fn a_run_that_waits_says_for_whom_and_what_answers_it() {
 
 #[test]
 fn a_run_that_waits_for_a_starting_server_says_so() {
-    let dir = tempfile::tempdir().unwrap();
     let servers = json!({ "items": [{ "name": "files", "status": "starting" }, { "name": "web", "status": "ready" }] });
-    let host = start(
-        dir.path(),
-        vec![
-            accepted(),
-            Answer::stream(
-                "GET /v1/runs/r1/results ",
-                &frame(9, "run.completed", "09.000", json!({})),
-            )
-            .held(2),
-            run("running", json!([])),
-            Answer::json("GET /v1/tool-servers ", servers),
-            run("completed", json!([])),
-        ],
-    );
-    let mut command = greenroom(dir.path(), &["send", "你好", "--follow"]);
-    let told = read(&command.env("LC_ALL", "C.UTF-8").output().unwrap());
-    host.join().unwrap();
+    let looks = vec![Answer::json("GET /v1/tool-servers ", servers)];
+    let told = silent("你好", looks);
     assert!(told.contains("… 等待工具服务器 `files` 启动\n") && !told.contains("web"), "{told}");
 }
 
 #[test]
 fn a_run_whose_runner_does_not_start_says_why() {
-    let dir = tempfile::tempdir().unwrap();
     let runner = json!({ "name": "mine", "plugin": "greenroom/local-agent", "status": "backing_off",
         "last_error": "runner `mine` exited with code 1: no module named x" });
     let other = json!({ "name": "other", "plugin": "a/b", "status": "starting" });
-    let host = start(
-        dir.path(),
-        vec![
-            accepted(),
-            Answer::stream(
-                "GET /v1/runs/r1/results ",
-                &frame(9, "run.completed", "09.000", json!({})),
-            )
-            .held(3),
-            run("running", json!([])),
-            Answer::json("GET /v1/tool-servers ", json!({ "items": [] })),
-            Answer::json("GET /v1/runners ", json!({ "items": [other, runner] })),
-            run("completed", json!([])),
-        ],
-    );
-    let mut command = greenroom(dir.path(), &["send", "hello", "--follow"]);
-    let output = command.env("LC_ALL", "C.UTF-8").output().unwrap();
-    host.join().unwrap();
-    assert_snapshot!(read(&output), @r"
+    let looks = vec![
+        Answer::json("GET /v1/tool-servers ", json!({ "items": [] })),
+        Answer::json("GET /v1/runners ", json!({ "items": [other, runner] })),
+    ];
+    assert_snapshot!(silent("hello", looks), @r"
     exit 0
     --- stdout
     --- stderr
@@ -193,27 +177,13 @@ fn a_run_whose_runner_does_not_start_says_why() {
 
 #[test]
 fn a_run_whose_runner_has_never_connected_says_so() {
-    let dir = tempfile::tempdir().unwrap();
     let runner = json!({ "name": "far", "plugin": null, "status": "disconnected" });
     let other = json!({ "name": "other", "plugin": "a/b", "status": "ready" });
-    let host = start(
-        dir.path(),
-        vec![
-            accepted(),
-            Answer::stream(
-                "GET /v1/runs/r1/results ",
-                &frame(9, "run.completed", "09.000", json!({})),
-            )
-            .held(3),
-            run("running", json!([])),
-            Answer::json("GET /v1/tool-servers ", json!({ "items": [] })),
-            Answer::json("GET /v1/runners ", json!({ "items": [other, runner] })),
-            run("completed", json!([])),
-        ],
-    );
-    let mut command = greenroom(dir.path(), &["send", "你好", "--follow"]);
-    let told = read(&command.env("LC_ALL", "C.UTF-8").output().unwrap());
-    host.join().unwrap();
+    let looks = vec![
+        Answer::json("GET /v1/tool-servers ", json!({ "items": [] })),
+        Answer::json("GET /v1/runners ", json!({ "items": [other, runner] })),
+    ];
+    let told = silent("你好", looks);
     assert!(told.contains("… 等待运行器 `far` 连接\n"), "{told}");
 }
 
