@@ -246,7 +246,7 @@ impl Children {
 
     async fn begin(&self, job: Job) -> Result<Process, ChildError> {
         let settings = &self.settings;
-        timeout(settings.limits.start_timeout, Process::start(job, settings))
+        timeout(settings.limits.start_timeout, Process::start(job, settings, &self.tasks))
             .await
             .map_err(|_| ChildError::Start("its supervisor does not start".to_owned()))?
             .map_err(ChildError::Start)

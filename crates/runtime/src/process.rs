@@ -1,10 +1,11 @@
 //! Starts a process under its supervisor and ends it.
 //!
 //! Invariant: dropping a `Process` or its `Control` kills the whole tree, because the supervisor sees the
-//! control socket close.
+//! control socket close. A start that is given up is waited for by the tasks, like every process.
 
 use crate::spec::Settings;
 use crate::supervisor::job::{Ended, Job, Report, TERMINATE};
+use crate::tasks::Tasks;
 use rustix::fs::{FlockOperation, flock};
 use rustix::net::{
     AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
@@ -64,19 +65,45 @@ pub(crate) fn plain(name: &str) -> String {
     name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).collect()
 }
 
+/// A process whose supervisor has not said yet that it is there. Dropping it kills what there is of it.
+struct Starting {
+    reports: Option<Reports>,
+    tasks: Tasks,
+}
+
+impl Drop for Starting {
+    fn drop(&mut self) {
+        if let Some(mut reports) = self.reports.take()
+            && tokio::runtime::Handle::try_current().is_ok()
+        {
+            let process = "a process that was given up while it started".to_owned();
+            self.tasks.attend(process, async move { reports.gone().await });
+        }
+    }
+}
+
 impl Process {
-    pub(crate) async fn start(job: Job, settings: &Settings) -> Result<Self, String> {
+    pub(crate) async fn start(
+        job: Job,
+        settings: &Settings,
+        tasks: &Tasks,
+    ) -> Result<Self, String> {
         let (stdin, stdout, stderr, control, supervisor) =
             spawn(&job, settings).map_err(|error| format!("cannot start a supervisor: {error}"))?;
         let (read, write) = control.into_split();
-        let mut reports = Reports { lines: BufReader::new(read).lines(), supervisor };
-        match reports.next().await {
-            Some(Report::Started { pid, isolation, warnings }) => {
+        let reports = Reports { lines: BufReader::new(read).lines(), supervisor };
+        let mut starting = Starting { reports: Some(reports), tasks: tasks.clone() };
+        let report = match &mut starting.reports {
+            Some(reports) => reports.next().await,
+            None => None,
+        };
+        match (report, starting.reports.take()) {
+            (Some(Report::Started { pid, isolation, warnings }), Some(reports)) => {
                 let control = Control(Mutex::new(Some(write)));
                 Ok(Self { stdin, stdout, stderr, pid, isolation, warnings, control, reports })
             }
-            Some(Report::Failed { message } | Report::Ended { message, .. }) => Err(message),
-            None => Err("the supervisor ended without a word".to_owned()),
+            (Some(Report::Failed { message } | Report::Ended { message, .. }), _) => Err(message),
+            _ => Err("the supervisor ended without a word".to_owned()),
         }
     }
 }

@@ -164,7 +164,7 @@ impl Slot {
                 Codec::Langbot(Box::new(session))
             }
         };
-        let process = Process::start(job, settings);
+        let process = Process::start(job, settings, &shared.tasks);
         let process = timeout(settings.limits.start_timeout, process)
             .await
             .map_err(|_| "has a supervisor that does not start".to_owned())?

@@ -1,6 +1,6 @@
 //! The tree of a runner ends with its host, however that ends.
 
-use crate::kit::{WIRE, eventually, processes_of, request, script};
+use crate::kit::{Kit, WIRE, eventually, processes_of, request, script};
 use greenroom_runtime::wait_for_orphans;
 use std::time::Duration;
 
@@ -36,4 +36,18 @@ async fn killing_the_host_leaves_no_process_and_recovery_waits_for_it() {
     assert_eq!(wait_for_orphans(&data.join("run"), Duration::from_secs(10)).await, 0);
     assert_eq!(processes_of(folder.path()), Vec::<u32>::new());
     assert_eq!(std::fs::read_dir(data.join("run")).unwrap().count(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_host_that_stops_while_a_runner_starts_leaves_nothing() {
+    // The start takes some milliseconds: one of these moments lies before its supervisor has said a word.
+    for moment in [0, 1, 2, 4, 8, 16, 32] {
+        let kit = Kit::new();
+        kit.runtime.apply(vec![kit.spec()]).await;
+        tokio::time::sleep(Duration::from_millis(moment)).await;
+        kit.runtime.shutdown(Duration::ZERO).await;
+        let left = wait_for_orphans(&kit.path("data/run"), Duration::ZERO).await;
+        assert_eq!(left, 0, "after {moment} ms");
+        assert_eq!(processes_of(kit.folder.path()), Vec::<u32>::new(), "after {moment} ms");
+    }
 }
