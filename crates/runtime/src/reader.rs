@@ -12,12 +12,14 @@ use crate::tools::PluginToolError;
 use crate::wires::Codec;
 use crate::wires::langbot::chunks::Assembly;
 use bytes::Bytes;
-use greenroom_protocol::RawResult;
+use futures_util::FutureExt;
 use greenroom_protocol::wire::{RequestId, RpcError, method};
+use greenroom_protocol::{AgentAPIError, ErrorCode, RawResult};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::io;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::net::unix::pipe;
@@ -248,14 +250,18 @@ impl Reader {
             return connection.send_or_replace(connection.codec.answer(&id, Err(error)));
         }
         // Registered under the lock, so that the task cannot be over before it is known.
-        let (shared, key) = (connection.clone(), id.clone());
-        let served = serve(connection.clone(), call);
+        let (shared, key, serial) = (connection.clone(), id.clone(), state.calls.next_serial());
+        let served = AssertUnwindSafe(serve(connection.clone(), call)).catch_unwind();
         let task = connection.tasks.spawn(async move {
-            let frame = served.await;
-            let wanted = shared.lock().calls.remove(&id).is_some();
-            if wanted {
-                shared.send_or_replace(frame);
+            let served = served.await;
+            if !shared.lock().calls.finish(&id, serial) {
+                return;
             }
+            shared.send_or_replace(served.unwrap_or_else(|_| {
+                let error =
+                    AgentAPIError::new(ErrorCode::RuntimeError, "the host failed at this call");
+                shared.codec.answer(&id, Err(error))
+            }));
         });
         state.calls.insert(key, run, bytes, task);
     }

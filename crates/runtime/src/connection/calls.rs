@@ -17,6 +17,7 @@ pub(crate) struct Calls {
     /// What each run has; calls without a run have a share of their own.
     of_run: HashMap<Option<String>, Share>,
     bytes: usize,
+    serial_last: u64,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -26,6 +27,7 @@ struct Share {
 }
 
 struct Call {
+    serial: u64,
     task: AbortHandle,
     run: Option<String>,
     bytes: usize,
@@ -58,6 +60,11 @@ impl Calls {
         Some(AgentAPIError::new(code, message))
     }
 
+    /// What tells the next call from an earlier one with the same id.
+    pub(crate) fn next_serial(&self) -> u64 {
+        self.serial_last + 1
+    }
+
     pub(crate) fn insert(
         &mut self,
         id: String,
@@ -69,7 +76,14 @@ impl Calls {
         share.calls += 1;
         share.bytes += bytes;
         self.bytes += bytes;
-        self.by_id.insert(id, Call { task, run, bytes });
+        self.serial_last += 1;
+        self.by_id.insert(id, Call { serial: self.serial_last, task, run, bytes });
+    }
+
+    /// A call has its answer: whether anyone still waits for it.
+    pub(crate) fn finish(&mut self, id: &str, serial: u64) -> bool {
+        let is_this = self.by_id.get(id).is_some_and(|call| call.serial == serial);
+        is_this && self.remove(id).is_some()
     }
 
     /// Whoever takes a call out answers it, or ends it.
@@ -98,6 +112,23 @@ mod tests {
     fn limits() -> Limits {
         let (calls_per_run_max, calls_in_flight_max) = (2, 5);
         Limits { calls_per_run_max, calls_in_flight_max, calls_bytes_max: 40, ..Limits::default() }
+    }
+
+    #[tokio::test]
+    async fn a_call_that_was_given_up_does_not_answer_the_next_with_its_id() {
+        let mut calls = Calls::default();
+        let ask = |calls: &mut Calls| {
+            let serial = calls.next_serial();
+            let task = tokio::task::JoinSet::new().spawn(std::future::pending::<()>());
+            calls.insert("7".to_owned(), None, 1, task);
+            serial
+        };
+        let first = ask(&mut calls);
+        calls.remove("7");
+        let second = ask(&mut calls);
+        assert!(!calls.finish("7", first));
+        assert!(calls.finish("7", second));
+        assert!(!calls.finish("7", second));
     }
 
     #[tokio::test]

@@ -237,6 +237,7 @@ impl Proxy for TestProxy {
         Box::pin(async move {
             match call.method.as_str() {
                 "test.deny" => Err(AgentAPIError::new(ErrorCode::Unauthorized, "not granted")),
+                "test.panic" => panic!("a mistake of the host's"),
                 "test.hang" => {
                     self.0.fetch_add(1, Ordering::Relaxed);
                     let _counted = Counted(self.0.clone());

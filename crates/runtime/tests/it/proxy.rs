@@ -36,6 +36,15 @@ async fn a_refused_call_is_answered_with_the_error() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_call_at_which_the_host_fails_is_answered_all_the_same() {
+    let kit = Kit::wire().await;
+    let seen = kit.told("call test.panic").await;
+    assert_eq!(seen["data"]["code"], "runtime_error");
+    assert_eq!(seen["message"], "the host failed at this call");
+    assert_eq!(kit.told("call state.get").await["on_connection"], true);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_call_that_hangs_holds_up_nothing_else() {
     let kit = Kit::wire().await;
     let hanging = kit.start("call test.hang").await;
