@@ -19,7 +19,8 @@ use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-const IDLE_CONNECTIONS: usize = 4;
+/// Kept for the next requests: as many conversations as go on at once need no new handshakes.
+const IDLE_CONNECTIONS: usize = 256;
 /// Of an answer that is an error.
 const ERROR_BYTES_MAX: usize = 64 * 1024;
 /// Of an answer that is one JSON value: a ranking, vectors.

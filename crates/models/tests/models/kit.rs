@@ -6,6 +6,7 @@ use greenroom_models::{
 use greenroom_protocol::api::models::ModelStreamItem;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -17,7 +18,7 @@ use tokio::time::Instant;
 pub(crate) const KEY: &str = "sk-test-0123456789";
 
 /// What the server does with one request, in order; in the end it closes the connection.
-#[derive(Clone)]
+#[derive(Clone, PartialEq)]
 pub(crate) enum Step {
     Write(Vec<u8>),
     /// Writes the same bytes until the client hangs up, but no more than so many times.
@@ -26,6 +27,10 @@ pub(crate) enum Step {
     Hold,
     /// Breaks the connection off.
     Reset,
+    /// Waits until so many are asking at once.
+    Crowd(usize),
+    /// Takes the next request on the same connection.
+    Stay,
 }
 
 #[derive(Debug, Clone)]
@@ -46,6 +51,7 @@ struct Seen {
     flooded_bytes: Mutex<usize>,
     /// Connections that the client left.
     left: watch::Sender<usize>,
+    connections: AtomicUsize,
 }
 
 impl Server {
@@ -54,14 +60,19 @@ impl Server {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let (asked, flooded_bytes) = (Mutex::default(), Mutex::default());
-        let seen = Arc::new(Seen { asked, flooded_bytes, left: watch::Sender::new(0) });
+        let (left, connections) = (watch::Sender::new(0), AtomicUsize::new(0));
+        let seen = Arc::new(Seen { asked, flooded_bytes, left, connections });
         let mut tasks = JoinSet::new();
         let shared = Arc::clone(&seen);
         tasks.spawn(async move {
             let mut connections = JoinSet::new();
             while let Ok((socket, _)) = listener.accept().await {
                 let (seen, scripts) = (Arc::clone(&shared), scripts.clone());
-                connections.spawn(async move { serve(socket, &scripts, &seen).await });
+                seen.connections.fetch_add(1, Ordering::Relaxed);
+                connections.spawn(async move {
+                    let mut socket = socket;
+                    while serve(&mut socket, &scripts, &seen).await == Some(Step::Stay) {}
+                });
             }
         });
         Self { url, seen, _tasks: tasks }
@@ -69,6 +80,11 @@ impl Server {
 
     pub(crate) fn asked(&self) -> Vec<Asked> {
         self.seen.asked.lock().unwrap().clone()
+    }
+
+    /// How many connections there have been.
+    pub(crate) fn connections(&self) -> usize {
+        self.seen.connections.load(Ordering::Relaxed)
     }
 
     pub(crate) fn flooded_bytes(&self) -> usize {
@@ -83,23 +99,20 @@ impl Server {
     }
 }
 
-async fn serve(mut socket: TcpStream, scripts: &[Vec<Step>], seen: &Seen) {
-    let Some(asked) = read(&mut socket).await else { return };
+/// Serves one request, and says with which step it ended.
+async fn serve(socket: &mut TcpStream, scripts: &[Vec<Step>], seen: &Seen) -> Option<Step> {
+    let asked = read(socket).await?;
     let script = {
         let mut all = seen.asked.lock().unwrap();
         all.push(asked);
         scripts[(all.len() - 1).min(scripts.len() - 1)].clone()
     };
-    for step in script {
+    for step in &script {
         match step {
-            Step::Write(bytes) => {
-                if socket.write_all(&bytes).await.is_err() {
-                    return;
-                }
-            }
+            Step::Write(bytes) => socket.write_all(bytes).await.ok()?,
             Step::Flood(bytes, times) => {
-                for _ in 0..times {
-                    if socket.write_all(&bytes).await.is_err() {
+                for _ in 0..*times {
+                    if socket.write_all(bytes).await.is_err() {
                         break;
                     }
                     *seen.flooded_bytes.lock().unwrap() += bytes.len();
@@ -111,10 +124,18 @@ async fn serve(mut socket: TcpStream, scripts: &[Vec<Step>], seen: &Seen) {
             }
             Step::Reset => {
                 socket.set_zero_linger().unwrap();
-                return;
+                return None;
             }
+            Step::Crowd(size) => {
+                let is_full = || seen.asked.lock().unwrap().len().is_multiple_of(*size);
+                while !is_full() {
+                    tokio::time::sleep(Duration::from_millis(1)).await;
+                }
+            }
+            Step::Stay => {}
         }
     }
+    script.last().cloned()
 }
 
 async fn read(socket: &mut TcpStream) -> Option<Asked> {

@@ -40,6 +40,27 @@ async fn requests_of_a_minute_are_counted_over_all_models_of_a_key() {
 }
 
 #[tokio::test]
+async fn many_at_once_find_their_connections_again() {
+    // In one piece: an answer whose end is late loses its connection.
+    let written = hello().into_iter().filter_map(|step| match step {
+        Step::Write(bytes) => Some(bytes),
+        _ => None,
+    });
+    let answer = Step::Write(written.flatten().collect());
+    let server = Server::start(vec![vec![Step::Crowd(100), answer, Step::Stay]]).await;
+    let model = model(&server);
+    for _ in 0..3 {
+        let asking = futures_util::future::join_all((0..100).map(|_| asked(&model)));
+        for answer in asking.await {
+            assert_eq!(answer, Ok((hello_items(), None)));
+        }
+    }
+    assert_eq!(server.asked().len(), 300);
+    // A connection is back a moment after its answer, so that a few come too early for theirs.
+    assert!((100..150).contains(&server.connections()), "{}", server.connections());
+}
+
+#[tokio::test]
 async fn a_stream_that_is_dropped_ends_its_request() {
     let server = Server::start(vec![vec![head(), chunk(&delta("hel")), Step::Hold]]).await;
     let stream = model(&server).stream(question(), soon()).await.unwrap();
