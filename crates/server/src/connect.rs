@@ -6,7 +6,7 @@
 use crate::access::bearer;
 use crate::answer::Problem;
 use crate::router::App;
-use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
+use axum::extract::ws::{CloseFrame, Message, WebSocketUpgrade, close_code};
 use axum::extract::{FromRequestParts, Request, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
@@ -15,8 +15,8 @@ use futures_util::{Sink, SinkExt, Stream, StreamExt};
 use greenroom_protocol::ErrorCode;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
-use std::time::{Duration, Instant};
-use tokio::time::{Interval, MissedTickBehavior};
+use std::time::Duration;
+use tokio::time::{Instant, Interval, MissedTickBehavior};
 
 /// How often a runner is asked for a sign of life.
 const PING_EVERY: Duration = Duration::from_secs(15);
@@ -52,14 +52,25 @@ pub(crate) async fn connect(State(app): State<App>, request: Request) -> Result<
 
 /// One JSON message per frame, text or binary; pings are answered below. A peer that gives no sign of life, not
 /// even to a ping, is gone.
-struct Frames {
-    socket: WebSocket,
+struct Frames<S> {
+    socket: S,
     pings: Interval,
     heard: Instant,
 }
 
-impl Frames {
-    fn new(socket: WebSocket) -> Self {
+/// A WebSocket, as axum has it.
+trait Socket:
+    Stream<Item = Result<Message, axum::Error>> + Sink<Message, Error = axum::Error> + Unpin
+{
+}
+
+impl<S> Socket for S where
+    S: Stream<Item = Result<Message, axum::Error>> + Sink<Message, Error = axum::Error> + Unpin
+{
+}
+
+impl<S: Socket> Frames<S> {
+    fn new(socket: S) -> Self {
         let mut pings = tokio::time::interval(PING_EVERY);
         pings.set_missed_tick_behavior(MissedTickBehavior::Delay);
         Self { socket, pings, heard: Instant::now() }
@@ -88,14 +99,14 @@ impl Frames {
         // A peer that is gone needs no farewell; one that is there takes it before the connection goes.
         let told = async {
             if self.socket.send(Message::Close(Some(close))).await.is_ok() {
-                while let Some(Ok(_)) = self.socket.recv().await {}
+                while let Some(Ok(_)) = self.socket.next().await {}
             }
         };
         let _ = tokio::time::timeout(FAREWELL, told).await;
     }
 }
 
-impl Stream for Frames {
+impl<S: Socket> Stream for Frames<S> {
     type Item = Result<Bytes, axum::Error>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
@@ -116,7 +127,7 @@ impl Stream for Frames {
     }
 }
 
-impl Sink<Bytes> for Frames {
+impl<S: Socket> Sink<Bytes> for Frames<S> {
     type Error = axum::Error;
 
     fn poll_ready(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), axum::Error>> {
@@ -134,5 +145,91 @@ impl Sink<Bytes> for Frames {
 
     fn poll_close(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), axum::Error>> {
         self.socket.poll_close_unpin(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::sync::mpsc;
+
+    /// The other end of a connection.
+    struct Peer {
+        says: mpsc::Sender<Message>,
+        hears: mpsc::Receiver<Message>,
+    }
+
+    struct Line {
+        incoming: mpsc::Receiver<Message>,
+        outgoing: mpsc::Sender<Message>,
+    }
+
+    fn line() -> (Frames<Line>, Peer) {
+        let (says, incoming) = mpsc::channel(16);
+        let (outgoing, hears) = mpsc::channel(16);
+        (Frames::new(Line { incoming, outgoing }), Peer { says, hears })
+    }
+
+    impl Stream for Line {
+        type Item = Result<Message, axum::Error>;
+
+        fn poll_next(
+            mut self: Pin<&mut Self>,
+            cx: &mut Context<'_>,
+        ) -> Poll<Option<Result<Message, axum::Error>>> {
+            self.incoming.poll_recv(cx).map(|message| message.map(Ok))
+        }
+    }
+
+    impl Sink<Message> for Line {
+        type Error = axum::Error;
+
+        fn poll_ready(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Result<(), axum::Error>> {
+            Poll::Ready(Ok(()))
+        }
+
+        fn start_send(self: Pin<&mut Self>, message: Message) -> Result<(), axum::Error> {
+            self.outgoing.try_send(message).map_err(axum::Error::new)
+        }
+
+        fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Result<(), axum::Error>> {
+            Poll::Ready(Ok(()))
+        }
+
+        fn poll_close(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Result<(), axum::Error>> {
+            Poll::Ready(Ok(()))
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_peer_that_gives_no_sign_of_life_is_let_go_after_a_while() {
+        let (mut frames, mut peer) = line();
+        let begun = Instant::now();
+        let error = frames.next().await.unwrap().unwrap_err();
+        assert_eq!(error.to_string(), "it gave no sign of life");
+        let silent_s = begun.elapsed().as_secs();
+        assert!((90..=110).contains(&silent_s), "{silent_s} s");
+        let mut pings = 0;
+        while let Ok(message) = peer.hears.try_recv() {
+            assert_eq!(message, Message::Ping(Bytes::new()));
+            pings += 1;
+        }
+        assert!((6..=8).contains(&pings), "{pings} pings");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_peer_that_answers_pings_stays_however_little_it_says() {
+        let (mut frames, Peer { says, mut hears }) = line();
+        let answering = async move {
+            for _ in 0..40 {
+                assert_eq!(hears.recv().await, Some(Message::Ping(Bytes::new())));
+                says.send(Message::Pong(Bytes::new())).await.unwrap();
+            }
+            says.send(Message::text("{}")).await.unwrap();
+        };
+        let begun = Instant::now();
+        let (frame, ()) = tokio::join!(frames.next(), answering);
+        assert_eq!(frame.unwrap().unwrap(), "{}");
+        assert!(begun.elapsed() > Duration::from_secs(500), "{:?}", begun.elapsed());
     }
 }
