@@ -28,6 +28,14 @@ def note(text):
         log.write(text + "\n")
 
 
+def heard():
+    """What the host says, line by line. A runner that has closed its own input hears nothing more and lives on."""
+    try:
+        yield from sys.stdin
+    except OSError:
+        threading.Event().wait()
+
+
 def serve(name, play):
     """Calls `play(request, run_id, context)` for every run, each in a thread of its own."""
     note("start")
@@ -36,7 +44,7 @@ def serve(name, play):
         "storage": ["plugin"], "platform_api": ["message.send", "message.edit", "message.react", "message.delete"],
         "history": ["page"], "artifacts": ["metadata", "read", "create"], "models": ["invoke", "stream", "rerank", "embed"],
         "tools": ["detail", "call"]}, "capabilities": {"steering": True}}
-    for line in sys.stdin:
+    for line in heard():
         message = json.loads(line)
         request, method, params = message.get("id"), message.get("method"), message.get("params")
         if method == "initialize":
