@@ -25,6 +25,7 @@ mod resources;
 mod router;
 mod runs;
 mod session;
+mod silence;
 mod standing;
 mod stream;
 mod system;

@@ -7,7 +7,7 @@ use crate::access::Caller;
 use crate::router::App;
 use crate::stream::KEEP_ALIVE;
 use tokio::sync::watch;
-use tokio::time::{Interval, MissedTickBehavior, interval};
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 
 pub(crate) struct Standing {
     app: App,
@@ -20,8 +20,7 @@ pub(crate) struct Standing {
 impl Standing {
     pub(crate) fn of(app: &App, caller: &Caller) -> Self {
         let changes = app.sessions.changes();
-        // The first comes at once: what changed since the caller was let in is seen.
-        let mut ticks = interval(KEEP_ALIVE);
+        let mut ticks = interval_at(Instant::now() + KEEP_ALIVE, KEEP_ALIVE);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let (token, session) = (*caller.token(), caller.session().copied());
         Self { app: app.clone(), token, session, changes, ticks }
@@ -29,13 +28,11 @@ impl Standing {
 
     /// Waits until the caller is nobody any more. May be dropped and asked again.
     pub(crate) async fn lost(&mut self) {
-        loop {
+        // First of all: something may have changed since the caller was let in.
+        while self.holds() {
             tokio::select! {
                 changed = self.changes.changed() => if changed.is_err() { return },
                 _ = self.ticks.tick() => {}
-            }
-            if !self.holds() {
-                return;
             }
         }
     }

@@ -2,6 +2,7 @@
 
 use crate::answer::{Answer, Problem};
 use crate::router::App;
+use crate::silence::Silence;
 use crate::standing::Standing;
 use axum::body::Body;
 use axum::http::HeaderValue;
@@ -58,8 +59,9 @@ fn frames(
     results: Subscription,
 ) -> impl Stream<Item = Bytes> + Send + use<> {
     let (close, open) = (app.streams.close.clone(), app.streams.open.token());
-    stream::unfold((results, standing, close, open), |state| async move {
-        let (mut results, mut standing, close, open) = state;
+    let silence = Silence::new(KEEP_ALIVE);
+    stream::unfold((results, standing, silence, close, open), |state| async move {
+        let (mut results, mut standing, mut silence, close, open) = state;
         let bytes = tokio::select! {
             next = results.next() => match next {
                 Ok(Some(frames)) => frames.sse,
@@ -69,11 +71,12 @@ fn frames(
                     return None;
                 }
             },
-            () = tokio::time::sleep(KEEP_ALIVE) => Bytes::from_static(b": keep-alive\n\n"),
+            () = silence.lasts() => Bytes::from_static(b": keep-alive\n\n"),
             () = close.cancelled() => return None,
             () = standing.lost() => return None,
         };
-        Some((bytes, (results, standing, close, open)))
+        silence.broken();
+        Some((bytes, (results, standing, silence, close, open)))
     })
 }
 
