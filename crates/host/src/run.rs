@@ -148,17 +148,22 @@ impl RunTask {
     /// Takes results in until the run is over; `Ok` means that its terminal is stored and shown.
     async fn stream(&mut self, ledger: &mut Ledger, handle: &mut RunHandle) -> Result<(), Stop> {
         let mut store_at = None;
+        // One timer for all that follows: setting one up can wake a worker of the runtime.
+        let (stopped, due) = (self.stopped(), tokio::time::sleep_until(Instant::now()));
+        tokio::pin!(stopped, due);
         loop {
-            let due = store_at.unwrap_or_else(Instant::now);
             let is_due = tokio::select! {
                 biased;
-                stop = self.stopped() => return Err(stop),
+                stop = &mut stopped => return Err(stop),
                 event = handle.next() => match event {
-                    RunEvent::Results(results) => match self.take_in(ledger, results).await? {
+                    RunEvent::Results(results) => match self.take_in(ledger, handle, results).await? {
                         Storing::Now => true,
                         Storing::Within(time) => {
                             let then = Instant::now() + time;
-                            store_at = Some(store_at.map_or(then, |at: Instant| at.min(then)));
+                            if store_at.is_none_or(|at| then < at) {
+                                store_at = Some(then);
+                                due.as_mut().reset(then);
+                            }
                             false
                         }
                         Storing::Nothing => false,
@@ -166,7 +171,7 @@ impl RunTask {
                     RunEvent::End(end) => return Err(ended(end)),
                 },
                 () = self.live.waited_for(), if self.unapplied > 0 => true,
-                () = tokio::time::sleep_until(due), if store_at.is_some() => true,
+                () = &mut due, if store_at.is_some() => true,
             };
             if is_due {
                 self.store_and_tell(ledger).await?;
@@ -189,6 +194,7 @@ impl RunTask {
     async fn take_in(
         &mut self,
         ledger: &mut Ledger,
+        handle: &RunHandle,
         results: Vec<RawResult>,
     ) -> Result<Storing, Stop> {
         let count = results.len();
@@ -215,20 +221,25 @@ impl RunTask {
             return Ok(if shows { Storing::Within(FLUSH_AFTER) } else { Storing::Nothing });
         }
         self.unapplied += count;
-        Ok(if ends_a_message { Storing::Within(END_AFTER) } else { Storing::Now })
+        let may_end = ends_a_message && !handle.is_read_in_beats();
+        Ok(if may_end { Storing::Within(END_AFTER) } else { Storing::Now })
     }
 
     /// Resolves when the run has to stop: cancelled, out of time, or the host goes down.
-    async fn stopped(&self) -> Stop {
-        tokio::select! {
-            ending = self.live.ending() => {
-                Stop::End(status_of(ending.code), failure(ending.code, ending.reason, false))
+    fn stopped(&self) -> impl Future<Output = Stop> + use<> {
+        let (live, shared) = (Arc::clone(&self.live), Arc::clone(&self.shared));
+        let deadline_s = self.run.deadline_ms / 1000;
+        async move {
+            tokio::select! {
+                ending = live.ending() => {
+                    Stop::End(status_of(ending.code), failure(ending.code, ending.reason, false))
+                }
+                () = live.deadline.passed() => {
+                    let message = format!("the run took longer than {deadline_s} s");
+                    Stop::End(RunStatus::Timeout, failure(run_code::DEADLINE_EXCEEDED, message, true))
+                }
+                () = shared.tasks.stopping().cancelled() => Stop::HandOn,
             }
-            () = self.live.deadline.passed() => {
-                let message = format!("the run took longer than {} s", self.run.deadline_ms / 1000);
-                Stop::End(RunStatus::Timeout, failure(run_code::DEADLINE_EXCEEDED, message, true))
-            }
-            () = self.shared.tasks.stopping().cancelled() => Stop::HandOn,
         }
     }
 

@@ -17,16 +17,18 @@ use serde_json::value::RawValue;
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::{oneshot, watch};
 
 mod calls;
+mod pace;
 mod queue;
 mod requests;
 mod stopping;
 mod tools;
 
 use calls::Calls;
+use pace::Pace;
 use queue::Queue;
 pub(crate) use queue::Streamed;
 pub(crate) use requests::NoResult;
@@ -86,6 +88,7 @@ pub(crate) struct State {
     given_up: VecDeque<i64>,
     /// Calls of the runner, by the text of their id.
     pub(crate) calls: Calls,
+    pace: Pace,
 }
 
 struct Entry {
@@ -95,6 +98,7 @@ struct Entry {
     runner_id: RunnerId,
     /// Over for the host, but not answered by the runner yet.
     fenced: bool,
+    begun: Instant,
 }
 
 enum Waiting {
@@ -160,7 +164,8 @@ impl Connection {
             }
             let number = state.expect(Waiting::Run(id.clone()));
             let runner_id = request.runner_id.clone();
-            state.runs.insert(id, Entry { run: run.clone(), number, runner_id, fenced: false });
+            let (run, begun) = (run.clone(), Instant::now());
+            state.runs.insert(id, Entry { run, number, runner_id, fenced: false, begun });
             self.live.send_modify(|live| *live += 1);
             number
         };
@@ -329,6 +334,7 @@ impl Connection {
     ) {
         if let Some(entry) = state.runs.remove(id) {
             if !entry.fenced {
+                state.pace.ended(entry.begun.elapsed());
                 self.live.send_modify(|live| *live -= 1);
             }
             entry.run.end(match answer {

@@ -15,6 +15,7 @@ use bytes::Bytes;
 use futures_util::FutureExt;
 use greenroom_protocol::wire::{RequestId, RpcError, method};
 use greenroom_protocol::{AgentAPIError, ErrorCode, RawResult};
+use rustix::io::Errno;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -74,35 +75,68 @@ impl Reader {
     }
 
     /// Reads lines until the pipe ends.
-    pub(crate) async fn read_pipe(mut self, pipe: pipe::Receiver) {
+    pub(crate) async fn read_pipe(mut self, mut pipe: pipe::Receiver) {
         let mut lines = Lines::new(self.connection.limits.line_bytes_max);
         let mut chunk = vec![0; CHUNK_BYTES];
         let mut lookout = Lookout::default();
         loop {
             let read = match pipe.try_read(&mut chunk) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    pipe = match self.read_in_beats(pipe, &mut lines, &mut chunk).await {
+                        Ok(pipe) => pipe,
+                        Err(_) => return,
+                    };
                     lookout.read(&pipe, &mut chunk).await
                 }
                 read => read,
             };
             match read {
                 Ok(0) => return,
-                Ok(length) => {
-                    lines.feed(&chunk[..length], |line| match line {
-                        Line::Whole(bytes) => self.take(bytes),
-                        Line::TooLong(head) => self.too_long("a line that is too long", head),
-                    });
-                    self.announce();
-                    if self.connection.waiting_bytes() > AHEAD_BYTES_MAX {
-                        // Whoever takes the results in may have to share this thread.
-                        tokio::task::yield_now().await;
-                    } else {
-                        tokio::task::coop::consume_budget().await;
-                    }
-                }
+                Ok(length) => self.take_chunk(&mut lines, &chunk[..length]).await,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(_) => return,
             }
+        }
+    }
+
+    /// Reads what has gathered, for as long as the connection wants pauses and something comes. The runtime does
+    /// not watch the pipe meanwhile: everything that is written would wake it.
+    async fn read_in_beats(
+        &mut self,
+        pipe: pipe::Receiver,
+        lines: &mut Lines,
+        chunk: &mut [u8],
+    ) -> io::Result<pipe::Receiver> {
+        let Some(mut pause) = self.connection.pause() else { return Ok(pipe) };
+        let pipe = pipe.into_nonblocking_fd()?;
+        loop {
+            tokio::time::sleep(pause).await;
+            match rustix::io::read(&pipe, &mut *chunk) {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(length) => self.take_chunk(lines, &chunk[..length]).await,
+                Err(Errno::AGAIN) => break,
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+            match self.connection.pause() {
+                Some(next) => pause = next,
+                None => break,
+            }
+        }
+        pipe::Receiver::from_owned_fd_unchecked(pipe)
+    }
+
+    async fn take_chunk(&mut self, lines: &mut Lines, chunk: &[u8]) {
+        lines.feed(chunk, |line| match line {
+            Line::Whole(bytes) => self.take(bytes),
+            Line::TooLong(head) => self.too_long("a line that is too long", head),
+        });
+        self.announce();
+        if self.connection.waiting_bytes() > AHEAD_BYTES_MAX {
+            // Whoever takes the results in may have to share this thread.
+            tokio::task::yield_now().await;
+        } else {
+            tokio::task::coop::consume_budget().await;
         }
     }
 

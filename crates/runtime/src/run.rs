@@ -62,6 +62,11 @@ impl RunHandle {
         }
     }
 
+    /// Whether what the runner writes is read in beats: nothing more comes within a moment then.
+    pub fn is_read_in_beats(&self) -> bool {
+        self.connection.pause().is_some()
+    }
+
     pub fn isolation(&self) -> &str {
         &self.connection.isolation
     }

@@ -6,6 +6,7 @@
 use crate::spec::Limits;
 use greenroom_protocol::{AgentAPIError, ErrorCode};
 use std::collections::HashMap;
+use std::time::{Duration, Instant};
 use tokio::task::AbortHandle;
 
 /// How many runs can fill what all calls may hold.
@@ -18,6 +19,7 @@ pub(crate) struct Calls {
     of_run: HashMap<Option<String>, Share>,
     bytes: usize,
     serial_last: u64,
+    begun_last: Option<Instant>,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -77,6 +79,7 @@ impl Calls {
         share.bytes += bytes;
         self.bytes += bytes;
         self.serial_last += 1;
+        self.begun_last = Some(Instant::now());
         self.by_id.insert(id, Call { serial: self.serial_last, task, run, bytes });
     }
 
@@ -84,6 +87,11 @@ impl Calls {
     pub(crate) fn finish(&mut self, id: &str, serial: u64) -> bool {
         let is_this = self.by_id.get(id).is_some_and(|call| call.serial == serial);
         is_this && self.remove(id).is_some()
+    }
+
+    /// Whether none is under way and none has begun within this time.
+    pub(crate) fn are_over_for(&self, time: Duration) -> bool {
+        self.by_id.is_empty() && self.begun_last.is_none_or(|begun| begun.elapsed() >= time)
     }
 
     /// Whoever takes a call out answers it, or ends it.
@@ -129,6 +137,19 @@ mod tests {
         assert!(!calls.finish("7", first));
         assert!(calls.finish("7", second));
         assert!(!calls.finish("7", second));
+    }
+
+    #[tokio::test]
+    async fn calls_are_over_when_none_is_under_way_and_none_has_just_begun() {
+        let mut calls = Calls::default();
+        let (moment, hour) = (Duration::ZERO, Duration::from_secs(3600));
+        assert!(calls.are_over_for(hour));
+        let task = tokio::task::JoinSet::new().spawn(std::future::pending::<()>());
+        calls.insert("1".to_owned(), None, 1, task);
+        assert!(!calls.are_over_for(moment));
+        calls.remove("1");
+        assert!(calls.are_over_for(moment));
+        assert!(!calls.are_over_for(hour));
     }
 
     #[tokio::test]

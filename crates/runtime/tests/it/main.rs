@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod backoff;
+mod beats;
 mod child;
 mod discovery;
 mod homes;

@@ -64,6 +64,11 @@ def run(run_id, verb, arg):
         cancelled[run_id].wait()
         delta(run_id, "stopped")
         done(run_id)
+    elif verb == "slow":
+        time.sleep(float(arg))
+        delta(run_id, "one")
+        delta(run_id, "two")
+        done(run_id)
     elif verb == "stubborn":
         delta(run_id, "waiting")
         threading.Event().wait()
