@@ -221,8 +221,10 @@ impl RunTask {
             return Ok(if shows { Storing::Within(FLUSH_AFTER) } else { Storing::Nothing });
         }
         self.unapplied += count;
-        let may_end = ends_a_message && !handle.is_read_in_beats();
-        Ok(if may_end { Storing::Within(END_AFTER) } else { Storing::Now })
+        if !ends_a_message {
+            return Ok(Storing::Now);
+        }
+        Ok(Storing::Within(END_AFTER + handle.reading_pause().unwrap_or_default()))
     }
 
     /// Resolves when the run has to stop: cancelled, out of time, or the host goes down.

@@ -8,6 +8,7 @@ use greenroom_protocol::RawResult;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 use tokio::sync::Notify;
 
 #[derive(Debug, Clone)]
@@ -62,9 +63,9 @@ impl RunHandle {
         }
     }
 
-    /// Whether what the runner writes is read in beats: nothing more comes within a moment then.
-    pub fn is_read_in_beats(&self) -> bool {
-        self.connection.pause().is_some()
+    /// How long what the runner writes gathers before it is read, where it does.
+    pub fn reading_pause(&self) -> Option<Duration> {
+        self.connection.pause()
     }
 
     pub fn isolation(&self) -> &str {

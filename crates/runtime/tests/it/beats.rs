@@ -28,7 +28,7 @@ async fn slow_runner() -> Kit {
 async fn what_is_read_in_beats_is_whole_and_in_order() {
     let kit = slow_runner().await;
     let runs = started(&kit, "slow 0.1").await;
-    assert!(runs[0].is_read_in_beats());
+    assert!(runs[0].reading_pause().is_some());
     for run in runs {
         let (results, end) = finish(run).await;
         assert_eq!((texts(&results), end), (vec!["one".into(), "two".into()], RunEnd::Finished));
@@ -41,21 +41,21 @@ async fn a_run_that_is_alone_is_read_at_once_and_so_is_a_runner_that_asks() {
     let kit = slow_runner().await;
     let mut alone = kit.start("wait").await;
     assert_eq!(some(&mut alone).await, ["waiting"]);
-    assert!(!alone.is_read_in_beats());
+    assert!(alone.reading_pause().is_none());
     let mut waiting = started(&kit, "wait").await;
     for run in &mut waiting {
         assert_eq!(some(run).await, ["waiting"]);
     }
-    assert!(alone.is_read_in_beats());
+    assert!(alone.reading_pause().is_some());
     assert_eq!(kit.told("call state.get").await["on_connection"], true);
-    assert!(!alone.is_read_in_beats());
+    assert!(alone.reading_pause().is_none());
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_crash_between_two_beats_ends_all_runs() {
     let kit = slow_runner().await;
     let waiting = started(&kit, "wait").await;
-    assert!(waiting[0].is_read_in_beats());
+    assert!(waiting[0].reading_pause().is_some());
     let (results, end) = finish(kit.start("crash").await).await;
     assert_eq!(texts(&results), ["before"]);
     assert!(matches!(end, RunEnd::Crashed { .. }), "{end:?}");
