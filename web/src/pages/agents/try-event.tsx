@@ -82,7 +82,10 @@ function Answer({ tried }: { tried: Tried }) {
   const t = useT();
   const reason = reasonOf(tried.reason);
   const answer = useRef<HTMLDivElement>(null);
-  useEffect(() => answer.current?.scrollIntoView({ block: "nearest" }), [tried]);
+  // In braces: newer browsers answer with a promise, which is no clean-up.
+  useEffect(() => {
+    answer.current?.scrollIntoView({ block: "nearest" });
+  }, [tried]);
   const lead = {
     run: t("agents.try.run", { agent: tried.agent ?? "" }), unbound: t("agents.try.unbound"), unknown_agent: t("agents.try.unknown"),
     tie: t("agents.try.tie", { names: tried.tie.join(", ") }),
