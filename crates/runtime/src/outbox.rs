@@ -19,6 +19,7 @@ pub(crate) struct Outbox {
     /// Frees the pipe from a writer that waits for room in it.
     over: CancellationToken,
     bytes_max: usize,
+    is_for_pipe: bool,
 }
 
 #[derive(Debug)]
@@ -45,7 +46,7 @@ const FRAMES_PER_WRITE: usize = 64;
 impl Outbox {
     /// With a pipe, frames are lines of a byte stream; without, someone takes them by `next`.
     pub(crate) fn new(bytes_max: usize, pipe: Option<pipe::Sender>) -> Self {
-        let pipe = pipe.map(Arc::new);
+        let (is_for_pipe, pipe) = (pipe.is_some(), pipe.map(Arc::new));
         let inner = Inner { queue: VecDeque::new(), bytes: 0, pipe, closed: false };
         Self {
             inner: Mutex::new(inner),
@@ -53,7 +54,13 @@ impl Outbox {
             drained: Notify::new(),
             over: CancellationToken::new(),
             bytes_max,
+            is_for_pipe,
         }
+    }
+
+    /// Whether the other end is a process, and not a peer that takes frames.
+    pub(crate) fn is_for_pipe(&self) -> bool {
+        self.is_for_pipe
     }
 
     /// `frame` ends with a newline.

@@ -111,19 +111,23 @@ impl Reader {
         let pipe = pipe.into_nonblocking_fd()?;
         loop {
             tokio::time::sleep(pause).await;
-            match rustix::io::read(&pipe, &mut *chunk) {
-                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
-                Ok(length) => self.take_chunk(lines, &chunk[..length]).await,
-                Err(Errno::AGAIN) => break,
-                Err(Errno::INTR) => {}
-                Err(error) => return Err(error.into()),
+            let mut has_come = false;
+            // To the end: a runner that writes much is not to wait for the next beat.
+            loop {
+                match rustix::io::read(&pipe, &mut *chunk) {
+                    Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                    Ok(length) => self.take_chunk(lines, &chunk[..length]).await,
+                    Err(Errno::AGAIN) => break,
+                    Err(Errno::INTR) => continue,
+                    Err(error) => return Err(error.into()),
+                }
+                has_come = true;
             }
-            match self.connection.pause() {
+            match self.connection.pause().filter(|_| has_come) {
                 Some(next) => pause = next,
-                None => break,
+                None => return pipe::Receiver::from_owned_fd_unchecked(pipe),
             }
         }
-        pipe::Receiver::from_owned_fd_unchecked(pipe)
     }
 
     async fn take_chunk(&mut self, lines: &mut Lines, chunk: &[u8]) {

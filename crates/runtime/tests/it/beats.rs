@@ -52,6 +52,16 @@ async fn a_run_that_is_alone_is_read_at_once_and_so_is_a_runner_that_asks() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_writes_much_is_read_to_the_end() {
+    let kit = slow_runner().await;
+    let waiting = started(&kit, "wait").await;
+    assert!(waiting[0].reading_pause().is_some());
+    let (results, end) = finish(kit.start("flood 3").await).await;
+    let deltas = results.iter().filter(|result| result.kind == "message.delta").count();
+    assert_eq!((deltas, end), (3_000, RunEnd::Finished));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_crash_between_two_beats_ends_all_runs() {
     let kit = slow_runner().await;
     let waiting = started(&kit, "wait").await;
