@@ -14,6 +14,7 @@ pub mod failure;
 mod granted;
 mod logging;
 pub mod output;
+mod plugin_files;
 pub mod reading;
 mod restart;
 mod secrets;

@@ -6,6 +6,7 @@ pub(crate) use resources::{models, modules, resources};
 
 use crate::config::{self, Answerer, Artifacts, Config, Launch, Loaded, StoreUrl};
 use crate::failure::{Exit, Failure};
+use crate::plugin_files;
 use greenroom_host::binding;
 use greenroom_host::settings::{Agent, Approvals, Limits, Retention, Settings, Webhook};
 use greenroom_objects::{BucketPlace, Place};
@@ -210,7 +211,12 @@ fn runner_spec(name: &str, runner: &config::Runner) -> RunnerSpec {
         hidden: vec![process.configuration.clone()],
         processes: u32::try_from(process.processes).unwrap_or(u32::MAX),
         memory_mb: process.memory_mb,
-        changed_at: changed_at(process),
+        changed_at: match runner.wire {
+            config::Wire::Native => changed_at(process),
+            config::Wire::Langbot => {
+                changed_at(process).max(plugin_files::changed_at(&process.dir))
+            }
+        },
         ..plain
     }
 }

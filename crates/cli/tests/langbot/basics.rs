@@ -1,6 +1,6 @@
 //! How runs of a plugin go and end: whole, streamed, empty, malformed, failed, stopped, late, killed.
 
-use crate::stage::{SDK, Stage, agent, event, outcome};
+use crate::stage::{PATIENCE, SDK, Stage, agent, event, outcome};
 use greenroom_protocol::RunStatus;
 use greenroom_testkit::http::Request;
 use greenroom_testkit::wait::wait_for;
@@ -33,6 +33,19 @@ async fn a_plugin_is_a_runner_with_its_manifest_and_answers() {
     assert_eq!(stage.api.answers("c1").await, ["Received: hello"]);
     let usage = run.usage.unwrap();
     assert_eq!((&usage["input_tokens"], &usage["total_tokens"]), (&json!(3), &json!(7)));
+}
+
+#[tokio::test]
+async fn a_plugin_whose_code_is_saved_is_started_anew() {
+    let stage = Stage::open(&["basics"], &agents()).await;
+    assert_eq!(stage.answer("plain", "c1", "hello").await, "Received: hello");
+    let file = stage.host.folder().join("basics/components/runner/plain.py");
+    let code = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, code.replace("Received:", "Got:")).unwrap();
+    wait_for("the new code", PATIENCE, async || {
+        (stage.answer("plain", "c2", "hello").await == "Got: hello").then_some(())
+    })
+    .await;
 }
 
 #[tokio::test]
