@@ -138,7 +138,7 @@ fn cut_short(results: &[AgentRunResult]) -> Option<String> {
 fn moments(results: &[AgentRunResult]) -> Vec<(&'static str, String, &AgentRunResult)> {
     let mut moments = Vec::new();
     let deltas = results.iter().filter(|result| result.kind == kind::MESSAGE_DELTA).count();
-    let (mut has_delta, mut names) = (false, BTreeMap::new());
+    let (mut has_delta, mut has_message, mut names) = (false, false, BTreeMap::new());
     for result in results {
         let data = &result.data;
         let (what, detail) = match result.kind.as_str() {
@@ -167,9 +167,15 @@ fn moments(results: &[AgentRunResult]) -> Vec<(&'static str, String, &AgentRunRe
                 has_delta = false;
                 ("started again", String::new())
             }
+            // Some runners say it all with the end.
+            kind::RUN_COMPLETED if !has_message && data.contains_key("message") => {
+                ("message", message(data))
+            }
             kind::RUN_COMPLETED | kind::RUN_FAILED => continue,
+            kind::PROCESSOR_LOG => ("log", one_line(&word(data, "text"))),
             other => ("result", plain(other)),
         };
+        has_message |= what == "message";
         moments.push((what, detail, result));
     }
     moments
@@ -192,7 +198,11 @@ fn message(data: &Object) -> String {
         Some(other) => other.to_string(),
         None => String::new(),
     };
-    let line = plain(&text).replace('\n', " ");
+    one_line(&text)
+}
+
+fn one_line(text: &str) -> String {
+    let line = plain(text).replace('\n', " ");
     match line.chars().count() {
         0..=60 => line,
         _ => line.chars().take(59).chain(['…']).collect(),
@@ -275,6 +285,19 @@ mod tests {
              950 ms  approval     calendar.delete denied
               1.4 s  delivery     helpdesk done
         "#);
+    }
+
+    #[test]
+    fn an_answer_that_comes_with_the_end_and_a_log_are_told() {
+        let results = json!([
+            { "run_id": "r1", "type": "processor.log", "sequence": 1, "data": { "text": "looked\nit up", "level": "info" } },
+            { "run_id": "r1", "type": "run.completed", "sequence": 2,
+              "data": { "message": { "role": "assistant", "content": "Here it is" } } },
+        ]);
+        let told = told(&run(json!({})), results);
+        let lines: Vec<&str> = told.lines().map(str::trim).collect();
+        assert!(lines.contains(&"log        looked it up"), "{told}");
+        assert!(lines.contains(&"message    Here it is"), "{told}");
     }
 
     #[test]
