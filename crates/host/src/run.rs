@@ -91,13 +91,20 @@ impl RunTask {
     }
 
     async fn work(&mut self) {
-        let (mut ledger, mut handle) = match self.dispatch().await {
-            Ok((grant, handle)) => (self.ledger(&grant), handle),
-            Err(Stop::HandOn | Stop::Leave) => return,
-            Err(Stop::End(status, error)) => return self.end_unstarted(status, error).await,
+        let (mut ledger, handle, over) = loop {
+            let (mut ledger, mut handle) = match self.dispatch().await {
+                Ok((grant, handle)) => (self.ledger(&grant), handle),
+                Err(Stop::End(status, error)) => return self.end_unstarted(status, error).await,
+                Err(Stop::HandOn | Stop::Leave | Stop::Unheard) => return,
+            };
+            self.isolation = Some(handle.isolation().to_owned());
+            match self.stream(&mut ledger, &mut handle).await {
+                Err(Stop::Unheard) => {
+                    tracing::info!(run.id = %self.run.run_id, "the run goes to another process");
+                }
+                over => break (ledger, handle, over),
+            }
         };
-        self.isolation = Some(handle.isolation().to_owned());
-        let over = self.stream(&mut ledger, &mut handle).await;
         match over {
             Ok(()) if ledger.has_overflowed() => handle.cancel(run_code::OVERFLOW),
             Ok(()) => {}
@@ -116,7 +123,7 @@ impl RunTask {
                 let _ = self.store_and_tell(&mut ledger).await;
                 return;
             }
-            Err(Stop::Leave) => return,
+            Err(Stop::Leave | Stop::Unheard) => return,
         }
         self.live.end();
         self.shared.feeds.close(&self.run.run_id);

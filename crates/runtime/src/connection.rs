@@ -21,6 +21,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::{oneshot, watch};
 
 mod calls;
+mod hearing;
 mod pace;
 mod queue;
 mod requests;
@@ -35,6 +36,9 @@ pub(crate) use requests::NoResult;
 
 /// After one sign of a connection's end, how long the explanation may take.
 pub(crate) const LAST_WORDS: Duration = Duration::from_millis(500);
+
+/// What became of a process before one of its runs was over.
+pub(crate) const REPLACED: &str = "was replaced before the run had ended";
 
 /// Names one connection for the lifetime of the host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -175,6 +179,10 @@ impl Connection {
             self.replace(reason.clone());
             return Err(Unavailable::new(self.says(&reason)));
         }
+        if self.reason().is_some() {
+            // It was to be replaced in between.
+            self.take_back();
+        }
         Ok(RunHandle::new(run, self.clone()))
     }
 
@@ -243,6 +251,7 @@ impl Connection {
 
     /// The transport is over: everything under way ends.
     pub(crate) fn close(&self, reason: String) {
+        self.take_back();
         let (runs, calls) = {
             let mut state = self.lock();
             self.fate.send_if_modified(|fate| {
@@ -320,7 +329,11 @@ impl Connection {
             Some(Waiting::Run(id)) => {
                 let next = state.queue.next();
                 self.end_run(state, &id, answer);
-                next.into_iter().for_each(|frame| self.send_or_replace(frame));
+                if let Some((number, frame)) = next
+                    && let Err(error) = self.outbox.push_marked(number, frame)
+                {
+                    self.replace(format!("is not listening: {error}"));
+                }
                 true
             }
         }

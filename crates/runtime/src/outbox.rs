@@ -2,6 +2,8 @@
 //!
 //! Invariant: pushing never waits, and no more than `bytes_max` bytes are queued.
 
+mod unread;
+
 use bytes::{Buf, Bytes};
 use std::collections::VecDeque;
 use std::io::{self, IoSlice};
@@ -9,6 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::net::unix::pipe;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
+use unread::Marks;
 
 #[derive(Debug)]
 pub(crate) struct Outbox {
@@ -26,6 +29,9 @@ pub(crate) struct Outbox {
 struct Inner {
     queue: VecDeque<Bytes>,
     bytes: usize,
+    /// How much has gone out so far.
+    sent: u64,
+    marks: Marks,
     pipe: Option<Arc<pipe::Sender>>,
     closed: bool,
 }
@@ -47,7 +53,8 @@ impl Outbox {
     /// With a pipe, frames are lines of a byte stream; without, someone takes them by `next`.
     pub(crate) fn new(bytes_max: usize, pipe: Option<pipe::Sender>) -> Self {
         let (is_for_pipe, pipe) = (pipe.is_some(), pipe.map(Arc::new));
-        let inner = Inner { queue: VecDeque::new(), bytes: 0, pipe, closed: false };
+        let marks = Marks::default();
+        let inner = Inner { queue: VecDeque::new(), bytes: 0, sent: 0, marks, pipe, closed: false };
         Self {
             inner: Mutex::new(inner),
             queued: Notify::new(),
@@ -65,12 +72,25 @@ impl Outbox {
 
     /// `frame` ends with a newline.
     pub(crate) fn push(&self, frame: Bytes) -> Result<(), NotSent> {
+        self.push_as(None, frame)
+    }
+
+    /// As `push`, for a frame that may be taken back as long as nobody has read it.
+    pub(crate) fn push_marked(&self, number: i64, frame: Bytes) -> Result<(), NotSent> {
+        self.push_as(Some(number), frame)
+    }
+
+    fn push_as(&self, number: Option<i64>, frame: Bytes) -> Result<(), NotSent> {
         let mut inner = self.lock();
         if inner.closed {
             return Err(NotSent::Closed);
         }
         if inner.bytes + frame.len() > self.bytes_max {
             return Err(NotSent::Full);
+        }
+        if let Some(number) = number {
+            let at = inner.sent + inner.bytes as u64;
+            inner.marks.push(number, at, frame.len());
         }
         inner.bytes += frame.len();
         inner.queue.push_back(frame);
@@ -127,6 +147,7 @@ impl Outbox {
                 let mut inner = self.lock();
                 if let Some(mut frame) = inner.queue.pop_front() {
                     inner.bytes -= frame.len();
+                    inner.sent += frame.len() as u64;
                     frame.truncate(frame.len() - 1);
                     self.drained.notify_waiters();
                     return Some(frame);
@@ -165,7 +186,8 @@ impl Inner {
                 Ok(written) => self.advance(written),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
                 Err(error) => {
-                    self.close();
+                    // The pipe stays for what is taken back from it.
+                    self.closed = true;
                     return Err(error);
                 }
             }
@@ -175,6 +197,8 @@ impl Inner {
 
     fn advance(&mut self, mut written: usize) {
         self.bytes -= written;
+        self.sent += written as u64;
+        self.marks.forget_read(self.sent);
         while let Some(frame) = self.queue.front_mut() {
             if written < frame.len() {
                 frame.advance(written);

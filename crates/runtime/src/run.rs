@@ -31,6 +31,8 @@ pub enum RunEnd {
     ProtocolError { message: String },
     /// More output than the run may have, or than its reader took in time.
     Overflow { message: String },
+    /// The process gets no more runs and has not read a word of this one, nor will it: another may have it.
+    Unheard,
 }
 
 /// The host's hold on a run. Dropping it fences the run: late output is discarded, the runner is told to

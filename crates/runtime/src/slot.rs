@@ -3,7 +3,7 @@
 //! Invariant: at most one process of a runner gets new runs, at most `draining_max` older ones finish
 //! theirs, and failed starts come further and further apart.
 
-use crate::connection::{Connection, Fate, LAST_WORDS, Parts};
+use crate::connection::{Connection, Fate, LAST_WORDS, Parts, REPLACED};
 use crate::handshake;
 use crate::outbox::Outbox;
 use crate::process::{Control, Place, Process, Reports};
@@ -77,7 +77,7 @@ impl Slot {
                 Err(fault) => fault,
                 Ok(serving) => {
                     let since = Instant::now();
-                    let fate = self.serve(&serving).await;
+                    let (fate, patience) = self.serve(&serving, &mut draining).await;
                     if since.elapsed() >= limits.healthy_after {
                         failures = 0;
                     } else if since.elapsed() >= delay * HEALTHY_PER_DELAY {
@@ -85,7 +85,7 @@ impl Slot {
                     }
                     let last_words =
                         fate.as_ref().and_then(|reason| serving.connection.last_words(reason));
-                    self.retire(serving, &mut draining);
+                    self.retire(serving, patience, &mut draining);
                     match fate {
                         Some(reason) => Fault { reason, last_words },
                         None => break,
@@ -99,12 +99,20 @@ impl Slot {
         self.update(|entry| entry.phase = Phase::Stopped);
     }
 
-    /// Until the connection gets no more runs; nothing when it is because this slot stops.
-    async fn serve(&self, serving: &Serving) -> Option<String> {
+    /// Until the connection gets no more runs: says why, unless it is because this slot stops, and how long the
+    /// runs that it has may take.
+    async fn serve(
+        &self,
+        serving: &Serving,
+        draining: &mut VecDeque<Draining>,
+    ) -> (Option<String>, Duration) {
+        let drain_max = self.shared.settings.limits.drain_max;
         let mut fate = serving.connection.fate();
-        let reason = tokio::select! {
-            _ = fate.wait_for(|fate| *fate != Fate::Serving) => serving.connection.reason(),
-            () = self.stop.cancelled() => None,
+        let (reason, patience) = tokio::select! {
+            _ = fate.wait_for(|fate| *fate != Fate::Serving) => (serving.connection.reason(), drain_max),
+            // Nobody gave up on what keeps it from reading: that has its deadline.
+            reason = self.deafness(serving, draining) => (Some(reason), Duration::MAX),
+            () = self.stop.cancelled() => (None, drain_max),
         };
         self.update(|entry| {
             entry.connection = None;
@@ -112,21 +120,37 @@ impl Slot {
             entry.phase = if reason.is_some() { Phase::Starting } else { Phase::Draining };
         });
         serving.connection.replace(reason.clone().unwrap_or_else(|| "is stopping".to_owned()));
-        reason
+        serving.connection.take_back();
+        (reason, patience)
+    }
+
+    /// Waits for a process that does not read what it is told, and for room beside its successor.
+    async fn deafness(&self, serving: &Serving, draining: &mut VecDeque<Draining>) -> String {
+        let limits = &self.shared.settings.limits;
+        loop {
+            serving.connection.is_deaf().await;
+            forget_gone(draining);
+            if draining.len() < limits.draining_max {
+                let deaf_s = limits.deaf_after.as_secs_f32();
+                return format!(
+                    "has not read its input for {deaf_s} s, as if its code blocks: what it has not read goes to a new process"
+                );
+            }
+        }
     }
 
     /// Lets the process finish its runs beside its successor.
-    fn retire(&self, serving: Serving, draining: &mut VecDeque<Draining>) {
+    fn retire(&self, serving: Serving, patience: Duration, draining: &mut VecDeque<Draining>) {
         let limits = &self.shared.settings.limits;
         let now = CancellationToken::new();
-        draining.retain(|older| !matches!(*older.fate.borrow(), Fate::Gone { .. }));
+        forget_gone(draining);
         draining.push_back(Draining { fate: serving.connection.fate(), now: now.clone() });
         if draining.len() > limits.draining_max
             && let Some(oldest) = draining.pop_front()
         {
             oldest.now.cancel();
         }
-        self.shared.tasks.spawn(retire(serving, limits.clone(), now));
+        self.shared.tasks.spawn(retire(serving, patience, limits.stop_step, now));
     }
 
     async fn back_off(&self, fault: Fault, delay: Duration) {
@@ -290,19 +314,22 @@ async fn write(connection: Arc<Connection>) {
     }
 }
 
+fn forget_gone(draining: &mut VecDeque<Draining>) {
+    draining.retain(|older| !matches!(*older.fate.borrow(), Fate::Gone { .. }));
+}
+
 /// Lets the last runs of a process end, then ends the process, step by step.
-async fn retire(serving: Serving, limits: Limits, now: CancellationToken) {
+async fn retire(serving: Serving, patience: Duration, step: Duration, now: CancellationToken) {
     let Serving { connection, control } = serving;
     let mut live = connection.live();
     tokio::select! {
-        _ = timeout(limits.drain_max, live.wait_for(|live| *live == 0)) => {}
+        _ = timeout(patience, live.wait_for(|live| *live == 0)) => {}
         () = now.cancelled() => {}
     }
-    let message = connection.says("was replaced before the run had ended");
+    let message = connection.says(REPLACED);
     connection.fail(None, &RunEnd::Crashed { message });
     let mut fate = connection.fate();
     let mut gone = std::pin::pin!(fate.wait_for(|fate| matches!(fate, Fate::Gone { .. })));
-    let step = limits.stop_step;
     let asked = async {
         let nothing = serde_json::json!({});
         // Whether it agrees or not, its input ends next.

@@ -158,6 +158,8 @@ pub struct Limits {
     pub tools_wait: Duration,
     /// From a cancel to the answer of `run_agent`; then the process is replaced.
     pub cancel_grace: Duration,
+    /// How long a process may leave a run unread before that run and all that follow go to another.
+    pub deaf_after: Duration,
     /// How long a replaced process may finish its other runs.
     pub drain_max: Duration,
     /// Replaced processes of one runner that may live on at once.
@@ -193,6 +195,7 @@ impl Default for Limits {
             start_timeout: Duration::from_secs(10),
             tools_wait: Duration::from_millis(250),
             cancel_grace: Duration::from_secs(5),
+            deaf_after: Duration::from_secs(5),
             drain_max: Duration::from_secs(60),
             draining_max: 4,
             stop_step: Duration::from_secs(1),

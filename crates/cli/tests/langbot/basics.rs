@@ -186,14 +186,33 @@ async fn a_plugin_that_blocks_its_loop_is_replaced_once_its_run_is_cancelled() {
     let pid = stage.api.ready_runner("basics").await["pid"].clone();
     let run_id = stage.send("odd", "c1", "blocks").await;
     stage.marked("basics/blocked").await;
+    let before = stage.send("plain", "c2", "before").await;
     let run = stage.cancel(&run_id).await;
     assert_eq!(outcome(&run), (RunStatus::Cancelled, "cancelled"));
-    wait_for("another process", crate::stage::PATIENCE, async || {
-        let runner = stage.api.runner("basics").await;
-        (runner["status"] == "ready" && runner["pid"] != pid).then_some(())
-    })
-    .await;
+    let after = stage.send("plain", "c3", "after").await;
+    for (run_id, conversation) in [(before, "c2"), (after, "c3")] {
+        let run = stage.api.ended_run(&run_id).await;
+        assert_eq!(outcome(&run), (RunStatus::Completed, ""), "{run:?}\n{}", stage.host.log());
+        assert_eq!(run.attempt, 1);
+        assert_eq!(stage.api.answers(conversation).await.len(), 1);
+    }
+    assert_ne!(stage.api.ready_runner("basics").await["pid"], pid);
     assert_eq!(stage.answer("plain", "c1", "hello").await, "Received: hello");
+}
+
+#[tokio::test]
+async fn a_run_that_blocks_keeps_no_other_from_its_answer_and_gives_its_own() {
+    let stage = Stage::open(&["basics"], &agents()).await;
+    let pid = stage.api.ready_runner("basics").await["pid"].clone();
+    let blocking = stage.send("odd", "c1", "blocks").await;
+    stage.marked("basics/blocked").await;
+    assert_eq!(stage.answer("plain", "c2", "hello").await, "Received: hello");
+    assert_ne!(stage.api.ready_runner("basics").await["pid"], pid);
+    assert!(stage.host.log().contains("has not read its input for 5 s"), "{}", stage.host.log());
+    std::fs::write(stage.host.folder().join("basics/go"), "").unwrap();
+    let run = stage.api.ended_run(&blocking).await;
+    assert_eq!(outcome(&run), (RunStatus::Completed, ""), "{run:?}\n{}", stage.host.log());
+    assert_eq!(stage.api.answers("c1").await, ["went on"]);
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@
 
 use super::{Connection, Waiting};
 use crate::outbox::NotSent;
-use crate::run::Run;
+use crate::run::{Run, RunEnd};
 use bytes::Bytes;
 use greenroom_protocol::RunnerId;
 use serde_json::value::RawValue;
@@ -21,12 +21,12 @@ pub(super) struct Queue {
 }
 
 impl Queue {
-    /// A run is over on the other side: the frame of the one that takes its place.
-    pub(super) fn next(&mut self) -> Option<Bytes> {
+    /// A run is over on the other side: the number and the frame of the one that takes its place.
+    pub(super) fn next(&mut self) -> Option<(i64, Bytes)> {
         match self.frames.pop_front() {
-            Some((_, frame)) => {
+            Some((number, frame)) => {
                 self.bytes -= frame.len();
-                Some(frame)
+                Some((number, frame))
             }
             None => {
                 self.handed_over = self.handed_over.saturating_sub(1);
@@ -51,7 +51,7 @@ impl Connection {
         if queue.handed_over < self.codec.window() {
             queue.handed_over += 1;
             drop(state);
-            return self.outbox.push(frame);
+            return self.outbox.push_marked(number, frame);
         }
         if queue.bytes + frame.len() > self.limits.queue_bytes_max {
             return Err(NotSent::Full);
@@ -69,6 +69,27 @@ impl Connection {
             self.end_run(state, &id, Ok(RawValue::NULL));
         }
         withdrawn
+    }
+
+    /// Takes the runs back that the other side has not heard of and will not hear of: nobody else may have them
+    /// while it could still read them.
+    pub(crate) fn take_back(&self) {
+        let unread = self.outbox.take_back();
+        let mut state = self.lock();
+        let waiting = std::mem::take(&mut state.queue.frames);
+        state.queue.bytes = 0;
+        for number in unread.into_iter().chain(waiting.into_iter().map(|(number, _)| number)) {
+            let Some(Waiting::Run(id)) = state.requests.remove(&number) else { continue };
+            let Some(entry) = state.runs.remove(&id) else { continue };
+            if !entry.fenced {
+                self.live.send_modify(|live| *live -= 1);
+            }
+            // There are ways to look at a pipe without reading it.
+            entry.run.end(match entry.run.count() {
+                0 => RunEnd::Unheard,
+                _ => RunEnd::Crashed { message: self.says(super::REPLACED) },
+            });
+        }
     }
 
     /// The number of a run that is under way here, and by which runner.

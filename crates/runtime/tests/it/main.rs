@@ -16,4 +16,5 @@ mod remote;
 mod sandbox;
 mod streaming;
 mod tools;
+mod unread;
 mod who;

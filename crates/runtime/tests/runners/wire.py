@@ -72,6 +72,11 @@ def run(run_id, verb, arg):
     elif verb == "stubborn":
         delta(run_id, "waiting")
         threading.Event().wait()
+    elif verb == "block":
+        delta(run_id, "blocked")
+        while not os.path.exists("go"):
+            time.sleep(0.01)
+        done(run_id)
     elif verb == "crash":
         delta(run_id, "before")
         print("about to crash", file=sys.stderr, flush=True)
@@ -252,7 +257,10 @@ def handle(message, plugin, manifests):
         send({"id": number, "result": {"runners": manifests}})
     elif method == "run_agent":
         cancelled[message["params"]["context"]["run_id"]] = threading.Event()
-        threading.Thread(target=serve_run, args=(number, message["params"]), daemon=True).start()
+        thread = threading.Thread(target=serve_run, args=(number, message["params"]), daemon=True)
+        thread.start()
+        if message["params"]["context"]["input"].get("text") == "block":
+            thread.join()
     elif method == "run.cancel":
         cancelled[message["params"]["run_id"]].set()
     elif method == "stream.item":

@@ -25,7 +25,10 @@ class Odd(Runner):
             return
         if way == "blocks":
             pathlib.Path("blocked").touch()
-            time.sleep(3600)
+            while not pathlib.Path("go").exists():
+                time.sleep(0.01)
+            yield RunnerResult.run_completed(ctx.run_id, Message(role="assistant", content="went on"))
+            return
         if way == "prints":
             print("text on standard output")
             print({"looks": "like json"}, flush=True)

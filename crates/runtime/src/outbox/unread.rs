@@ -1,0 +1,254 @@
+//! What was written to a runner that it has not read: found out, and taken back.
+//!
+//! Invariant: of a frame that is taken back nothing was read and nothing will be; all else is still read, in its
+//! order. That holds as each byte of a pipe goes to one reader, and one reading takes all there are.
+
+use super::{Inner, Outbox};
+use bytes::{Bytes, BytesMut};
+use std::collections::VecDeque;
+use std::io::{self, Read};
+use std::ops::Range;
+use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::fs::OpenOptionsExt;
+use tokio::net::unix::pipe;
+
+/// What a pipe holds at most, as nobody makes ours larger: whatever is further back has been read.
+const PIPE_BYTES: u64 = 64 * 1024;
+
+/// Frames that may be taken back, in the order of their writing.
+#[derive(Debug, Default)]
+pub(super) struct Marks(VecDeque<Mark>);
+
+#[derive(Debug)]
+struct Mark {
+    number: i64,
+    /// Where it stands in all that is ever written.
+    span: Range<u64>,
+}
+
+impl Marks {
+    pub(super) fn push(&mut self, number: i64, at: u64, len: usize) {
+        self.0.push_back(Mark { number, span: at..at + len as u64 });
+    }
+
+    /// Lets go of frames that must have been read, after so much has been written.
+    pub(super) fn forget_read(&mut self, sent: u64) {
+        while self.0.front().is_some_and(|mark| mark.span.start + PIPE_BYTES < sent) {
+            self.0.pop_front();
+        }
+    }
+
+    /// The first of which nothing was read, if all before this place was.
+    fn first_from(&self, place: u64) -> Option<i64> {
+        self.0.iter().find(|mark| mark.span.start >= place).map(|mark| mark.number)
+    }
+
+    fn take_from(&mut self, place: u64) -> Vec<Mark> {
+        let marks = std::mem::take(&mut self.0);
+        marks.into_iter().filter(|mark| mark.span.start >= place).collect()
+    }
+}
+
+impl Outbox {
+    /// The first marked frame that the runner has not begun to read.
+    pub(crate) fn first_unread(&self) -> Option<i64> {
+        let inner = self.lock();
+        if inner.marks.0.is_empty() {
+            return None;
+        }
+        let unread = match &inner.pipe {
+            Some(pipe) => rustix::io::ioctl_fionread(pipe.as_fd()).ok()?,
+            None => 0,
+        };
+        inner.marks.first_from(inner.sent.saturating_sub(unread))
+    }
+
+    /// Takes every marked frame back of which the runner has read nothing; gives their numbers.
+    pub(crate) fn take_back(&self) -> Vec<i64> {
+        let mut inner = self.lock();
+        if inner.marks.0.is_empty() {
+            return Vec::new();
+        }
+        let unread = match inner.pipe.as_deref().map(empty) {
+            None => Bytes::new(),
+            Some(Ok(unread)) => unread,
+            Some(Err(error)) => {
+                tracing::warn!(%error, "what a runner has not read cannot be taken back");
+                return Vec::new();
+            }
+        };
+        let taken = inner.take_back(unread);
+        if !inner.closed {
+            // A pipe that is broken is told to whoever writes next.
+            let _ = inner.write();
+        }
+        let is_left = !inner.queue.is_empty();
+        drop(inner);
+        if is_left {
+            self.queued.notify_one();
+        }
+        taken
+    }
+}
+
+impl Inner {
+    /// `unread` was written, and comes before what is queued.
+    fn take_back(&mut self, unread: Bytes) -> Vec<i64> {
+        self.sent -= unread.len() as u64;
+        let taken = self.marks.take_from(self.sent);
+        let mut left = VecDeque::new();
+        let mut at = self.sent;
+        for piece in std::iter::once(unread).chain(std::mem::take(&mut self.queue)) {
+            let span = at..at + piece.len() as u64;
+            at = span.end;
+            left.extend(without(&piece, span, &taken));
+        }
+        self.bytes = left.iter().map(Bytes::len).sum();
+        self.queue = left;
+        taken.into_iter().map(|mark| mark.number).collect()
+    }
+}
+
+/// The parts of a piece that belong to none of these frames.
+fn without(piece: &Bytes, span: Range<u64>, taken: &[Mark]) -> Vec<Bytes> {
+    let within = |place: u64| (place.clamp(span.start, span.end) - span.start) as usize;
+    let mut parts = Vec::new();
+    let mut from = 0;
+    for mark in taken {
+        parts.push(piece.slice(from..within(mark.span.start)));
+        from = within(mark.span.end);
+    }
+    parts.push(piece.slice(from..));
+    parts.retain(|part| !part.is_empty());
+    parts
+}
+
+/// Reads all that is in a pipe, at its other end.
+fn empty(pipe: &pipe::Sender) -> io::Result<Bytes> {
+    let size = rustix::pipe::fcntl_getpipe_size(pipe.as_fd())?;
+    let path = format!("/proc/self/fd/{}", pipe.as_fd().as_raw_fd());
+    let nonblocking = rustix::fs::OFlags::NONBLOCK.bits() as i32;
+    let mut end = std::fs::OpenOptions::new().read(true).custom_flags(nonblocking).open(path)?;
+    let mut unread = BytesMut::zeroed(size);
+    let len = match end.read(&mut unread) {
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
+        read => read?,
+    };
+    unread.truncate(len);
+    Ok(unread.freeze())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn pipe() -> (Outbox, pipe::Receiver) {
+        let (sender, receiver) = pipe::pipe().unwrap();
+        sender.writable().await.unwrap();
+        (Outbox::new(1 << 20, Some(sender)), receiver)
+    }
+
+    fn line(letter: char, len: usize) -> Bytes {
+        Bytes::from(format!("{}\n", letter.to_string().repeat(len - 1)))
+    }
+
+    fn read(receiver: &pipe::Receiver, len: usize) -> String {
+        let mut text = vec![0; len];
+        let len = match receiver.try_read(&mut text) {
+            Ok(len) => len,
+            Err(error) => {
+                assert_eq!(error.kind(), io::ErrorKind::WouldBlock);
+                0
+            }
+        };
+        String::from_utf8(text[..len].to_vec()).unwrap()
+    }
+
+    /// The runner may sleep at whatever byte it likes.
+    #[tokio::test]
+    async fn what_was_not_begun_is_taken_back_and_the_rest_is_read_as_it_was_written() {
+        for already in 0..=20 {
+            let (outbox, receiver) = pipe().await;
+            outbox.push_marked(1, line('a', 4)).unwrap();
+            outbox.push(line('b', 4)).unwrap();
+            outbox.push_marked(2, line('c', 4)).unwrap();
+            outbox.push_marked(3, line('d', 4)).unwrap();
+            outbox.push(line('e', 4)).unwrap();
+            receiver.readable().await.unwrap();
+            let mut text = read(&receiver, already);
+            let (numbers, whole) = match already {
+                0 => (vec![1, 2, 3], "bbb\neee\n"),
+                1..=8 => (vec![2, 3], "aaa\nbbb\neee\n"),
+                9..=12 => (vec![3], "aaa\nbbb\nccc\neee\n"),
+                _ => (vec![], "aaa\nbbb\nccc\nddd\neee\n"),
+            };
+            assert_eq!(outbox.first_unread(), numbers.first().copied(), "{already} read");
+            assert_eq!(outbox.take_back(), numbers, "{already} read");
+            assert_eq!(outbox.first_unread(), None);
+            assert_eq!(outbox.take_back(), [0_i64; 0]);
+            outbox.push(line('f', 4)).unwrap();
+            text += &read(&receiver, 100);
+            assert_eq!(text, format!("{whole}fff\n"), "{already} read");
+        }
+    }
+
+    #[tokio::test]
+    async fn what_the_pipe_has_no_room_for_is_taken_back_too() {
+        let (outbox, receiver) = pipe().await;
+        outbox.push_marked(1, line('a', 60_000)).unwrap();
+        outbox.push_marked(2, line('b', 60_000)).unwrap();
+        outbox.push(line('c', 4)).unwrap();
+        outbox.push_marked(3, line('d', 60_000)).unwrap();
+        receiver.readable().await.unwrap();
+        assert_eq!(read(&receiver, 10), "a".repeat(10));
+        assert_eq!(outbox.take_back(), [2, 3]);
+        let mut left = String::new();
+        let read_all = async {
+            while !left.ends_with("ccc\n") {
+                receiver.readable().await.unwrap();
+                left += &read(&receiver, 200_000);
+            }
+        };
+        tokio::select! {
+            () = read_all => {}
+            over = outbox.write_queued() => panic!("{over:?}"),
+        }
+        assert_eq!(left, format!("{}\nccc\n", "a".repeat(60_000 - 11)));
+    }
+
+    #[tokio::test]
+    async fn a_runner_that_is_gone_leaves_what_it_has_not_read() {
+        let (outbox, receiver) = pipe().await;
+        outbox.push_marked(1, line('a', 8)).unwrap();
+        outbox.push_marked(2, line('b', 8)).unwrap();
+        receiver.readable().await.unwrap();
+        assert_eq!(read(&receiver, 8), "aaaaaaa\n");
+        drop(receiver);
+        // That it is gone shows at the next writing, and does not end what can be taken back.
+        assert!(outbox.push(line('c', 8)).is_err());
+        assert_eq!(outbox.take_back(), [2]);
+    }
+
+    #[tokio::test]
+    async fn frames_of_a_transport_with_frames_are_unread_until_they_are_fetched() {
+        let outbox = Outbox::new(1 << 20, None);
+        outbox.push_marked(1, line('a', 4)).unwrap();
+        outbox.push(line('b', 4)).unwrap();
+        outbox.push_marked(2, line('c', 4)).unwrap();
+        assert_eq!(outbox.next().await.unwrap(), "aaa");
+        assert_eq!(outbox.first_unread(), Some(2));
+        assert_eq!(outbox.take_back(), [2]);
+        assert_eq!(outbox.next().await.unwrap(), "bbb");
+    }
+
+    #[test]
+    fn marks_of_frames_that_were_read_are_let_go() {
+        let mut marks = Marks::default();
+        for number in 0..1000 {
+            marks.push(number, number as u64 * 1000, 1000);
+        }
+        marks.forget_read(1_000_000);
+        assert_eq!(marks.0.len(), 65);
+        assert_eq!(marks.first_from(0), Some(935));
+    }
+}

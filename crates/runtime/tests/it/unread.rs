@@ -1,0 +1,85 @@
+//! A process that does not read: what it has not read is another's, and what it has is still its own.
+
+use crate::kit::{Kit, eventually, finish, is_alive, some, texts};
+use greenroom_runtime::{Limits, RunEnd, RunHandle};
+use std::time::Duration;
+
+fn soon() -> Limits {
+    let (deaf_after, cancel_grace) = (Duration::from_millis(200), Duration::from_secs(3600));
+    Limits { deaf_after, cancel_grace, ..Limits::default() }
+}
+
+/// A run that keeps the process from reading, and one that it does not get to hear of.
+async fn blocked_and_unread(kit: &Kit) -> (RunHandle, RunHandle) {
+    let mut blocked = kit.start("block").await;
+    assert_eq!(some(&mut blocked).await, ["blocked"]);
+    (blocked, kit.start("echo unread").await)
+}
+
+fn unblock(kit: &Kit) {
+    std::fs::write(kit.path("wire/go"), "").unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_is_not_read_is_another_processs_and_the_one_that_blocks_ends_in_its_time() {
+    let kit = Kit::wire_with(soon()).await;
+    let old = kit.state().pid;
+    let (blocked, unread) = blocked_and_unread(&kit).await;
+    assert_eq!(finish(unread).await.1, RunEnd::Unheard);
+    let told = eventually("the reason", || kit.state().last_error).await;
+    assert!(told.starts_with("runner `wire` has not read its input for 0.2 s"), "{told}");
+    let new = kit.replaced(old).await;
+    assert_eq!(texts(&finish(kit.start("echo fresh").await).await.0), ["fresh"]);
+    assert!(is_alive(old.unwrap()));
+    unblock(&kit);
+    assert_eq!(finish(blocked).await.1, RunEnd::Finished);
+    eventually("the old process gone", || (!is_alive(old.unwrap())).then_some(())).await;
+    assert!(is_alive(new));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_blocked_run_that_is_cancelled_costs_no_run_that_was_not_read() {
+    let (deaf_after, cancel_grace) = (Duration::from_secs(3600), Duration::from_millis(200));
+    let kit = Kit::wire_with(Limits { deaf_after, cancel_grace, ..Limits::default() }).await;
+    let old = kit.state().pid;
+    let (blocked, unread) = blocked_and_unread(&kit).await;
+    drop(blocked);
+    assert_eq!(finish(unread).await.1, RunEnd::Unheard);
+    kit.replaced(old).await;
+    eventually("the old process gone", || (!is_alive(old.unwrap())).then_some(())).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_crash_costs_no_run_that_was_not_read() {
+    let kit = Kit::wire_with(Limits { deaf_after: Duration::from_secs(3600), ..soon() }).await;
+    let old = kit.state().pid.unwrap();
+    let (blocked, unread) = blocked_and_unread(&kit).await;
+    let process = rustix::process::Pid::from_raw(old.cast_signed()).unwrap();
+    rustix::process::kill_process(process, rustix::process::Signal::KILL).unwrap();
+    let end = finish(blocked).await.1;
+    assert!(matches!(end, RunEnd::Crashed { .. }), "{end:?}");
+    assert_eq!(finish(unread).await.1, RunEnd::Unheard);
+}
+
+/// Each that blocks keeps its process; there is an end to how many there may be.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_runner_that_always_blocks_gets_so_many_processes_and_no_more() {
+    let kit = Kit::wire_with(Limits { draining_max: 2, ..soon() }).await;
+    let mut blocked = Vec::new();
+    for _ in 0..2 {
+        let old = kit.state().pid;
+        let (run, unread) = blocked_and_unread(&kit).await;
+        assert_eq!(finish(unread).await.1, RunEnd::Unheard);
+        kit.replaced(old).await;
+        blocked.push(run);
+    }
+    let (last, mut unread) = blocked_and_unread(&kit).await;
+    let waits = tokio::time::timeout(Duration::from_secs(1), unread.next()).await;
+    assert!(waits.is_err(), "{waits:?}");
+    assert_eq!(kit.state().restarts, 2);
+    unblock(&kit);
+    for run in blocked.into_iter().chain([last]) {
+        assert_eq!(finish(run).await.1, RunEnd::Finished);
+    }
+    assert_eq!(texts(&finish(unread).await.0), ["unread"]);
+}
