@@ -8,7 +8,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 fn agents() -> String {
-    let names = ["plain", "streaming", "odd", "big", "slow"];
+    let names = ["plain", "streaming", "odd", "big", "slow", "greeter"];
     let agents = names.map(|name| agent(name, "basics", name, ""));
     agents.concat() + &agent("late", "basics", "slow", "deadline_s = 1")
 }
@@ -154,6 +154,37 @@ async fn two_megabytes_come_and_go_in_pieces() {
     // The other way: a long input reaches the plugin whole.
     let long = "ö\"".repeat(100_000);
     assert_eq!(stage.answer("big", "in", &long).await, "200000");
+}
+
+#[tokio::test]
+async fn a_runner_that_takes_events_may_answer_by_a_call() {
+    let stage = Stage::open(&["basics"], &agents()).await;
+    let said = async |way: &str| {
+        let run = stage.play("greeter", way, way).await;
+        assert_eq!(outcome(&run), (RunStatus::Completed, ""), "{run:?}\n{}", stage.host.log());
+        stage.api.answers(way).await
+    };
+    for (way, answer) in [
+        ("text", "welcome"),
+        ("quote", "welcome"),
+        ("stream", "welcome!"),
+        ("aborted", "rather this"),
+        ("path", "invalid_argument: a picture or file needs `url` or `base64`: paths are not read"),
+    ] {
+        assert_eq!(said(way).await, [answer], "{way}");
+    }
+    let run = stage.play("greeter", "chain", "chain").await;
+    let results = stage.results(&run).await;
+    let message = results.iter().find(|result| result.kind == "message.completed").unwrap();
+    let elements = json!([
+        {"type": "text", "text": "look: "}, {"type": "image", "url": "https://example.com/a.png"}
+    ]);
+    assert_eq!(message.data["message"]["content"], elements);
+    let joined = json!({"event_type": "group.member_joined", "agent": "greeter", "conversation_id": "g",
+        "subject": {"subject_type": "group", "subject_id": "g1"}});
+    let run_id = stage.api.send_event(&joined).await.run_id.unwrap();
+    assert_eq!(outcome(&stage.api.ended_run(&run_id).await), (RunStatus::Completed, ""));
+    assert_eq!(stage.api.answers("g").await, ["group.member_joined"]);
 }
 
 #[tokio::test]

@@ -12,12 +12,13 @@ use crate::wires::langbot::actions::{self, Asked, Reply};
 use crate::wires::langbot::chunks::{Assembly, Joined};
 use crate::wires::langbot::frames::Frame;
 use crate::wires::langbot::records::About;
+use crate::wires::langbot::replies::{self, Replied};
 use crate::wires::langbot::serve::{OpenStream, Serving, timeout_of};
 use crate::wires::langbot::stream::Flow;
-use crate::wires::langbot::{Dialect, Session, results};
+use crate::wires::langbot::{Session, results};
 use greenroom_protocol::result::kind;
 use greenroom_protocol::wire::RpcError;
-use greenroom_protocol::{AgentAPIError, ErrorCode};
+use greenroom_protocol::{AgentAPIError, ErrorCode, RawResult, RunnerId};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -168,6 +169,14 @@ impl Reader {
     ) {
         let data: Value = serde_json::from_str(data.get()).unwrap_or_default();
         let run_id = data["run_id"].as_str();
+        let run = run_id.and_then(|id| self.connection.live_run(id));
+        let runner = run_id.and_then(|id| self.connection.runner_of(id));
+        let manner = session.manner(runner.as_ref().map_or("", RunnerId::runner));
+        if let Some(run) = run.as_ref().filter(|_| manner.replies)
+            && let Some(reply) = replies::read(action, &data)
+        {
+            return self.reply(run, id, reply);
+        }
         let asked = actions::translate(action, &data).and_then(|mut asked| {
             asked.params["run_id"] = data["run_id"].clone();
             let params = to_raw_value(&asked.params).map_err(malformed)?;
@@ -183,14 +192,12 @@ impl Reader {
                 return connection.send_or_replace(connection.codec.answer(id, Err(error)));
             }
         };
-        let runner = run_id.and_then(|id| self.connection.runner_of(id));
         let about = About {
             run_id: run_id.unwrap_or_default().to_owned(),
-            dialect: runner.as_ref().map_or(Dialect::Runner, |id| session.dialect(id.runner())),
+            dialect: manner.dialect,
             runner_id: runner.map(|id| id.as_str().to_owned()).unwrap_or_default(),
         };
         let call = self.proxy_call(id, run_id.map(str::to_owned), asked.method, params);
-        let run = run_id.and_then(|id| self.connection.live_run(id));
         let acknowledges = frame.stream_flow_control == Some(1);
         self.carry_out(id.to_owned(), call, |connection, call| {
             if let Some(run) = run {
@@ -204,6 +211,32 @@ impl Reader {
             Serving { connection, call, asked, about, timeout, stream }.serve()
         });
     }
+
+    /// What a runner answers by a call is a message of its run.
+    fn reply(&mut self, run: &Arc<Run>, id: &str, reply: Result<Replied, AgentAPIError>) {
+        let told = reply.and_then(|reply| {
+            let (content, answer) = replies::answer(reply);
+            if let Some(result) = content.and_then(|content| message(run, content)) {
+                let bytes = result.data.as_ref().map_or(0, |data| data.get().len());
+                self.offer(run.clone(), result, bytes);
+            }
+            to_raw_value(&answer).map_err(malformed)
+        });
+        self.connection.send_or_replace(self.connection.codec.answer(id, told));
+    }
+}
+
+/// The result of a run that a reply is.
+fn message(run: &Run, content: Value) -> Option<RawResult> {
+    let data = json!({"message": {"role": "assistant", "content": content}});
+    Some(RawResult {
+        run_id: run.id.clone(),
+        kind: kind::MESSAGE_COMPLETED.to_owned(),
+        data: Some(to_raw_value(&data).ok()?),
+        sequence: None,
+        timestamp: None,
+        usage: None,
+    })
 }
 
 /// Gives a call of a tool the id under which the runner tells of it, unless it comes with one.

@@ -13,6 +13,7 @@ mod manifest;
 mod messages;
 pub(crate) mod pairing;
 pub(crate) mod records;
+pub(crate) mod replies;
 pub(crate) mod results;
 mod sdk;
 pub(crate) mod serve;
@@ -84,6 +85,14 @@ impl Dialect {
     }
 }
 
+/// How one runner of a plugin is spoken to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Manner {
+    pub(crate) dialect: Dialect,
+    /// Whether it takes events, and so may answer them by a call.
+    pub(crate) replies: bool,
+}
+
 /// What is known of the plugin on the other end.
 pub(crate) struct Session {
     secret: String,
@@ -91,7 +100,7 @@ pub(crate) struct Session {
     sdk_version: Option<String>,
     /// The container that the plugin registered with.
     registered: watch::Sender<Option<Arc<Value>>>,
-    dialects: OnceLock<BTreeMap<String, Dialect>>,
+    manners: OnceLock<BTreeMap<String, Manner>>,
     /// Streaming calls under way, by the id of their request.
     streams: Mutex<HashMap<String, Arc<Flow>>>,
 }
@@ -106,7 +115,7 @@ impl Session {
             host_version: host_version.to_owned(),
             sdk_version: sdk::version(interpreter),
             registered: watch::Sender::new(None),
-            dialects: OnceLock::new(),
+            manners: OnceLock::new(),
             streams: Mutex::default(),
         })
     }
@@ -147,13 +156,13 @@ impl Session {
 
     fn settle(&self, contents: &Contents) {
         // Set once per connection, by its handshake.
-        let _ = self.dialects.set(contents.dialects.clone());
+        let _ = self.manners.set(contents.manners.clone());
     }
 
     /// How a runner of this plugin is spoken to.
-    pub(crate) fn dialect(&self, runner: &str) -> Dialect {
-        let known = self.dialects.get().and_then(|dialects| dialects.get(runner));
-        known.copied().unwrap_or(Dialect::Runner)
+    pub(crate) fn manner(&self, runner: &str) -> Manner {
+        let known = self.manners.get().and_then(|manners| manners.get(runner));
+        known.copied().unwrap_or(Manner { dialect: Dialect::Runner, replies: false })
     }
 
     pub(crate) fn run(&self, number: i64, request: &AgentRunRequest) -> Bytes {
@@ -162,10 +171,10 @@ impl Session {
             runner_name: &'a str,
             context: Told<'a>,
         }
-        let dialect = self.dialect(&request.runner_name);
-        let context = Told::new(&request.context, dialect, &self.host_version);
+        let manner = self.manner(&request.runner_name);
+        let context = Told::new(&request.context, manner, &self.host_version);
         let start = Start { runner_name: &request.runner_name, context };
-        frames::request(number, dialect.run_action(), &start)
+        frames::request(number, manner.dialect.run_action(), &start)
     }
 
     /// One item of a stream as a frame, once the plugin has room for it.

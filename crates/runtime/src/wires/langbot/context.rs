@@ -3,8 +3,8 @@
 //! Invariant: one context serves both dialects, attachments excepted; what the runner is shown as allowed is
 //! what the host grants, and nothing that the event said is changed, only spelled again and added to.
 
-use super::Dialect;
 use super::content;
+use super::{Dialect, Manner};
 use greenroom_protocol::context::{
     ActorContext, AdapterContext, AgentEventContext, AgentRunState, AgentRuntimeContext,
     AgentTrigger, ContextAPICapabilities, ContextAccess, ConversationContext, DeliveryContext,
@@ -74,6 +74,7 @@ struct Apis {
     granted: ContextAPICapabilities,
     #[serde(flatten)]
     own: OwnApis,
+    reply_stream: bool,
     #[serde(flatten)]
     absent: AbsentApis,
 }
@@ -101,12 +102,11 @@ const OWN_APIS: OwnApis = OwnApis {
 struct AbsentApis {
     run_append_result: bool,
     run_finalize: bool,
-    reply_stream: bool,
     r#box: bool,
 }
 
 impl<'a> Told<'a> {
-    pub(crate) fn new(told: &'a AgentRunContext, dialect: Dialect, host_version: &str) -> Self {
+    pub(crate) fn new(told: &'a AgentRunContext, manner: Manner, host_version: &str) -> Self {
         let party = Party::of(told);
         // Every field by name: one that is new has to be thought of here.
         let AgentRunContext {
@@ -137,10 +137,10 @@ impl<'a> Told<'a> {
             conversation: conversation.as_ref().map(|known| party.fill(known)),
             actor,
             subject,
-            input: input(&heard, dialect),
+            input: input(&heard, manner.dialect),
             delivery: Delivery { told: delivery, automatic_reply: true },
-            resources: Resources::new(resources),
-            context: Access::new(context),
+            resources: Resources::new(resources, manner.replies),
+            context: Access::new(context, manner.replies),
             state,
             runtime: AgentRuntimeContext { langbot_version, ..runtime.clone() },
             config,
@@ -155,7 +155,7 @@ impl<'a> Told<'a> {
 }
 
 impl<'a> Access<'a> {
-    fn new(access: &'a ContextAccess) -> Self {
+    fn new(access: &'a ContextAccess, reply_stream: bool) -> Self {
         let ContextAccess {
             conversation_id,
             thread_id,
@@ -178,6 +178,7 @@ impl<'a> Access<'a> {
             available_apis: Apis {
                 granted: *available_apis,
                 own: OWN_APIS,
+                reply_stream,
                 absent: AbsentApis::default(),
             },
             extra,

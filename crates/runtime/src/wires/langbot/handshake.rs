@@ -47,6 +47,6 @@ impl Session {
 
     /// Whether a runner can be told to stop.
     pub(crate) fn is_told_to_stop(&self, runner: &str) -> bool {
-        self.dialect(runner) == Dialect::Runner
+        self.manner(runner).dialect == Dialect::Runner
     }
 }

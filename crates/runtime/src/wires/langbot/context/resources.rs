@@ -1,13 +1,16 @@
 //! What a run was granted, in LangBot's words.
 //!
-//! Invariant: nothing is listed that is not granted, and nothing granted is left out.
+//! Invariant: nothing is listed that is not granted, save the answer to the own event; nothing granted is left
+//! out.
 
+use crate::wires::langbot::replies;
 use greenroom_protocol::manifest::ModelPermission;
 use greenroom_protocol::{
     AgentResources, FileResource, KnowledgeBaseResource, ModelResource, Object, StorageResource,
     ToolResource,
 };
 use serde::Serialize;
+use std::borrow::Cow;
 
 #[derive(Serialize)]
 pub(super) struct Resources<'a> {
@@ -37,8 +40,8 @@ struct Model<'a> {
 #[derive(Serialize)]
 struct Tool<'a> {
     #[serde(flatten)]
-    told: &'a ToolResource,
-    tool_type: &'a Option<String>,
+    told: Cow<'a, ToolResource>,
+    tool_type: Option<&'a str>,
 }
 
 #[derive(Serialize)]
@@ -57,7 +60,7 @@ struct Storage {
 }
 
 impl<'a> Resources<'a> {
-    pub(super) fn new(resources: &'a AgentResources) -> Self {
+    pub(super) fn new(resources: &'a AgentResources, replies: bool) -> Self {
         let AgentResources {
             models,
             tools,
@@ -70,7 +73,7 @@ impl<'a> Resources<'a> {
         let base = |told: &'a KnowledgeBaseResource| KnowledgeBase { told, kb_name: &told.name };
         Self {
             models: models.iter().map(Model::new).collect(),
-            tools: tools.iter().map(|told| Tool { told, tool_type: &told.source }).collect(),
+            tools: tools.iter().map(Tool::granted).chain(replies.then(Tool::reply)).collect(),
             knowledge_bases: knowledge_bases.iter().map(base).collect(),
             files,
             storage: Storage {
@@ -81,6 +84,17 @@ impl<'a> Resources<'a> {
             platform_capabilities,
             extra,
         }
+    }
+}
+
+impl<'a> Tool<'a> {
+    fn granted(told: &'a ToolResource) -> Self {
+        Self { told: Cow::Borrowed(told), tool_type: told.source.as_deref() }
+    }
+
+    /// Every run may answer its event.
+    fn reply() -> Self {
+        Self { told: Cow::Owned(replies::tool()), tool_type: Some("platform") }
     }
 }
 

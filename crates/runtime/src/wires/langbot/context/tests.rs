@@ -24,7 +24,8 @@ fn context(changes: &[(&str, Value)]) -> AgentRunContext {
 }
 
 fn rendered(changes: &[(&str, Value)], dialect: Dialect) -> Value {
-    serde_json::to_value(Told::new(&context(changes), dialect, "0.1.0")).unwrap()
+    let manner = Manner { dialect, replies: false };
+    serde_json::to_value(Told::new(&context(changes), manner, "0.1.0")).unwrap()
 }
 
 #[test]
