@@ -4,7 +4,7 @@
 
 use super::{Client, Error, Page};
 use greenroom_protocol::api::platform::ApprovalView;
-use greenroom_protocol::{Object, RunStatus, RunnerId};
+use greenroom_protocol::{Object, RunStatus, RunView, RunnerId};
 use serde_json::Value;
 
 /// A reason for silence.
@@ -18,8 +18,8 @@ pub enum Wait {
     Runner { name: String, error: Option<String> },
     /// The runner comes from elsewhere and is not connected.
     Remote(String),
-    /// An earlier run of the conversation goes on.
-    Lane,
+    /// An earlier run of the conversation goes on: this one, as far as it may be seen.
+    Lane(Option<String>),
 }
 
 /// Looks whom or what a run waits for; a run that has begun to answer waits for no server and no runner.
@@ -30,16 +30,14 @@ pub(super) async fn look(
 ) -> Result<Vec<Wait>, Error> {
     let run = client.run(run_id).await?;
     if run.status == RunStatus::Queued {
-        return Ok(vec![Wait::Lane]);
+        let ahead = ahead_of(client, &run).await;
+        let mut waits = vec![Wait::Lane(ahead.as_ref().map(|ahead| ahead.run_id.clone()))];
+        if let Some(ahead) = ahead {
+            waits.extend(approvals(client, &ahead.run_id).await.unwrap_or_default());
+        }
+        return Ok(waits);
     }
-    let mut waits = Vec::new();
-    let asked = run.extra.get("approvals").and_then(Value::as_array);
-    for approval in asked.into_iter().flatten() {
-        let word = |key: &str| approval.get(key).and_then(Value::as_str);
-        let (Some("pending"), Some(id)) = (word("status"), word("approval_id")) else { continue };
-        let approval: ApprovalView = client.get(&["v1", "approvals", id], &[]).await?;
-        waits.push(Wait::Approval(Box::new(approval)));
-    }
+    let mut waits = approvals_of(client, &run).await?;
     if !has_results && waits.is_empty() {
         let servers: Page<Object> = client.get(&["v1", "tool-servers"], &[]).await?;
         let starting = servers.items.iter().filter(|server| word(server, "status") == "starting");
@@ -56,6 +54,34 @@ pub(super) async fn look(
         let runner = runners.items.iter().find(is_its);
         let runner = runner.or_else(|| runners.items.iter().find(may_be_its));
         waits.extend(runner.and_then(of_runner));
+    }
+    Ok(waits)
+}
+
+/// The run that a queued one waits for.
+async fn ahead_of(client: &Client, run: &RunView) -> Option<RunView> {
+    let conversation = run.conversation_id.clone()?;
+    let query = [
+        ("conversation_id", conversation),
+        ("agent", run.agent.clone()),
+        ("status", RunStatus::Running.as_str().to_owned()),
+    ];
+    let running: Result<Page<RunView>, Error> = client.get(&["v1", "runs"], &query).await;
+    running.ok()?.items.into_iter().next()
+}
+
+async fn approvals(client: &Client, run_id: &str) -> Result<Vec<Wait>, Error> {
+    approvals_of(client, &client.run(run_id).await?).await
+}
+
+async fn approvals_of(client: &Client, run: &RunView) -> Result<Vec<Wait>, Error> {
+    let mut waits = Vec::new();
+    let asked = run.extra.get("approvals").and_then(Value::as_array);
+    for approval in asked.into_iter().flatten() {
+        let word = |key: &str| approval.get(key).and_then(Value::as_str);
+        let (Some("pending"), Some(id)) = (word("status"), word("approval_id")) else { continue };
+        let approval: ApprovalView = client.get(&["v1", "approvals", id], &[]).await?;
+        waits.push(Wait::Approval(Box::new(approval)));
     }
     Ok(waits)
 }

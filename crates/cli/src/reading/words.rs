@@ -45,10 +45,20 @@ pub(super) fn cut(language: Language, reason: &str) -> String {
 /// What a run waits for, and what can be done about it.
 pub(super) fn waits(language: Language, wait: &Wait, option: &str) -> String {
     match (wait, language) {
-        (Wait::Lane, Language::English) => {
-            "… waits for an earlier run of this conversation".to_owned()
+        (Wait::Lane(run), language) => {
+            let cancel = run.as_ref().map(|run| {
+                let cancel = format!("`greenroom runs cancel {}{option}`", plain(run));
+                match language {
+                    Language::English => format!("\n  end it: {cancel}"),
+                    Language::Chinese => format!("\n  结束它\u{ff1a}{cancel}"),
+                }
+            });
+            let waits = match language {
+                Language::English => "… waits for an earlier run of this conversation",
+                Language::Chinese => "… 等待本会话中更早的运行结束",
+            };
+            format!("{waits}{}", cancel.unwrap_or_default())
         }
-        (Wait::Lane, Language::Chinese) => "… 等待本会话中更早的运行结束".to_owned(),
         (Wait::Server(name), Language::English) => {
             format!("… waits for the tool server `{}` to start", plain(name))
         }

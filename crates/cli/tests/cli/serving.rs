@@ -145,6 +145,13 @@ async fn a_call_that_is_asked_about_is_answered_with_the_command_that_is_shown()
         "{asked}"
     );
     let shown = lines.next().unwrap();
+    let mut command = greenroom(dir.path(), &["send", "are you there?", "--follow"]);
+    let mut behind = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut said = BufReader::new(behind.stderr.take().unwrap()).lines().map_while(Result::ok);
+    said.find(|line| line == "… waits for an earlier run of this conversation").unwrap();
+    let end = said.next().unwrap();
+    assert!(end.starts_with("  end it: `greenroom runs cancel run_"), "{end}");
+    assert_eq!(said.next().unwrap(), asked);
     let answer = shown.split('`').nth(1).and_then(|line| line.strip_prefix("greenroom ")).unwrap();
     let listed = told(dir.path(), &["approvals"]);
     assert!(listed.contains("calendar.delete") && listed.contains("user cli"), "{listed}");
@@ -153,9 +160,10 @@ async fn a_call_that_is_asked_about_is_answered_with_the_command_that_is_shown()
     let rest: Vec<String> = lines.collect();
     assert!(rest.iter().any(|line| line.starts_with("✓ calendar.delete ok")), "{rest:?}");
     assert!(waiting.wait().unwrap().success());
-    let runs = told(dir.path(), &["runs", "list", "--limit", "1", "--json"]);
+    assert!(behind.wait().unwrap().success());
+    let runs = told(dir.path(), &["runs", "list", "--limit", "2", "--json"]);
     let run_id =
-        runs.split("\"run_id\":\"").nth(1).and_then(|rest| rest.split('"').next()).unwrap();
+        runs.split("\"run_id\":\"").nth(2).and_then(|rest| rest.split('"').next()).unwrap();
     let story = told(dir.path(), &["runs", "show", run_id]);
     assert!(story.contains("calendar.delete allowed by admin"), "{story}");
     assert!(story.contains("tool answered  calendar.delete"), "{story}");
