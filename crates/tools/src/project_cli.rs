@@ -31,6 +31,8 @@ use std::time::Duration;
 
 /// The one name that models know.
 pub const TOOL_NAME: &str = "project_cli";
+/// The code of a method that may not be used, or that is not there.
+pub const NOT_ALLOWED: &str = "METHOD_NOT_ALLOWED";
 /// How long a built-in method may take.
 pub const TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -168,7 +170,7 @@ pub fn not_allowed(module: &str, method: &str, exists: bool, usable: Vec<String>
         (false, Some(near)) => format!("there is no method `{name}`; did you mean `{near}`?"),
         (false, None) => format!("there is no method `{name}`"),
     };
-    ToolFailure::new("METHOD_NOT_ALLOWED", message)
+    ToolFailure::new(NOT_ALLOWED, message)
         .detail("module", module)
         .detail("method", method)
         .detail("close_matches", close)

@@ -191,7 +191,7 @@ async fn models_tools_and_knowledge_are_asked_by_their_names() {
     assert!(ranked[0]["index"].is_u64() && ranked[0]["relevance_score"].is_number(), "{told}");
     assert_eq!(told[4]["ok"].as_array().unwrap().len(), 2, "{told}");
     assert_eq!(told[5]["ok"]["name"], "project_cli");
-    assert_eq!(told[6]["code"], "runtime_error", "{told}");
+    assert_eq!(told[6]["code"], "unauthorized", "{told}");
     assert_eq!(
         (&told[7], &told[8]),
         (&json!({"denied": "call_tool"}), &json!({"denied": "retrieve_knowledge"}))

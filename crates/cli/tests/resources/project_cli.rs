@@ -1,9 +1,8 @@
 //! The project CLI end to end: a runner asks, the host checks, a child of its own carries it out (seed 004).
 
-use crate::stage::{PATIENCE, Stage, outcome};
+use crate::stage::{Stage, outcome};
 use crate::{AGENT, call, data, play};
 use greenroom_protocol::{RunStatus, TranscriptRole};
-use greenroom_testkit::wait::wait_for;
 use serde_json::{Value, json};
 
 /// A meeting of two hours in Shanghai, on the morning of the 21st.
@@ -144,17 +143,13 @@ async fn a_method_outside_the_grant_is_refused_by_the_policy_and_leaves_a_trace(
             json!(["calendar.read", "contacts.read", "memory.read", "memory.update"])
         );
     }
-    // Refusals that changed nothing are recorded in batches.
-    let scopes = wait_for("records of both calls", PATIENCE, async || {
-        let audit = stage.api.get(&format!("/v1/audit?run_id={}", run.run_id)).await;
-        let calls = audit["items"].as_array().unwrap().iter();
-        let calls = calls.filter(|call| call["method"] == "tools.call");
-        let scopes: Vec<String> =
-            calls.map(|call| call["scope"].as_str().unwrap().to_owned()).collect();
-        (scopes.len() == 2).then_some(scopes)
-    })
-    .await;
-    assert_eq!(scopes, ["shell.run", "calendar.create"]);
+    let audit = stage.api.get(&format!("/v1/audit?run_id={}&denied=true", run.run_id)).await;
+    let calls = audit["items"].as_array().unwrap().iter();
+    let told: Vec<[&str; 3]> = calls
+        .map(|call| ["method", "scope", "code"].map(|key| call[key].as_str().unwrap()))
+        .collect();
+    let refused = |scope| ["tools.call", scope, "unauthorized"];
+    assert_eq!(told, [refused("shell.run"), refused("calendar.create")]);
 }
 
 #[tokio::test]

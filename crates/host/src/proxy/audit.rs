@@ -51,6 +51,8 @@ pub(crate) struct Trail {
     note: Option<Note>,
     /// A command has the record and commits it with its outcome.
     handed_over: bool,
+    /// Why the call was turned down, where its caller is told so by an answer and not by an error.
+    turned_down: Option<ErrorCode>,
 }
 
 #[derive(Debug, Clone)]
@@ -98,6 +100,7 @@ impl Trail {
             started: Instant::now(),
             note: Some(note),
             handed_over: false,
+            turned_down: None,
         }
     }
 
@@ -114,6 +117,11 @@ impl Trail {
         if let Some(note) = &mut self.note {
             note.authority = Some(authority);
         }
+    }
+
+    /// The call is answered, and does not do what was asked.
+    pub(crate) fn turn_down(&mut self, code: ErrorCode) {
+        self.turned_down = Some(code);
     }
 
     /// Hands the record to a command that commits it with its outcome.
@@ -138,8 +146,9 @@ impl Trail {
 
     /// The call was served; a write has left its record already. What was open is closed before it is told.
     pub(crate) async fn served(&mut self, store: &Store, bytes_out: usize) {
-        match &self.note {
-            Some(Note { open: Some(_), .. }) => self.store(store, OK, bytes_out).await,
+        match (&self.note, self.turned_down) {
+            (_, Some(code)) => self.store(store, code.as_str(), bytes_out).await,
+            (Some(Note { open: Some(_), .. }), None) => self.store(store, OK, bytes_out).await,
             _ => self.gather(OK, bytes_out),
         }
     }

@@ -61,6 +61,11 @@ impl Call<'_> {
         self.trail.on_the_word_of(authority);
     }
 
+    /// The call is answered, and does not do what was asked.
+    pub(super) fn turn_down(&mut self, code: ErrorCode) {
+        self.trail.turn_down(code);
+    }
+
     /// The record of this call, for the command that carries it out.
     pub(crate) fn audit(&mut self) -> Option<AuditRecord> {
         self.trail.hand_over()

@@ -146,7 +146,13 @@ async fn call_tool(
     let work = Work::new(call, asked, Admitted { risk, timeout });
     match admitted {
         Ok(_) => permit(call, work).await,
-        Err(failure) => in_task(work, |work| work.refuse(Standing::New, failure)).await,
+        Err(failure) => {
+            call.turn_down(match failure.code.as_str() {
+                project_cli::NOT_ALLOWED => ErrorCode::Unauthorized,
+                _ => ErrorCode::InvalidArgument,
+            });
+            in_task(work, |work| work.refuse(Standing::New, failure)).await
+        }
     }
 }
 

@@ -305,8 +305,12 @@ fn tool_result(answer: &Value) -> Result<Value, AgentAPIError> {
     if !error.is_null() {
         let text = error["message"].as_str().or(error.as_str()).map(str::to_owned);
         let message = text.unwrap_or_else(|| error.to_string());
-        let error = AgentAPIError::new(ErrorCode::RuntimeError, message)
-            .detail("tool_error", error.clone());
+        let code = match error["code"].as_str() {
+            Some("METHOD_NOT_ALLOWED") => ErrorCode::Unauthorized,
+            Some("INVALID_ACTION_INPUT") => ErrorCode::InvalidArgument,
+            _ => ErrorCode::RuntimeError,
+        };
+        let error = AgentAPIError::new(code, message).detail("tool_error", error.clone());
         return Err(error.detail("content", answer["content"].clone()));
     }
     Ok(match &answer["result"] {

@@ -170,6 +170,10 @@ fn a_tool_gives_an_object_or_an_error() {
     let failed = failed.unwrap_err();
     assert_eq!((failed.code, failed.message.as_str()), (ErrorCode::RuntimeError, "broke"));
     assert_eq!(failed.details["tool_error"]["code"], "X");
+    let code =
+        |code: &str| told(json!({"error": {"code": code, "message": "no"}})).unwrap_err().code;
+    assert_eq!(code("METHOD_NOT_ALLOWED"), ErrorCode::Unauthorized);
+    assert_eq!(code("INVALID_ACTION_INPUT"), ErrorCode::InvalidArgument);
 }
 
 #[test]
