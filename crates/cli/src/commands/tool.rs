@@ -39,7 +39,7 @@ Exit codes:
 Examples:
   greenroom tool
   greenroom tool calendar
-  greenroom tool calendar read --input '{\"mode\":\"event\",\"event_id\":\"evt_1\"}'
+  greenroom tool calendar read --input '{\"mode\":\"event\",\"event_id\":\"rec_1\"}'
   greenroom tool memory update --actor ann --input '{\"set\":{\"likes\":\"tea\"}}' --json
   greenroom tool calendar create --input - < event.json")]
 pub struct Args {

@@ -354,7 +354,11 @@ async fn a_full_width_slash_begins_a_command_and_the_conversation_sets_the_langu
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cancel_with_nothing_to_cancel_says_so() {
-    let scene = Setting::default().open().await;
+    let scene = Setting { agent: "queue = \"steer\"", ..Setting::default() }.open().await;
     assert_eq!(scene.answer("c1", "/cancel").await, "Nothing is running.");
+    let scene = Setting::default().open().await;
+    let told = scene.answer("c1", "/cancel").await;
+    assert!(told.starts_with("Nothing is running any more: messages are taken one after another"));
+    assert!(told.contains("`greenroom runs cancel RUN`"), "{told}");
     assert_eq!(scene.requests(), Vec::<Value>::new());
 }

@@ -61,7 +61,17 @@ impl Own {
             Own::Model => told(choose_model(ctx, line.rest, texts).await, texts),
             Own::Reset => told(reset(ctx, texts).await, texts),
             // A run that this could end would have been handed the message.
-            Own::Cancel => Reply::done(texts.pick("Nothing is running.", "没有正在进行的回答。")),
+            Own::Cancel if ctx.context.available_apis.steering_pull => {
+                Reply::done(texts.pick("Nothing is running.", "没有正在进行的回答。"))
+            }
+            Own::Cancel => Reply::done(texts.pick(
+                "Nothing is running any more: messages are taken one after another here. \
+                 With `queue = \"steer\"` of the agent, `/cancel` ends an answer that is under way; \
+                 otherwise stop it in the web page or with `greenroom runs cancel RUN`.",
+                "没有正在进行的回答：这里的消息是逐条处理的。\
+                 代理设置 `queue = \"steer\"` 后，`/cancel` 可以停止正在进行的回答；\
+                 否则请在网页中停止，或使用 `greenroom runs cancel RUN`。",
+            )),
         })
     }
 }
