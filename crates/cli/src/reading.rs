@@ -226,7 +226,12 @@ impl Shown {
         let whole = plain(&content.text());
         let (before, text) = (std::mem::take(&mut self.before), std::mem::take(&mut self.text));
         let all = format!("{before}{text}");
-        let rest = whole.strip_prefix(&all).or_else(|| whole.strip_prefix(&text));
+        let rest_after = |shown: &str| match shown.trim() == whole.trim() {
+            // Space around it is nothing to write it again for.
+            true => Some(""),
+            false => whole.strip_prefix(shown),
+        };
+        let rest = rest_after(&all).or_else(|| rest_after(&text));
         let shown = match rest {
             Some("") if !self.is_open => String::new(),
             Some(rest) => format!("{rest}\n"),
@@ -274,6 +279,14 @@ mod tests {
         assert_eq!(shown(&[HEL, LO, done]), "hello\n");
         assert_eq!(shown(&[HEL, done]), "hello\n");
         assert_eq!(shown(&[done, done]), "hello\nhello\n");
+    }
+
+    #[test]
+    fn space_around_a_message_is_no_reason_to_show_it_again() {
+        let space = ("message.delta", r#"{"chunk":{"role":"assistant","content":" "}}"#);
+        let done = ("message.completed", r#"{"message":{"role":"assistant","content":"hello"}}"#);
+        assert_eq!(shown(&[HEL, LO, space, done]), "hello \n");
+        assert_eq!(shown(&[space, HEL, LO, done]), " hello\n");
     }
 
     #[test]
