@@ -224,6 +224,11 @@ async fn help_lists_what_is_available_to_this_actor_and_nothing_else() {
     assert!(one.contains("  text=<text> — What to note"), "{one}");
     let tools = scene.answer("c1", "/tools two numbers").await;
     assert_eq!(tools, "Tools:\n/forge.add a=<number> b=<number> — Adds two numbers");
+    let tools = scene.answer("c1", "/tools 删除").await;
+    let delete = "/calendar.delete event_id=<文本> [if_version=<数字>] — 删除日历中的日程";
+    assert_eq!(tools, format!("工具：\n{delete}"));
+    let tools = scene.answer("c1", "/tools remove an event").await;
+    assert!(tools.ends_with(" — Remove an event"), "{tools}");
     let chinese = scene.answer("c1", "/help 日历").await;
     assert!(
         chinese.contains("没有这个工具") && chinese.contains("/reset — 重新开始会话"),

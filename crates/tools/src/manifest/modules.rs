@@ -75,9 +75,11 @@ impl Modules {
     /// its errors tell it (seed 004 §8).
     pub fn contracts(&self, allowed: &MethodSet) -> Object {
         let contract = |about: &str, risk: Risk, takes: Value| json!({"description": about, "risk": risk.as_str(), "input_schema": takes});
-        let built_in = project_cli::specs()
-            .iter()
-            .map(|spec| (spec.name(), contract(spec.about, spec.risk, spec.contract())));
+        let built_in = project_cli::specs().iter().map(|spec| {
+            let mut contract = contract(spec.about, spec.risk, spec.contract());
+            contract["descriptions"] = json!({"zh_Hans": spec.about_zh});
+            (spec.name(), contract)
+        });
         let own = self.by_name.values().flat_map(|manifest| manifest.methods.values());
         let own = own.map(|method| {
             let takes = method.input.source().clone();

@@ -14,6 +14,8 @@ pub struct MethodSpec {
     pub method: &'static str,
     pub risk: Risk,
     pub about: &'static str,
+    /// The same for people who read Chinese.
+    pub about_zh: &'static str,
     pub action: Action,
     /// Each field of the input with what it takes.
     pub fields: &'static [(&'static str, &'static str)],
@@ -66,6 +68,7 @@ const TABLE: &[MethodSpec] = &[
         method: "read",
         risk: Risk::Read,
         about: "Events of a day or of a range of time, or one event",
+        about_zh: "查看日历：某天或某段时间的日程，或某一个日程",
         action: Action::CalendarRead,
         fields: &[
             ("mode", "string enum(day|range|event)"),
@@ -90,6 +93,7 @@ const TABLE: &[MethodSpec] = &[
         method: "create",
         risk: Risk::Write,
         about: "Add an event",
+        about_zh: "在日历中新建日程",
         action: Action::CalendarCreate,
         fields: &[
             ("title", "string, 1 to 200 characters"),
@@ -105,6 +109,7 @@ const TABLE: &[MethodSpec] = &[
         method: "update",
         risk: Risk::Write,
         about: "Change some fields of an event",
+        about_zh: "修改日历中的日程",
         action: Action::CalendarUpdate,
         fields: &[
             EVENT_ID,
@@ -122,6 +127,7 @@ const TABLE: &[MethodSpec] = &[
         method: "delete",
         risk: Risk::Destructive,
         about: "Remove an event",
+        about_zh: "删除日历中的日程",
         action: Action::CalendarDelete,
         fields: &[EVENT_ID, IF_VERSION],
     },
@@ -130,6 +136,7 @@ const TABLE: &[MethodSpec] = &[
         method: "share",
         risk: Risk::External,
         about: "Invite people to an event",
+        about_zh: "邀请他人参加日历中的日程",
         action: Action::CalendarShare,
         fields: &[
             EVENT_ID,
@@ -141,6 +148,7 @@ const TABLE: &[MethodSpec] = &[
         method: "accept_invite",
         risk: Risk::Write,
         about: "Accept an invitation to an event",
+        about_zh: "接受日历中的日程邀请",
         action: Action::CalendarAcceptInvite,
         fields: &[EVENT_ID],
     },
@@ -149,6 +157,7 @@ const TABLE: &[MethodSpec] = &[
         method: "reject_invite",
         risk: Risk::Write,
         about: "Reject an invitation to an event",
+        about_zh: "拒绝日历中的日程邀请",
         action: Action::CalendarRejectInvite,
         fields: &[EVENT_ID],
     },
@@ -157,6 +166,7 @@ const TABLE: &[MethodSpec] = &[
         method: "read",
         risk: Risk::Read,
         about: "Contacts by id, by words, or all of them",
+        about_zh: "查看联系人：按编号、按关键词，或全部",
         action: Action::ContactsRead,
         fields: &[
             ("contact_id", "string, optional: this contact; not together with the others"),
@@ -170,6 +180,7 @@ const TABLE: &[MethodSpec] = &[
         method: "read",
         risk: Risk::Read,
         about: "Facts that are remembered, by key, by words, or all of them",
+        about_zh: "查看记住的内容：按名称、按关键词，或全部",
         action: Action::MemoryRead,
         fields: &[
             ("keys", "array of 1 to 50 strings, optional: these facts; not together with query"),
@@ -181,6 +192,7 @@ const TABLE: &[MethodSpec] = &[
         method: "update",
         risk: Risk::Write,
         about: "Remember facts, forget others",
+        about_zh: "记住或忘记一些内容",
         action: Action::MemoryUpdate,
         fields: &[
             (

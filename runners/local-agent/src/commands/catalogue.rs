@@ -3,6 +3,7 @@
 //! Invariant: what is found here is granted; whether a call may be made is still the host's to say.
 
 use super::schema::Schema;
+use crate::texts::Texts;
 use crate::tools::PROJECT_CLI;
 use greenroom_sdk::{Object, RunCtx, ToolResource, Value};
 
@@ -10,7 +11,8 @@ use greenroom_sdk::{Object, RunCtx, ToolResource, Value};
 #[derive(Debug, Clone)]
 pub(crate) struct Callable {
     pub(crate) name: String,
-    pub(crate) about: String,
+    about: String,
+    about_zh: Option<String>,
     pub(crate) schema: Schema,
     target: Target,
 }
@@ -53,6 +55,20 @@ impl Callable {
         }
     }
 
+    /// What it does, in the language of the reader where that is known.
+    pub(crate) fn about(&self, texts: Texts) -> &str {
+        match (texts, &self.about_zh) {
+            (Texts::Chinese, Some(about)) => about,
+            _ => &self.about,
+        }
+    }
+
+    /// Whether its name or what is said of it, in whatever language, holds a word.
+    pub(crate) fn holds(&self, word: &str) -> bool {
+        let texts = [&self.name, &self.about, self.about_zh.as_ref().unwrap_or(&self.about)];
+        texts.into_iter().any(|text| text.to_lowercase().contains(word))
+    }
+
     /// The last part of the name.
     fn alias(&self) -> &str {
         self.name.rsplit(['.', '/', ':']).next().unwrap_or(&self.name)
@@ -67,6 +83,7 @@ impl Catalogue {
             .map(|tool| Callable {
                 name: tool.tool_name.clone(),
                 about: tool.description.clone().unwrap_or_default(),
+                about_zh: None,
                 schema: Schema::new(tool.parameters.clone()),
                 target: Target::Tool,
             })
@@ -79,6 +96,7 @@ impl Catalogue {
                 callables.push(Callable {
                     name: name.to_owned(),
                     about: String::new(),
+                    about_zh: None,
                     schema: Schema::new(Object::new()),
                     target: Target::Method,
                 });
@@ -100,6 +118,7 @@ impl Catalogue {
                 continue;
             };
             callable.about = contract["description"].as_str().unwrap_or_default().to_owned();
+            callable.about_zh = contract["descriptions"]["zh_Hans"].as_str().map(ToOwned::to_owned);
             callable.schema = Schema::of_contract(&contract["input_schema"]);
         }
         self

@@ -41,10 +41,8 @@ pub(crate) fn all(catalogue: &Catalogue, texts: Texts) -> String {
 
 /// The tools whose name or description holds the words.
 pub(crate) fn tools(catalogue: &Catalogue, words: &str, texts: Texts) -> Vec<String> {
-    let holds = |one: &&Callable| {
-        let text = format!("{} {}", one.name, one.about).to_lowercase();
-        words.to_lowercase().split_whitespace().all(|word| text.contains(word))
-    };
+    let words = words.to_lowercase();
+    let holds = |one: &&Callable| words.split_whitespace().all(|word| one.holds(word));
     let found: Vec<&Callable> = catalogue.shown().filter(holds).collect();
     if found.is_empty() {
         let none = texts.pick("There are no such tools.", "没有这样的工具。");
@@ -52,7 +50,7 @@ pub(crate) fn tools(catalogue: &Catalogue, words: &str, texts: Texts) -> Vec<Str
     }
     let mut lines = vec![texts.pick("Tools:", "工具：").to_owned()];
     let line = |one: &&Callable| match found.len() <= DETAILED_MAX {
-        true => format!("{}{}", usage(one, texts), dash(&first_sentence(&one.about))),
+        true => format!("{}{}", usage(one, texts), dash(&first_sentence(one.about(texts)))),
         false => format!("/{}", one.name),
     };
     lines.extend(found.iter().map(line));
@@ -62,8 +60,9 @@ pub(crate) fn tools(catalogue: &Catalogue, words: &str, texts: Texts) -> Vec<Str
 /// One tool: how to call it, and what each argument is.
 pub(crate) fn one(callable: &Callable, texts: Texts) -> String {
     let mut lines = vec![usage(callable, texts)];
-    if !callable.about.is_empty() {
-        lines.push(callable.about.clone());
+    let about = callable.about(texts);
+    if !about.is_empty() {
+        lines.push(about.to_owned());
     }
     lines.extend(callable.schema.fields().iter().map(|field| {
         let about = field.schema.get("description").and_then(Value::as_str).unwrap_or_default();
