@@ -5,34 +5,32 @@
 
 use crate::outbox::Outbox;
 use crate::proxy::{Proxy, Standing};
-use crate::run::{Run, RunEnd, RunHandle, RunLimits};
+use crate::run::{Run, RunEnd, RunLimits};
 use crate::spec::Limits;
-use crate::state::Unavailable;
 use crate::tasks::Tasks;
 use crate::wires::Codec;
 use bytes::Bytes;
+use greenroom_protocol::RunnerId;
 use greenroom_protocol::wire::RpcError;
-use greenroom_protocol::{AgentRunRequest, RunnerId};
 use serde_json::value::RawValue;
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
-use tokio::sync::{oneshot, watch};
+use tokio::sync::{Notify, oneshot, watch};
 
 mod calls;
 mod hearing;
 mod pace;
-mod queue;
 mod requests;
+mod starting;
 mod stopping;
 mod tools;
 
 use calls::Calls;
 use pace::Pace;
-use queue::Queue;
-pub(crate) use queue::Streamed;
 pub(crate) use requests::NoResult;
+pub(crate) use starting::Streamed;
 
 /// After one sign of a connection's end, how long the explanation may take.
 pub(crate) const LAST_WORDS: Duration = Duration::from_millis(500);
@@ -73,6 +71,10 @@ pub(crate) struct Connection {
     fate: watch::Sender<Fate>,
     /// How many runs are under way and not fenced, and how many calls of tools.
     live: watch::Sender<usize>,
+    /// Told when a run is over on the other side.
+    freed: Notify,
+    /// Whose turn it is to wait for room.
+    turn: tokio::sync::Mutex<()>,
     /// What all runs together have waiting to be read.
     buffered: Arc<AtomicUsize>,
     /// The last line on its stderr: for operators, as it may hold anything.
@@ -82,8 +84,6 @@ pub(crate) struct Connection {
 #[derive(Default)]
 pub(crate) struct State {
     runs: HashMap<String, Entry>,
-    /// Runs that the other side has not heard of, as it takes only so many at once.
-    queue: Queue,
     requests: HashMap<i64, Waiting>,
     request_last: i64,
     /// How many of the requests are calls of tools.
@@ -143,47 +143,11 @@ impl Connection {
             state: Mutex::default(),
             fate: watch::Sender::new(Fate::Serving),
             live: watch::Sender::new(0),
+            freed: Notify::new(),
+            turn: tokio::sync::Mutex::default(),
             buffered: Arc::default(),
             said: OnceLock::new(),
         })
-    }
-
-    /// Registers the run and writes `run_agent`.
-    pub(crate) fn start_run(
-        self: &Arc<Self>,
-        request: &AgentRunRequest,
-    ) -> Result<RunHandle, Unavailable> {
-        let id = request.context.run_id.clone();
-        let run = Arc::new(Run::new(id.clone(), self.buffered.clone()));
-        let number = {
-            let mut state = self.lock();
-            if let Some(reason) = self.reason() {
-                return Err(Unavailable::new(self.says(&reason)));
-            }
-            if state.runs.len() >= self.limits.runs_in_flight_max {
-                return Err(Unavailable::new(self.says("has as many runs as it may")));
-            }
-            if state.runs.contains_key(&id) {
-                return Err(Unavailable::new(format!("run `{id}` is already under way")));
-            }
-            let number = state.expect(Waiting::Run(id.clone()));
-            let runner_id = request.runner_id.clone();
-            let (run, begun) = (run.clone(), Instant::now());
-            state.runs.insert(id, Entry { run, number, runner_id, fenced: false, begun });
-            self.live.send_modify(|live| *live += 1);
-            number
-        };
-        if let Err(error) = self.hand_over(number, self.codec.run(number, request)) {
-            self.forget(number);
-            let reason = format!("takes no runs: {error}");
-            self.replace(reason.clone());
-            return Err(Unavailable::new(self.says(&reason)));
-        }
-        if self.reason().is_some() {
-            // It was to be replaced in between.
-            self.take_back();
-        }
-        Ok(RunHandle::new(run, self.clone()))
     }
 
     /// Why the connection gets no runs, unless it does.
@@ -251,9 +215,9 @@ impl Connection {
 
     /// The transport is over: everything under way ends.
     pub(crate) fn close(&self, reason: String) {
-        self.take_back();
         let (runs, calls) = {
             let mut state = self.lock();
+            self.take_all_back(&mut state);
             self.fate.send_if_modified(|fate| {
                 let open = !matches!(fate, Fate::Gone { .. });
                 if open {
@@ -262,7 +226,6 @@ impl Connection {
                 open
             });
             state.requests.clear();
-            state.queue = Queue::default();
             state.tool_calls = 0;
             (std::mem::take(&mut state.runs), std::mem::take(&mut state.calls))
         };
@@ -327,13 +290,8 @@ impl Connection {
                 true
             }
             Some(Waiting::Run(id)) => {
-                let next = state.queue.next();
                 self.end_run(state, &id, answer);
-                if let Some((number, frame)) = next
-                    && let Err(error) = self.outbox.push_marked(number, frame)
-                {
-                    self.replace(format!("is not listening: {error}"));
-                }
+                self.freed.notify_one();
                 true
             }
         }
@@ -367,21 +325,17 @@ impl Connection {
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
-
-    fn forget(&self, number: i64) {
-        let mut state = self.lock();
-        if let Some(Waiting::Run(id)) = state.requests.remove(&number)
-            && state.runs.remove(&id).is_some()
-        {
-            self.live.send_modify(|live| *live -= 1);
-        }
-    }
 }
 
 impl State {
     fn expect(&mut self, waiting: Waiting) -> i64 {
+        let number = self.next_number();
+        self.requests.insert(number, waiting);
+        number
+    }
+
+    fn next_number(&mut self) -> i64 {
         self.request_last += 1;
-        self.requests.insert(self.request_last, waiting);
         self.request_last
     }
 }

@@ -1,6 +1,6 @@
 //! What goes to a runner: frames in order, written at once when the pipe has room, queued when not.
 //!
-//! Invariant: pushing never waits, and no more than `bytes_max` bytes are queued.
+//! Invariant: pushing never waits, and no more than `bytes_max` bytes are queued, or one frame.
 
 mod unread;
 
@@ -85,7 +85,7 @@ impl Outbox {
         if inner.closed {
             return Err(NotSent::Closed);
         }
-        if inner.bytes + frame.len() > self.bytes_max {
+        if inner.bytes > 0 && inner.bytes + frame.len() > self.bytes_max {
             return Err(NotSent::Full);
         }
         if let Some(number) = number {

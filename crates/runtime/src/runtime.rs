@@ -134,9 +134,9 @@ impl Runtime {
         self.0.registry.ready(id, wait).await
     }
 
-    /// Gives a run to its runner. The caller has committed it.
+    /// Gives a run to its runner, as soon as that has room for it. The caller has committed it.
     pub async fn start_run(&self, request: AgentRunRequest) -> Result<RunHandle, Unavailable> {
-        self.0.registry.connection(&request.runner_id)?.start_run(&request)
+        self.0.registry.connection(&request.runner_id)?.start_run(&request).await
     }
 
     /// The tools of every runner that offers some, by its name; also while its process is down.

@@ -77,7 +77,7 @@ impl Slot {
                 Err(fault) => fault,
                 Ok(serving) => {
                     let since = Instant::now();
-                    let (fate, patience) = self.serve(&serving, &mut draining).await;
+                    let (fate, deaf_max) = self.serve(&serving, &mut draining).await;
                     if since.elapsed() >= limits.healthy_after {
                         failures = 0;
                     } else if since.elapsed() >= delay * HEALTHY_PER_DELAY {
@@ -85,7 +85,7 @@ impl Slot {
                     }
                     let last_words =
                         fate.as_ref().and_then(|reason| serving.connection.last_words(reason));
-                    self.retire(serving, patience, &mut draining);
+                    self.retire(serving, deaf_max, &mut draining);
                     match fate {
                         Some(reason) => Fault { reason, last_words },
                         None => break,
@@ -99,20 +99,20 @@ impl Slot {
         self.update(|entry| entry.phase = Phase::Stopped);
     }
 
-    /// Until the connection gets no more runs: says why, unless it is because this slot stops, and how long the
-    /// runs that it has may take.
+    /// Until the connection gets no more runs: says why, unless it is because this slot stops, and how long it may
+    /// be deaf to what it is told about its last runs.
     async fn serve(
         &self,
         serving: &Serving,
         draining: &mut VecDeque<Draining>,
-    ) -> (Option<String>, Duration) {
-        let drain_max = self.shared.settings.limits.drain_max;
+    ) -> (Option<String>, Option<Duration>) {
+        let deaf_max = self.shared.settings.limits.drain_max;
         let mut fate = serving.connection.fate();
-        let (reason, patience) = tokio::select! {
-            _ = fate.wait_for(|fate| *fate != Fate::Serving) => (serving.connection.reason(), drain_max),
+        let (reason, deaf_max) = tokio::select! {
+            _ = fate.wait_for(|fate| *fate != Fate::Serving) => (serving.connection.reason(), Some(deaf_max)),
             // Nobody gave up on what keeps it from reading: that has its deadline.
-            reason = self.deafness(serving, draining) => (Some(reason), Duration::MAX),
-            () = self.stop.cancelled() => (None, drain_max),
+            reason = self.deafness(serving, draining) => (Some(reason), None),
+            () = self.stop.cancelled() => (None, None),
         };
         self.update(|entry| {
             entry.connection = None;
@@ -121,7 +121,7 @@ impl Slot {
         });
         serving.connection.replace(reason.clone().unwrap_or_else(|| "is stopping".to_owned()));
         serving.connection.take_back();
-        (reason, patience)
+        (reason, deaf_max)
     }
 
     /// Waits for a process that does not read what it is told, and for room beside its successor.
@@ -140,17 +140,22 @@ impl Slot {
     }
 
     /// Lets the process finish its runs beside its successor.
-    fn retire(&self, serving: Serving, patience: Duration, draining: &mut VecDeque<Draining>) {
+    fn retire(
+        &self,
+        serving: Serving,
+        deaf_max: Option<Duration>,
+        draining: &mut VecDeque<Draining>,
+    ) {
         let limits = &self.shared.settings.limits;
         let now = CancellationToken::new();
-        forget_gone(draining);
         draining.push_back(Draining { fate: serving.connection.fate(), now: now.clone() });
+        forget_gone(draining);
         if draining.len() > limits.draining_max
             && let Some(oldest) = draining.pop_front()
         {
             oldest.now.cancel();
         }
-        self.shared.tasks.spawn(retire(serving, patience, limits.stop_step, now));
+        self.shared.tasks.spawn(retire(serving, deaf_max, limits.stop_step, now));
     }
 
     async fn back_off(&self, fault: Fault, delay: Duration) {
@@ -318,12 +323,24 @@ fn forget_gone(draining: &mut VecDeque<Draining>) {
     draining.retain(|older| !matches!(*older.fate.borrow(), Fate::Gone { .. }));
 }
 
-/// Lets the last runs of a process end, then ends the process, step by step.
-async fn retire(serving: Serving, patience: Duration, step: Duration, now: CancellationToken) {
+/// Lets the last runs of a process end, which have their deadlines, then ends the process, step by step.
+async fn retire(
+    serving: Serving,
+    deaf_max: Option<Duration>,
+    step: Duration,
+    now: CancellationToken,
+) {
     let Serving { connection, control } = serving;
     let mut live = connection.live();
+    let given_up = async {
+        match deaf_max {
+            Some(deaf_max) => connection.reads_nothing_for(deaf_max).await,
+            None => std::future::pending().await,
+        }
+    };
     tokio::select! {
-        _ = timeout(patience, live.wait_for(|live| *live == 0)) => {}
+        _ = live.wait_for(|live| *live == 0) => {}
+        () = given_up => {}
         () = now.cancelled() => {}
     }
     let message = connection.says(REPLACED);

@@ -160,7 +160,7 @@ pub struct Limits {
     pub cancel_grace: Duration,
     /// How long a process may leave a run unread before that run and all that follow go to another.
     pub deaf_after: Duration,
-    /// How long a replaced process may finish its other runs.
+    /// How long a process that does not stop a run may read nothing before its other runs are given up.
     pub drain_max: Duration,
     /// Replaced processes of one runner that may live on at once.
     pub draining_max: usize,

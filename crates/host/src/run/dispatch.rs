@@ -26,7 +26,7 @@ impl RunTask {
     pub(super) async fn dispatch(&mut self) -> Result<(Arc<Grant>, RunHandle), Stop> {
         let runner_id = RunnerId::parse(&self.run.runner_id)
             .map_err(|error| unavailable(error.to_string(), false))?;
-        let until = Instant::now() + self.shared.settings.load().limits.runner_start;
+        let mut until = Instant::now() + self.shared.settings.load().limits.runner_start;
         loop {
             let left = until.saturating_duration_since(Instant::now());
             let descriptor = tokio::select! {
@@ -39,7 +39,11 @@ impl RunTask {
                 Some(hash) => self.frozen(&hash).await?,
                 None => self.freeze(&descriptor.manifest).await?,
             };
-            match self.hand_over(&runner_id, &grant).await? {
+            let asked_at = Instant::now();
+            let handed_over = self.hand_over(&runner_id, &grant).await?;
+            // The time in which there was a runner, without room for the run, does not count.
+            until += asked_at.elapsed();
+            match handed_over {
                 Ok(handle) => return Ok((grant, handle)),
                 Err(error) if Instant::now() + DISPATCH_AGAIN > until => {
                     return Err(unavailable(error.to_string(), true));
@@ -78,7 +82,10 @@ impl RunTask {
         });
         let grant = Arc::clone(grant);
         self.live.granted(Rights { grant, resources, identity, attempt, subject });
-        let handle = self.shared.runtime.start_run(request).await;
+        let handle = tokio::select! {
+            handle = self.shared.runtime.start_run(request) => handle,
+            stop = self.stopped() => return Err(stop),
+        };
         fault::point("after_run_agent");
         Ok(handle)
     }

@@ -16,16 +16,16 @@ impl Connection {
     /// Tells the runner to stop a run, and replaces the process if it has not after the grace period.
     pub(crate) fn cancel(self: &Arc<Self>, run: &Arc<Run>, reason: &str) {
         let Some((number, runner)) = self.number_of(run) else { return };
+        if self.withdraw(number) {
+            return;
+        }
         let grace = match &self.codec {
             Codec::Native => {
                 let params = serde_json::json!({ "run_id": run.id, "reason": reason });
                 self.send_or_replace(native::notification(method::RUN_CANCEL, &params));
                 self.limits.cancel_grace
             }
-            Codec::Langbot(session) => match self.stop_plugins(session, number, &runner) {
-                Some(grace) => grace,
-                None => return,
-            },
+            Codec::Langbot(session) => self.stop_plugins(session, number, &runner),
         };
         let (connection, run) = (self.clone(), run.clone());
         self.tasks.spawn(async move {
@@ -40,19 +40,11 @@ impl Connection {
         });
     }
 
-    /// How long a plugin has to end a run; nothing where it never heard of it. One that is told to stop ends
-    /// the run without a word; one that cannot be told finds out by itself, and has longer to do so.
-    fn stop_plugins(
-        self: &Arc<Self>,
-        session: &Session,
-        number: i64,
-        runner: &str,
-    ) -> Option<Duration> {
-        if self.withdraw(number) {
-            return None;
-        }
+    /// How long a plugin has to end a run. One that is told to stop ends the run without a word; one that cannot
+    /// be told finds out by itself, and has longer to do so.
+    fn stop_plugins(self: &Arc<Self>, session: &Session, number: i64, runner: &str) -> Duration {
         if !session.is_told_to_stop(runner) {
-            return Some(self.limits.drain_max);
+            return self.limits.drain_max;
         }
         let connection = self.clone();
         self.tasks.spawn(async move {
@@ -63,6 +55,6 @@ impl Connection {
                 connection.answered(number, Ok(RawValue::NULL));
             }
         });
-        Some(self.limits.cancel_grace)
+        self.limits.cancel_grace
     }
 }

@@ -38,35 +38,48 @@ impl Marks {
         }
     }
 
-    /// The first of which nothing was read, if all before this place was.
-    fn first_from(&self, place: u64) -> Option<i64> {
-        self.0.iter().find(|mark| mark.span.start >= place).map(|mark| mark.number)
+    /// Those of which nothing was read, if all before this place was.
+    fn from(&self, place: u64) -> Vec<i64> {
+        let unread = self.0.iter().filter(|mark| mark.span.start >= place);
+        unread.map(|mark| mark.number).collect()
     }
 
-    fn take_from(&mut self, place: u64) -> Vec<Mark> {
-        let marks = std::mem::take(&mut self.0);
-        marks.into_iter().filter(|mark| mark.span.start >= place).collect()
+    /// Takes those out of which nothing was read, or one of them; the others move up.
+    fn take_from(&mut self, place: u64, only: Option<i64>) -> Vec<Mark> {
+        let mut taken = Vec::new();
+        let mut gone = 0;
+        for mut mark in std::mem::take(&mut self.0) {
+            let is_wanted = only.is_none_or(|number| number == mark.number);
+            if is_wanted && mark.span.start >= place {
+                gone += mark.span.end - mark.span.start;
+                taken.push(mark);
+            } else {
+                mark.span = mark.span.start - gone..mark.span.end - gone;
+                self.0.push_back(mark);
+            }
+        }
+        taken
     }
 }
 
 impl Outbox {
     /// The first marked frame that the runner has not begun to read.
     pub(crate) fn first_unread(&self) -> Option<i64> {
-        let inner = self.lock();
-        if inner.marks.0.is_empty() {
-            return None;
-        }
-        let unread = match &inner.pipe {
-            Some(pipe) => rustix::io::ioctl_fionread(pipe.as_fd()).ok()?,
-            None => 0,
-        };
-        inner.marks.first_from(inner.sent.saturating_sub(unread))
+        self.lock().unread().first().copied()
     }
 
-    /// Takes every marked frame back of which the runner has read nothing; gives their numbers.
-    pub(crate) fn take_back(&self) -> Vec<i64> {
+    /// Where the runner stopped reading, if there is more.
+    pub(crate) fn stopped_at(&self) -> Option<u64> {
+        let inner = self.lock();
+        let place = inner.place();
+        (place < inner.sent + inner.bytes as u64).then_some(place)
+    }
+
+    /// Takes the marked frames back of which the runner has read nothing, or one of them; gives their numbers.
+    pub(crate) fn take_back(&self, only: Option<i64>) -> Vec<i64> {
         let mut inner = self.lock();
-        if inner.marks.0.is_empty() {
+        let unread = inner.unread();
+        if unread.is_empty() || only.is_some_and(|number| !unread.contains(&number)) {
             return Vec::new();
         }
         let unread = match inner.pipe.as_deref().map(empty) {
@@ -77,7 +90,7 @@ impl Outbox {
                 return Vec::new();
             }
         };
-        let taken = inner.take_back(unread);
+        let taken = inner.take_back(unread, only);
         if !inner.closed {
             // A pipe that is broken is told to whoever writes next.
             let _ = inner.write();
@@ -92,10 +105,28 @@ impl Outbox {
 }
 
 impl Inner {
+    /// The marked frames that are not read, as it looks now.
+    fn unread(&self) -> Vec<i64> {
+        match self.marks.0.is_empty() {
+            true => Vec::new(),
+            false => self.marks.from(self.place()),
+        }
+    }
+
+    /// Up to where the runner has read, as it looks now.
+    fn place(&self) -> u64 {
+        let unread = match self.pipe.as_deref().map(|pipe| rustix::io::ioctl_fionread(pipe.as_fd()))
+        {
+            Some(Ok(unread)) => unread,
+            _ => 0,
+        };
+        self.sent.saturating_sub(unread)
+    }
+
     /// `unread` was written, and comes before what is queued.
-    fn take_back(&mut self, unread: Bytes) -> Vec<i64> {
+    fn take_back(&mut self, unread: Bytes, only: Option<i64>) -> Vec<i64> {
         self.sent -= unread.len() as u64;
-        let taken = self.marks.take_from(self.sent);
+        let taken = self.marks.take_from(self.sent, only);
         let mut left = VecDeque::new();
         let mut at = self.sent;
         for piece in std::iter::once(unread).chain(std::mem::take(&mut self.queue)) {
@@ -183,9 +214,9 @@ mod tests {
                 _ => (vec![], "aaa\nbbb\nccc\nddd\neee\n"),
             };
             assert_eq!(outbox.first_unread(), numbers.first().copied(), "{already} read");
-            assert_eq!(outbox.take_back(), numbers, "{already} read");
+            assert_eq!(outbox.take_back(None), numbers, "{already} read");
             assert_eq!(outbox.first_unread(), None);
-            assert_eq!(outbox.take_back(), [0_i64; 0]);
+            assert_eq!(outbox.take_back(None), [0_i64; 0]);
             outbox.push(line('f', 4)).unwrap();
             text += &read(&receiver, 100);
             assert_eq!(text, format!("{whole}fff\n"), "{already} read");
@@ -201,7 +232,7 @@ mod tests {
         outbox.push_marked(3, line('d', 60_000)).unwrap();
         receiver.readable().await.unwrap();
         assert_eq!(read(&receiver, 10), "a".repeat(10));
-        assert_eq!(outbox.take_back(), [2, 3]);
+        assert_eq!(outbox.take_back(None), [2, 3]);
         let mut left = String::new();
         let read_all = async {
             while !left.ends_with("ccc\n") {
@@ -226,7 +257,7 @@ mod tests {
         drop(receiver);
         // That it is gone shows at the next writing, and does not end what can be taken back.
         assert!(outbox.push(line('c', 8)).is_err());
-        assert_eq!(outbox.take_back(), [2]);
+        assert_eq!(outbox.take_back(None), [2]);
     }
 
     #[tokio::test]
@@ -237,7 +268,7 @@ mod tests {
         outbox.push_marked(2, line('c', 4)).unwrap();
         assert_eq!(outbox.next().await.unwrap(), "aaa");
         assert_eq!(outbox.first_unread(), Some(2));
-        assert_eq!(outbox.take_back(), [2]);
+        assert_eq!(outbox.take_back(None), [2]);
         assert_eq!(outbox.next().await.unwrap(), "bbb");
     }
 
@@ -249,6 +280,6 @@ mod tests {
         }
         marks.forget_read(1_000_000);
         assert_eq!(marks.0.len(), 65);
-        assert_eq!(marks.first_from(0), Some(935));
+        assert_eq!(marks.from(0)[0], 935);
     }
 }

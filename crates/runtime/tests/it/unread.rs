@@ -83,3 +83,93 @@ async fn a_runner_that_always_blocks_gets_so_many_processes_and_no_more() {
     }
     assert_eq!(texts(&finish(unread).await.0), ["unread"]);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_is_called_off_before_it_is_read_harms_neither_the_process_nor_its_runs() {
+    let (deaf_after, cancel_grace) = (Duration::from_secs(3600), Duration::from_millis(100));
+    let kit = Kit::wire_with(Limits { deaf_after, cancel_grace, ..Limits::default() }).await;
+    let old = kit.state().pid;
+    let (blocked, unread) = blocked_and_unread(&kit).await;
+    let behind = kit.start("echo behind").await;
+    drop(unread);
+    assert_eq!(kit.state().runs_in_flight, 2);
+    tokio::time::sleep(2 * cancel_grace).await;
+    unblock(&kit);
+    assert_eq!(finish(blocked).await.1, RunEnd::Finished);
+    assert_eq!(texts(&finish(behind).await.0), ["behind"]);
+    assert_eq!((kit.state().pid, kit.state().restarts), (old, 0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn runs_wait_for_a_process_that_has_much_to_read() {
+    let kit = Kit::wire_with(Limits { queue_bytes_max: 1 << 20, ..Limits::default() }).await;
+    let text = format!("echo {}", "x".repeat(300_000));
+    let runs = (0..40).map(|_| async { finish(kit.start(&text).await).await.1 });
+    let ends = futures_util::future::join_all(runs).await;
+    assert_eq!(ends, vec![RunEnd::Finished; 40]);
+    assert_eq!(kit.state().restarts, 0);
+}
+
+/// The others go on for as long as they take, if only it reads.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_process_that_is_replaced_ends_its_runs_unless_it_reads_nothing() {
+    let (cancel_grace, drain_max) = (Duration::from_millis(100), Duration::from_millis(400));
+    let limits = || Limits { cancel_grace, drain_max, ..Limits::default() };
+    let kit = Kit::wire_with(limits()).await;
+    let old = kit.state().pid;
+    let mut going_on = kit.start("wait").await;
+    some(&mut going_on).await;
+    let mut stubborn = kit.start("stubborn").await;
+    some(&mut stubborn).await;
+    drop(stubborn);
+    kit.replaced(old).await;
+    tokio::time::sleep(2 * drain_max).await;
+    going_on.cancel("done");
+    assert_eq!(finish(going_on).await.1, RunEnd::Finished);
+
+    let kit = Kit::wire_with(limits()).await;
+    let mut stuck = kit.start("wait").await;
+    some(&mut stuck).await;
+    let mut blocked = kit.start("block").await;
+    some(&mut blocked).await;
+    drop(blocked);
+    let end = finish(stuck).await.1;
+    let message = "runner `wire` was replaced before the run had ended".to_owned();
+    assert_eq!(end, RunEnd::Crashed { message });
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_process_that_is_gone_does_not_count_among_those_that_finish() {
+    let kit = Kit::wire_with(Limits { draining_max: 1, ..soon() }).await;
+    let old = kit.state().pid;
+    let (blocked, unread) = blocked_and_unread(&kit).await;
+    assert_eq!(finish(unread).await.1, RunEnd::Unheard);
+    let new = kit.replaced(old).await;
+    assert!(matches!(finish(kit.start("crash").await).await.1, RunEnd::Crashed { .. }));
+    kit.replaced(Some(new)).await;
+    unblock(&kit);
+    assert_eq!(finish(blocked).await.1, RunEnd::Finished);
+}
+
+/// Everyone who takes back does it at once.
+#[tokio::test(flavor = "multi_thread")]
+async fn whatever_is_not_read_when_a_process_is_killed_is_another_processs() {
+    for _ in 0..20 {
+        let kit = Kit::wire_with(Limits { deaf_after: Duration::from_secs(3600), ..soon() }).await;
+        let old = kit.state().pid.unwrap();
+        let (blocked, unread) = blocked_and_unread(&kit).await;
+        let mut runs = vec![unread];
+        let process = rustix::process::Pid::from_raw(old.cast_signed()).unwrap();
+        let killed = std::thread::spawn(move || {
+            rustix::process::kill_process(process, rustix::process::Signal::KILL).unwrap();
+        });
+        while let Ok(run) = kit.runtime.start_run(kit.request("echo more")).await {
+            runs.push(run);
+        }
+        killed.join().unwrap();
+        assert!(matches!(finish(blocked).await.1, RunEnd::Crashed { .. }));
+        for run in runs {
+            assert_eq!(finish(run).await.1, RunEnd::Unheard);
+        }
+    }
+}

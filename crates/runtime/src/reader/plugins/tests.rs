@@ -67,7 +67,7 @@ impl Wire {
                 "runtime": {"trace_id": "t"}
             }
         }));
-        let run = self.connection.start_run(&request.unwrap()).unwrap();
+        let run = self.connection.start_run(&request.unwrap()).await.unwrap();
         assert_eq!(self.answer().await["action"], "run_runner");
         run
     }
