@@ -134,15 +134,17 @@ async fn text_on_standard_output_harms_nobody_and_is_told() {
 #[tokio::test]
 async fn two_megabytes_come_and_go_in_pieces() {
     let stage = Stage::open(&["basics"], &agents()).await;
-    let run = stage.play("big", "whole", "whole").await;
-    assert_eq!(outcome(&run), (RunStatus::Completed, ""), "{}", stage.host.log());
-    // Too long for a transcript, it is kept whole as an artifact.
-    let items = stage.api.history("whole").await;
-    let kept: Vec<_> = items.iter().flat_map(|item| &item.artifacts).collect();
-    assert_eq!(kept.len(), 1);
-    let target = format!("/v1/artifacts/{}", kept[0].artifact_id);
-    let answer = stage.api.send(Request::get(target)).await.unwrap();
-    assert_eq!(answer.body().await.unwrap().len(), 2 * 1024 * 1024);
+    for way in ["whole", "ending"] {
+        let run = stage.play("big", way, way).await;
+        assert_eq!(outcome(&run), (RunStatus::Completed, ""), "{run:?}\n{}", stage.host.log());
+        // Too long for a transcript, it is kept whole as an artifact.
+        let items = stage.api.history(way).await;
+        let kept: Vec<_> = items.iter().flat_map(|item| &item.artifacts).collect();
+        assert_eq!(kept.len(), 1, "{way}");
+        let target = format!("/v1/artifacts/{}", kept[0].artifact_id);
+        let answer = stage.api.send(Request::get(target)).await.unwrap();
+        assert_eq!(answer.body().await.unwrap().len(), 2 * 1024 * 1024);
+    }
     let run = stage.play("big", "streamed", "streamed").await;
     assert_eq!(outcome(&run), (RunStatus::Completed, ""), "{}", stage.host.log());
     let deltas = stage.results(&run).await.into_iter();
@@ -175,6 +177,8 @@ async fn a_runner_that_takes_events_may_answer_by_a_call() {
     }
     let run = stage.play("greeter", "chain", "chain").await;
     let results = stage.results(&run).await;
+    let kinds: Vec<&str> = results.iter().map(|result| &*result.kind).collect();
+    assert_eq!(kinds, ["message.completed", "run.completed"]);
     let message = results.iter().find(|result| result.kind == "message.completed").unwrap();
     let elements = json!([
         {"type": "text", "text": "look: "}, {"type": "image", "url": "https://example.com/a.png"}

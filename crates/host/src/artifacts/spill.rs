@@ -12,7 +12,9 @@ use bytes::Bytes;
 use greenroom_objects::Staged;
 use greenroom_protocol::api::artifacts::check_artifact_name;
 use greenroom_protocol::content::MediaElement;
-use greenroom_protocol::payload::{ArtifactCreated, Message, MessageCompleted, ToolCallCompleted};
+use greenroom_protocol::payload::{
+    ArtifactCreated, Message, MessageCompleted, RunCompleted, ToolCallCompleted,
+};
 use greenroom_protocol::result::kind;
 use greenroom_protocol::{ArtifactRef, ContentElement, MessageContent, Object, RawResult};
 use serde::Serialize;
@@ -37,6 +39,7 @@ enum Large {
     Artifact(ArtifactCreated),
     Tool(ToolCallCompleted),
     Message(MessageCompleted),
+    End(RunCompleted, Message),
 }
 
 impl Shared {
@@ -55,6 +58,11 @@ impl Shared {
             Large::Message(completed) => {
                 let (message, kept) = self.keep_message(completed.message, owner).await?;
                 Ok(Spilled { data: raw(&MessageCompleted { message }), kept })
+            }
+            Large::End(mut completed, message) => {
+                let (message, kept) = self.keep_message(message, owner).await?;
+                completed.message = Some(message);
+                Ok(Spilled { data: raw(&completed), kept })
             }
         }
         .map(Some)
@@ -269,6 +277,11 @@ fn large(result: &RawResult, bytes_max: usize) -> Option<Large> {
         }
         kind::MESSAGE_COMPLETED if data.len() > bytes_max => {
             serde_json::from_str(data).ok().map(Large::Message)
+        }
+        kind::RUN_COMPLETED if data.len() > bytes_max => {
+            let mut completed: RunCompleted = serde_json::from_str(data).ok()?;
+            let message = completed.message.take()?;
+            Some(Large::End(completed, message))
         }
         _ => None,
     }

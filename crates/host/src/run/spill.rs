@@ -10,6 +10,7 @@ use crate::context::Identity;
 use crate::ids::now_ms;
 use crate::ledger::Ledger;
 use greenroom_protocol::RawResult;
+use greenroom_protocol::result::kind;
 use greenroom_store::types::{NewArtifact, ResultRecord};
 
 impl RunTask {
@@ -36,6 +37,10 @@ impl RunTask {
                 Err(reason) => {
                     let text = format!("`{}`: {reason}", result.kind);
                     ledger.note("refused_result", &text, now_ms());
+                    if result.kind == kind::RUN_COMPLETED {
+                        // The run is over all the same, and says why not as it should be.
+                        taken.push(result);
+                    }
                 }
             }
         }

@@ -123,9 +123,14 @@ impl Reader {
         let is_start = result.kind == kind::TOOL_CALL_STARTED;
         if (is_start || result.kind == kind::TOOL_CALL_COMPLETED)
             && let Some(told) = &result.data
-            && let Some(paired) = run.pairing().tell(is_start, told)
         {
-            result.data = Some(paired);
+            if replies::is_told(told) {
+                // The answer itself is among the results.
+                return;
+            }
+            if let Some(paired) = run.pairing().tell(is_start, told) {
+                result.data = Some(paired);
+            }
         }
         self.offer(run.clone(), result, bytes);
     }
@@ -167,7 +172,10 @@ impl Reader {
         frame: &Frame<'_>,
         data: &RawValue,
     ) {
-        let data: Value = serde_json::from_str(data.get()).unwrap_or_default();
+        let data: Value = match serde_json::from_str(data.get()) {
+            Ok(data) => data,
+            Err(error) => return self.refuse(id, None, action, malformed(error)),
+        };
         let run_id = data["run_id"].as_str();
         let run = run_id.and_then(|id| self.connection.live_run(id));
         let runner = run_id.and_then(|id| self.connection.runner_of(id));
@@ -177,6 +185,14 @@ impl Reader {
         {
             return self.reply(run, id, reply);
         }
+        if replies::is_only_that(action) {
+            let message = match run {
+                Some(_) => "only runners whose `usages` have `event` answer by calls",
+                None => "there is no such live run",
+            };
+            let error = AgentAPIError::new(ErrorCode::Unauthorized, message);
+            return self.refuse(id, run_id, action, error);
+        }
         let asked = actions::translate(action, &data).and_then(|mut asked| {
             asked.params["run_id"] = data["run_id"].clone();
             let params = to_raw_value(&asked.params).map_err(malformed)?;
@@ -184,13 +200,7 @@ impl Reader {
         });
         let (mut asked, params) = match asked {
             Ok(asked) => asked,
-            Err(error) => {
-                let run_id = run_id.map(str::to_owned);
-                let call = self.proxy_call(id, run_id, action, RawValue::NULL.to_owned());
-                let connection = &self.connection;
-                connection.proxy.refused(&call, &error);
-                return connection.send_or_replace(connection.codec.answer(id, Err(error)));
-            }
+            Err(error) => return self.refuse(id, run_id, action, error),
         };
         let about = About {
             run_id: run_id.unwrap_or_default().to_owned(),
@@ -210,6 +220,14 @@ impl Reader {
             let timeout = timeout_of(&data);
             Serving { connection, call, asked, about, timeout, stream }.serve()
         });
+    }
+
+    fn refuse(&mut self, id: &str, run_id: Option<&str>, action: &str, error: AgentAPIError) {
+        let run_id = run_id.map(str::to_owned);
+        let call = self.proxy_call(id, run_id, action, RawValue::NULL.to_owned());
+        let connection = &self.connection;
+        connection.proxy.refused(&call, &error);
+        connection.send_or_replace(connection.codec.answer(id, Err(error)));
     }
 
     /// What a runner answers by a call is a message of its run.

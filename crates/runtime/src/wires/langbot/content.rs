@@ -6,7 +6,7 @@
 use serde_json::{Map, Value, json};
 
 /// Stands before the id of an artifact where LangBot has an address.
-const ARTIFACT: &str = "artifact:";
+pub(super) const ARTIFACT: &str = "artifact:";
 
 /// One of our elements in LangBot's spelling.
 pub(crate) fn to_langbot(element: &Value) -> Value {

@@ -3,10 +3,13 @@
 //! Invariant: only where the plugin says that a runner takes events is it shown that it may; models that are
 //! handed every tool of a run would otherwise answer twice.
 
-use super::content::from_langbot;
+use super::content::{ARTIFACT, from_langbot};
 use greenroom_protocol::manifest::ToolPermission;
 use greenroom_protocol::{AgentAPIError, ErrorCode, ToolResource};
+use serde::Deserialize;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
+use std::borrow::Cow;
 
 /// The tool that stands for answering, in LangBot's own name.
 const TOOL: &str = "event_reply";
@@ -35,6 +38,22 @@ pub(super) fn tool() -> ToolResource {
         operations: vec![ToolPermission::Detail, ToolPermission::Call],
         ..ToolResource::default()
     }
+}
+
+/// Whether an action is nothing but an answer, whoever asks for it.
+pub(crate) fn is_only_that(action: &str) -> bool {
+    action == "reply_stream"
+}
+
+/// Whether the SDK tells of an answer, beside giving it, as of a call of a tool.
+pub(crate) fn is_told(call: &RawValue) -> bool {
+    #[derive(Deserialize)]
+    struct Told<'a> {
+        #[serde(default, borrow)]
+        tool_name: Option<Cow<'a, str>>,
+    }
+    serde_json::from_str::<Told<'_>>(call.get())
+        .is_ok_and(|told| told.tool_name.as_deref() == Some(TOOL))
 }
 
 /// What an action says to where the event came from; nothing where it is about something else.
@@ -111,6 +130,9 @@ fn element(part: &Value) -> Result<Value, AgentAPIError> {
     let kind = text("type").unwrap_or_default();
     let media = |kind: &str| {
         let found = match (text("url"), text("base64")) {
+            (Some(url), _) if !is_address(url) => {
+                return Err(invalid("`url` is an address with `https://` or `http://`"));
+            }
             (Some(url), _) if kind == "image" => {
                 json!({"type": "image_url", "image_url": {"url": url}})
             }
@@ -132,7 +154,9 @@ fn element(part: &Value) -> Result<Value, AgentAPIError> {
         Ok(from_langbot(&found))
     };
     match kind {
-        "Plain" | "Unknown" => Ok(text("text").unwrap_or_default().into()),
+        "Plain" | "Unknown" if part["text"].is_string() => Ok(part["text"].clone()),
+        "Plain" | "Unknown" => Err(invalid("`text` is not a text")),
+        "At" if part["target"].is_null() => Err(invalid("`target` is missing")),
         "At" => {
             let target =
                 part["target"].as_str().map_or_else(|| part["target"].to_string(), str::to_owned);
@@ -145,6 +169,11 @@ fn element(part: &Value) -> Result<Value, AgentAPIError> {
         "File" | "Voice" => media("file"),
         other => Err(invalid(&format!("an element of the kind `{other}` cannot be sent"))),
     }
+}
+
+/// What a message may point to: a place on the network, or an artifact.
+fn is_address(url: &str) -> bool {
+    ["https://", "http://", ARTIFACT].iter().any(|beginning| url.starts_with(beginning))
 }
 
 fn invalid(message: &str) -> AgentAPIError {
@@ -206,6 +235,10 @@ mod tests {
         let path = refusal(json!([{"type": "Image", "path": "/etc/passwd"}]));
         assert_eq!(path.code, ErrorCode::InvalidArgument);
         assert_eq!(path.message, "a picture or file needs `url` or `base64`: paths are not read");
+        let secret = refusal(json!([{"type": "Image", "url": "file:///etc/passwd"}]));
+        assert_eq!(secret.message, "`url` is an address with `https://` or `http://`");
+        assert_eq!(refusal(json!([{"type": "Plain", "text": 5}])).message, "`text` is not a text");
+        assert_eq!(refusal(json!([{"type": "At"}])).message, "`target` is missing");
         let face = refusal(json!([{"type": "Face", "face_id": 3}]));
         assert_eq!(face.message, "an element of the kind `Face` cannot be sent");
         assert_eq!(refusal(json!("hello")).message, "`message` is not a list");

@@ -12,6 +12,9 @@ class Big(Runner):
         text = ctx.input.to_text()
         if text == "whole":
             yield RunnerResult.message_completed(ctx.run_id, Message(role="assistant", content="é" * (SIZE // 2)))
+        elif text == "ending":
+            yield RunnerResult.run_completed(ctx.run_id, Message(role="assistant", content="é" * (SIZE // 2)))
+            return
         elif text == "streamed":
             for _ in range(SIZE // 65536):
                 yield RunnerResult.message_delta(ctx.run_id, MessageChunk(role="assistant", content="x" * 65536))
