@@ -52,6 +52,8 @@ pub(crate) struct LiveRun {
     /// Turns for streams of bytes, each of which holds some.
     pub(crate) streams: Semaphore,
     overdue: AtomicBool,
+    /// Whether a runner has it; before, it waits for one.
+    with_runner: AtomicBool,
     /// The place of the last message that the run has pulled, 0 before.
     pulled_seq: AtomicI64,
     spent: AtomicI64,
@@ -120,6 +122,14 @@ impl LiveRun {
     /// Whether one more failure of a model is worth a note.
     pub(crate) fn notes_model_failure(&self) -> bool {
         self.model_failures.fetch_add(1, Ordering::Relaxed) < MODEL_FAILURES_NOTED
+    }
+
+    pub(crate) fn is_with_runner(&self) -> bool {
+        self.with_runner.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_with_runner(&self, is_there: bool) {
+        self.with_runner.store(is_there, Ordering::Relaxed);
     }
 
     pub(crate) fn granted(&self, rights: Rights) {
@@ -243,6 +253,7 @@ impl Live {
             streams: Semaphore::new(STREAMS_AT_ONCE),
             deadline: Deadline::new(limit),
             overdue: AtomicBool::new(false),
+            with_runner: AtomicBool::new(false),
             pulled_seq: AtomicI64::new(0),
             spent: AtomicI64::new(0),
             model_failures: AtomicU32::new(0),

@@ -18,7 +18,7 @@ use crate::feed::write_json;
 use crate::host::Host;
 use crate::ids::{Moment, rfc3339};
 use bytes::BytesMut;
-use greenroom_protocol::{ModelCalls, Object, RunView};
+use greenroom_protocol::{ModelCalls, Object, RunStatus, RunView};
 use greenroom_store::reads::Direction;
 use greenroom_store::reads::approvals::ApprovalFilter;
 use greenroom_store::reads::conversations::{Position, Span};
@@ -67,6 +67,7 @@ pub struct HistoryQuery {
 
 impl Host {
     pub async fn run(&self, workspace: &str, run_id: &str) -> Result<Option<RunView>, StoreError> {
+        let live = self.shared.live.get(run_id);
         let (workspace, run_id) = (workspace.to_owned(), run_id.to_owned());
         let read = self.store().read(move |tx| {
             let Some(run) = reads::runs::get(tx, &workspace, &run_id)? else { return Ok(None) };
@@ -91,6 +92,10 @@ impl Host {
             let approvals: Vec<Value> = approvals.iter().rev().map(approval_view).collect();
             view.extra.insert("deliveries".to_owned(), deliveries.into());
             view.extra.insert("approvals".to_owned(), approvals.into());
+            if view.status == RunStatus::Running {
+                let is_with_runner = live.is_some_and(|live| live.is_with_runner());
+                view.extra.insert("with_runner".to_owned(), is_with_runner.into());
+            }
             view
         }))
     }

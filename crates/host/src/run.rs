@@ -42,6 +42,10 @@ const FLUSH_BYTES: usize = 256 * 1024;
 /// stored by one commit.
 const END_AFTER: Duration = Duration::from_millis(1);
 
+/// Told of a run that another process had first.
+const MOVED: &str = "a process of its runner did not read it in time and was replaced: \
+    another carried it out";
+
 /// Between two tries to store results.
 const STORE_AGAIN: Duration = Duration::from_millis(500);
 
@@ -91,6 +95,7 @@ impl RunTask {
     }
 
     async fn work(&mut self) {
+        let mut is_moved = false;
         let (mut ledger, handle, over) = loop {
             let (mut ledger, mut handle) = match self.dispatch().await {
                 Ok((grant, handle)) => (self.ledger(&grant), handle),
@@ -98,9 +103,15 @@ impl RunTask {
                 Err(Stop::HandOn | Stop::Leave | Stop::Unheard) => return,
             };
             self.isolation = Some(handle.isolation().to_owned());
+            if is_moved {
+                ledger.note("moved", MOVED, now_ms());
+            }
+            self.live.set_with_runner(true);
             match self.stream(&mut ledger, &mut handle).await {
                 Err(Stop::Unheard) => {
                     tracing::info!(run.id = %self.run.run_id, "the run goes to another process");
+                    is_moved = true;
+                    self.live.set_with_runner(false);
                 }
                 over => break (ledger, handle, over),
             }

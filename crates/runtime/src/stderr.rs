@@ -19,15 +19,25 @@ const TOLD_LINES: usize = 4;
 /// Words by which a line says that something went wrong.
 const WRONG: [&str; 5] = ["error", "fatal", "panic", "exception", "not found"];
 
+/// How pydantic ends what it complains about: with an address that says less than the line before.
+const POINTER: &str = "For further information visit";
+
 /// The last lines seen, for the story of a crash.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct LastLines(Arc<Mutex<VecDeque<String>>>);
 
 impl LastLines {
-    /// The last one; empty when there was none.
+    /// The last one, or the last at the margin with the indented ones that belong to it; empty when there was
+    /// none.
     pub(crate) fn last(&self) -> String {
         let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        lines.back().cloned().unwrap_or_default()
+        let at_margin = |line: &String| !line.starts_with(char::is_whitespace);
+        let from = lines.iter().rposition(at_margin).unwrap_or(lines.len().saturating_sub(1));
+        let told = lines.iter().skip(from).map(|line| line.trim());
+        told.filter(|line| !line.starts_with(POINTER))
+            .take(TOLD_LINES)
+            .collect::<Vec<_>>()
+            .join(" ")
     }
 
     /// What they complain about, in one line: from the first that speaks of something wrong, else the last one.
@@ -181,6 +191,26 @@ mod tests {
             last.push(line);
         }
         last.complaint()
+    }
+
+    #[test]
+    fn the_last_words_go_from_the_margin_on() {
+        let last = |lines: &str| {
+            let kept = LastLines::default();
+            lines.lines().for_each(|line| kept.push(line));
+            kept.last()
+        };
+        assert_eq!(last(""), "");
+        assert_eq!(last("Traceback:\n  File \"a.py\"\nKeyError: 'x'"), "KeyError: 'x'");
+        let pydantic = "ValueError: Invalid Runner manifest a.yaml: 1 validation error\n\
+            \u{20} Value error, Event usage requires spec.events\n\
+            \u{20}   For further information visit https://errors.pydantic.dev/2/v/value_error";
+        assert_eq!(
+            last(pydantic),
+            "ValueError: Invalid Runner manifest a.yaml: 1 validation error \
+             Value error, Event usage requires spec.events"
+        );
+        assert_eq!(last("  only this"), "only this");
     }
 
     #[test]

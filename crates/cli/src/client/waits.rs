@@ -43,7 +43,8 @@ pub(super) async fn look(
         let starting = servers.items.iter().filter(|server| word(server, "status") == "starting");
         waits.extend(starting.map(|server| Wait::Server(word(server, "name").to_owned())));
     }
-    if !has_results && waits.is_empty() {
+    let is_with_runner = run.extra.get("with_runner") == Some(&Value::Bool(true));
+    if !has_results && !is_with_runner && waits.is_empty() {
         let runners: Page<Object> = client.get(&["v1", "runners"], &[]).await?;
         let is_its = |runner: &&Object| {
             let id = RunnerId::parse(&run.runner_id);

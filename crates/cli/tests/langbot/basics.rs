@@ -126,9 +126,12 @@ async fn text_on_standard_output_harms_nobody_and_is_told() {
     let stage = Stage::open(&["basics"], &agents()).await;
     assert_eq!(stage.answer("odd", "c1", "prints").await, "printed");
     wait_for("a warning", crate::stage::PATIENCE, async || {
-        stage.host.log().contains("text on standard output, which is not read").then_some(())
+        let warning = r#"text on standard output, which is not read: \"text on standard output\""#;
+        stage.host.log().contains(warning).then_some(())
     })
     .await;
+    // That is the SDK's own.
+    assert!(!stage.host.log().contains("Running plugin"), "{}", stage.host.log());
 }
 
 #[tokio::test]
@@ -229,6 +232,7 @@ async fn a_plugin_that_blocks_its_loop_is_replaced_once_its_run_is_cancelled() {
         let run = stage.api.ended_run(&run_id).await;
         assert_eq!(outcome(&run), (RunStatus::Completed, ""), "{run:?}\n{}", stage.host.log());
         assert_eq!(run.attempt, 1);
+        assert_eq!(stage.diagnostics(&run_id).await, ["moved"]);
         assert_eq!(stage.api.answers(conversation).await.len(), 1);
     }
     assert_ne!(stage.api.ready_runner("basics").await["pid"], pid);
@@ -243,6 +247,7 @@ async fn a_run_that_blocks_keeps_no_other_from_its_answer_and_gives_its_own() {
     stage.marked("basics/blocked").await;
     assert_eq!(stage.answer("plain", "c2", "hello").await, "Received: hello");
     assert_ne!(stage.api.ready_runner("basics").await["pid"], pid);
+    assert_eq!(stage.api.run(&blocking).await.extra["with_runner"], true);
     assert!(stage.host.log().contains("has not read its input for 5 s"), "{}", stage.host.log());
     std::fs::write(stage.host.folder().join("basics/go"), "").unwrap();
     let run = stage.api.ended_run(&blocking).await;

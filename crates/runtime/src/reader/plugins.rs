@@ -72,7 +72,8 @@ impl Reader {
 
     /// Text on standard output, which belongs to the wire.
     fn printed(&mut self, text: &str) {
-        if !text.is_empty() {
+        let Codec::Langbot(session) = &self.connection.codec else { return };
+        if !text.is_empty() && !session.is_greeting() {
             let text: String = text.chars().take(QUOTE_CHARS).collect();
             self.warn(&format!("text on standard output, which is not read: {text:?}"));
         }

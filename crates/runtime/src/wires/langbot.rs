@@ -29,6 +29,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use stream::Flow;
 use tokio::sync::watch;
@@ -101,6 +102,8 @@ pub(crate) struct Session {
     /// The container that the plugin registered with.
     registered: watch::Sender<Option<Arc<Value>>>,
     manners: OnceLock<BTreeMap<String, Manner>>,
+    /// Whether a line of text has come.
+    greeted: AtomicBool,
     /// Streaming calls under way, by the id of their request.
     streams: Mutex<HashMap<String, Arc<Flow>>>,
 }
@@ -116,6 +119,7 @@ impl Session {
             sdk_version: sdk::version(interpreter),
             registered: watch::Sender::new(None),
             manners: OnceLock::new(),
+            greeted: AtomicBool::new(false),
             streams: Mutex::default(),
         })
     }
@@ -127,6 +131,12 @@ impl Session {
 
     pub(crate) fn version(&self) -> Value {
         json!({"version": self.host_version, "api_features": []})
+    }
+
+    /// Whether a line of text is the one that the SDK itself prints, in whatever language: the first, whenever
+    /// Python lets it go.
+    pub(crate) fn is_greeting(&self) -> bool {
+        !self.greeted.swap(true, Ordering::Relaxed)
     }
 
     /// The plugin says who it is, and shows that it is the process that was started.

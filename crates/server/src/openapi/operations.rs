@@ -144,7 +144,7 @@ fn runs() -> Vec<Operation> {
             "/v1/runs/{id}",
             "get_run",
             "runs",
-            "One run\nWith `deliveries`, `diagnostics` and what its `model_calls` took.",
+            "One run\nWith `deliveries`, `diagnostics` and what its `model_calls` took; while it is running, `with_runner` says whether a runner has it or it waits for one.",
         )
         .takes(&["run_id_in_path", "workspace_id"])
         .answers("200", run())
