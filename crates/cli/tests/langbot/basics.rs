@@ -126,7 +126,7 @@ async fn text_on_standard_output_harms_nobody_and_is_told() {
     let stage = Stage::open(&["basics"], &agents()).await;
     assert_eq!(stage.answer("odd", "c1", "prints").await, "printed");
     wait_for("a warning", crate::stage::PATIENCE, async || {
-        let warning = r#"text on standard output, which is not read: \"text on standard output\""#;
+        let warning = r#"which is not read: "text on standard output""#;
         stage.host.log().contains(warning).then_some(())
     })
     .await;
