@@ -18,9 +18,8 @@ use crate::feed::write_json;
 use crate::host::Host;
 use crate::ids::{Moment, rfc3339};
 use bytes::BytesMut;
-use greenroom_protocol::{ModelCalls, Object, RunStatus, RunView};
+use greenroom_protocol::{ModelCalls, Object, RunView};
 use greenroom_store::reads::Direction;
-use greenroom_store::reads::approvals::ApprovalFilter;
 use greenroom_store::reads::conversations::{Position, Span};
 use greenroom_store::reads::runs::RunFilter;
 use greenroom_store::reads::search::{Hit, SearchQuery};
@@ -66,40 +65,6 @@ pub struct HistoryQuery {
 }
 
 impl Host {
-    pub async fn run(&self, workspace: &str, run_id: &str) -> Result<Option<RunView>, StoreError> {
-        let live = self.shared.live.get(run_id);
-        let (workspace, run_id) = (workspace.to_owned(), run_id.to_owned());
-        let read = self.store().read(move |tx| {
-            let Some(run) = reads::runs::get(tx, &workspace, &run_id)? else { return Ok(None) };
-            let diagnostics = reads::runs::diagnostics(tx, &run_id, DIAGNOSTICS_SHOWN)?;
-            let deliveries = reads::deliveries::of_run(tx, &workspace, &run_id)?;
-            let of_run = ApprovalFilter { status: None, run_id: Some(run_id.clone()) };
-            let approvals =
-                reads::approvals::page(tx, &workspace, &of_run, None, DIAGNOSTICS_SHOWN)?;
-            let spend = reads::spend::sum_of_run(tx, &workspace, &run_id)?;
-            Ok(Some((run, diagnostics, deliveries, approvals, spend)))
-        });
-        Ok(read.await?.map(|(run, diagnostics, deliveries, approvals, spend)| {
-            let mut view = RunView { model_calls: Some(model_calls(spend)), ..run_view(run) };
-            let notes: Vec<Value> = diagnostics
-                .into_iter()
-                .map(|note| {
-                    json!({"kind": note.kind, "message": note.message, "created_at": rfc3339(note.created_at)})
-                })
-                .collect();
-            let deliveries: Vec<Value> = deliveries.iter().map(delivery_view).collect();
-            view.extra.insert("diagnostics".to_owned(), notes.into());
-            let approvals: Vec<Value> = approvals.iter().rev().map(approval_view).collect();
-            view.extra.insert("deliveries".to_owned(), deliveries.into());
-            view.extra.insert("approvals".to_owned(), approvals.into());
-            if view.status == RunStatus::Running {
-                let is_with_runner = live.is_some_and(|live| live.is_with_runner());
-                view.extra.insert("with_runner".to_owned(), is_with_runner.into());
-            }
-            view
-        }))
-    }
-
     /// Runs, newest first; nothing when the cursor is not one of this list. A filter that fits few runs may give
     /// a page that is short although there is more.
     pub async fn runs(

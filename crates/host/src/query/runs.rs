@@ -1,18 +1,60 @@
-//! Pages of runs.
+//! One run, and pages of runs.
 //!
 //! Invariant: a page looks at a bounded number of runs, whatever it is narrowed to, and says where to go on;
 //! runs that come meanwhile shift nothing.
 
-use greenroom_protocol::RunStatus;
+use super::{DIAGNOSTICS_SHOWN, approval_view, delivery_view, model_calls, run_view};
+use crate::host::Host;
+use crate::ids::rfc3339;
+use greenroom_protocol::{RunStatus, RunView};
+use greenroom_store::reads::approvals::ApprovalFilter;
 use greenroom_store::reads::runs::RunFilter;
 use greenroom_store::sql::Tx;
 use greenroom_store::types::RunRow;
 use greenroom_store::{StoreError, reads};
+use serde_json::{Value, json};
 
 /// Runs that a page with filters looks at.
 const LOOKED_AT_MAX: i64 = 10_000;
 /// How far the time in a run's id may be from the time that was kept with it.
 const SLACK_MS: i64 = 60_000;
+
+impl Host {
+    /// A run with what is told of it alone.
+    pub async fn run(&self, workspace: &str, run_id: &str) -> Result<Option<RunView>, StoreError> {
+        let live = self.shared.live.get(run_id);
+        let (workspace, run_id) = (workspace.to_owned(), run_id.to_owned());
+        let read = self.store().read(move |tx| {
+            let Some(run) = reads::runs::get(tx, &workspace, &run_id)? else { return Ok(None) };
+            let diagnostics = reads::runs::diagnostics(tx, &run_id, DIAGNOSTICS_SHOWN)?;
+            let deliveries = reads::deliveries::of_run(tx, &workspace, &run_id)?;
+            let of_run = ApprovalFilter { status: None, run_id: Some(run_id.clone()) };
+            let approvals =
+                reads::approvals::page(tx, &workspace, &of_run, None, DIAGNOSTICS_SHOWN)?;
+            let spend = reads::spend::sum_of_run(tx, &workspace, &run_id)?;
+            Ok(Some((run, diagnostics, deliveries, approvals, spend)))
+        });
+        Ok(read.await?.map(|(run, diagnostics, deliveries, approvals, spend)| {
+            let mut view = RunView { model_calls: Some(model_calls(spend)), ..run_view(run) };
+            let notes: Vec<Value> = diagnostics
+                .into_iter()
+                .map(|note| {
+                    json!({"kind": note.kind, "message": note.message, "created_at": rfc3339(note.created_at)})
+                })
+                .collect();
+            let deliveries: Vec<Value> = deliveries.iter().map(delivery_view).collect();
+            view.extra.insert("diagnostics".to_owned(), notes.into());
+            let approvals: Vec<Value> = approvals.iter().rev().map(approval_view).collect();
+            view.extra.insert("deliveries".to_owned(), deliveries.into());
+            view.extra.insert("approvals".to_owned(), approvals.into());
+            if view.status == RunStatus::Running {
+                let is_with_runner = live.is_some_and(|live| live.is_with_runner());
+                view.extra.insert("with_runner".to_owned(), is_with_runner.into());
+            }
+            view
+        }))
+    }
+}
 
 /// The runs of a page, and the id to go on before.
 pub(super) fn page(
