@@ -29,23 +29,35 @@ pub async fn run(args: Args) -> Outcome {
     }
     let head = ["NAME", "STATUS", "WIRE", "PLUGIN", "RUNNERS", "ASKS FOR", "LAST ERROR"];
     let head = head.map(str::to_owned).to_vec();
-    let rows: Vec<Vec<String>> = page.items.iter().map(row).collect();
+    let rows: Vec<Vec<String>> = page.items.iter().flat_map(rows_of).collect();
     super::print_page(head, rows, &page.next_cursor)
 }
 
-fn row(runner: &Object) -> Vec<String> {
+/// A row for each runner that the process offers; what is said of the process stands in the first.
+fn rows_of(runner: &Object) -> Vec<Vec<String>> {
     let word = |key| runner.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
     let offered = runner.get("runners").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-    let ids: Vec<&str> = offered.iter().filter_map(|manifest| manifest["id"].as_str()).collect();
-    let mut asked: Vec<String> =
-        offered.iter().map(|manifest| asks_for(&manifest["permissions"])).collect();
-    asked.dedup();
     let error = match word("status").as_str() {
         "ready" => String::new(),
         _ => word("last_error").chars().take(ERROR_SHOWN).collect(),
     };
-    let (wire, asked) = (wire(offered), asked.join(" | "));
-    vec![word("name"), word("status"), wire, word("plugin"), ids.join(" "), asked, error]
+    let told = |manifest: &Value| {
+        let id = manifest["id"].as_str().unwrap_or_default().to_owned();
+        (id, asks_for(&manifest["permissions"]))
+    };
+    let mut offers: Vec<(String, String)> = offered.iter().map(told).collect();
+    if offers.is_empty() {
+        offers.push((String::new(), String::new()));
+    }
+    let (mut about, mut error) =
+        (vec![word("name"), word("status"), wire(offered), word("plugin")], error);
+    let row = |(id, asked)| {
+        let empty = vec![String::new(); about.len()];
+        let mut row = std::mem::replace(&mut about, empty);
+        row.extend([id, asked, std::mem::take(&mut error)]);
+        row
+    };
+    offers.into_iter().map(row).collect()
 }
 
 /// The wire, and of a LangBot plugin its dialect and its SDK; nothing while it is not known.

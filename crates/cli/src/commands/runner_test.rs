@@ -9,9 +9,11 @@ mod report;
 mod run;
 mod tools;
 
-use crate::failure::{Exit, Outcome};
+use crate::config;
+use crate::failure::{Exit, Failure, Outcome};
 use crate::output;
 use greenroom_protocol::Object;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Check a runner process against the contract
@@ -60,6 +62,13 @@ struct Plan {
 }
 
 pub async fn run(args: Args) -> Outcome {
+    if let Some(plugin) = args.command.iter().map(Path::new).find_map(plugin_of) {
+        let plugin = plugin.display();
+        let message = format!("`{plugin}` is a plugin of LangBot, which is not checked here");
+        let hint =
+            format!("add it with `greenroom runner add {plugin}` and try it with `greenroom send`");
+        return Err(Failure::new(message).exit(Exit::Usage).hint(hint));
+    }
     let plan = Plan {
         command: args.command,
         runner: args.runner,
@@ -73,6 +82,16 @@ pub async fn run(args: Args) -> Outcome {
         false => output::print(&report.to_string())?,
     }
     Ok(if report.ok { Exit::Ok } else { Exit::Failure })
+}
+
+/// The folder of a LangBot plugin that a word of the command is, or is in.
+fn plugin_of(path: &Path) -> Option<PathBuf> {
+    let folder = match path.is_dir() {
+        true => path.to_owned(),
+        false if path.is_file() => Path::new(".").join(path.parent()?),
+        false => return None,
+    };
+    config::is_langbot_plugin(&folder).then_some(folder)
 }
 
 fn object(text: &str) -> Result<Object, String> {

@@ -54,6 +54,20 @@ fn a_new_python_runner_passes() {
 }
 
 #[test]
+fn a_langbot_plugin_is_not_taken_for_a_runner_of_ours() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::create_dir(dir.path().join("zoo")).unwrap();
+    std::fs::write(dir.path().join("zoo/manifest.yaml"), "kind: Plugin\n").unwrap();
+    std::fs::write(dir.path().join("zoo/main.py"), "").unwrap();
+    for command in [&["zoo"][..], &["python3", "zoo/main.py"]] {
+        let told = told(dir.path(), &[&["runner", "test"], command].concat());
+        assert!(told.starts_with("exit 2"), "{told}");
+        assert!(told.contains("is a plugin of LangBot, which is not checked here"), "{told}");
+        assert!(told.contains("`greenroom runner add "), "{told}");
+    }
+}
+
+#[test]
 fn a_plugin_for_tools_alone_passes_without_runs() {
     let dir = tempfile::tempdir().unwrap();
     let tools = r#""list_tools": {"tools": [{"name": "dice.roll", "input_schema": {"type": "object"}, "risk": "read"}]}, "shutdown""#;

@@ -259,6 +259,24 @@ fn runners_that_are_not_ready_are_listed_with_their_last_error() {
 }
 
 #[test]
+fn a_plugin_with_several_runners_has_a_row_for_each() {
+    let dir = tempfile::tempdir().unwrap();
+    let offered = |name: &str, permissions: Value| json!({ "id": format!("plugin:acme/zoo/{name}"), "permissions": permissions });
+    let runners = [offered("cat", json!({"models": ["invoke"]})), offered("dog", json!({}))];
+    let items = json!({ "items": [{ "name": "zoo", "status": "ready", "plugin": "acme/zoo", "runners": runners }] });
+    let host = start(dir.path(), vec![Answer::json("GET /v1/runners ", items)]);
+    assert_snapshot!(told(dir.path(), &["runner", "list"]), @r#"
+    exit 0
+    --- stdout
+    NAME  STATUS  WIRE    PLUGIN    RUNNERS              ASKS FOR        LAST ERROR
+    zoo   ready   native  acme/zoo  plugin:acme/zoo/cat  models: invoke
+                                    plugin:acme/zoo/dog  nothing
+    --- stderr
+    "#);
+    host.join().unwrap();
+}
+
+#[test]
 fn history_is_shown_oldest_first() {
     let dir = tempfile::tempdir().unwrap();
     let item = |seq: i64, role: &str, text: &str| {
