@@ -16,6 +16,12 @@ impl FromIterator<Duration> for Sample {
 }
 
 impl Sample {
+    /// With the times of another one.
+    pub(super) fn extend(&mut self, other: Self) {
+        self.sorted.extend(other.sorted);
+        self.sorted.sort_unstable();
+    }
+
     /// The time that so many percent of the pieces did not exceed, in milliseconds.
     pub(super) fn percentile_ms(&self, percent: usize) -> f64 {
         let last = self.sorted.len().saturating_sub(1);

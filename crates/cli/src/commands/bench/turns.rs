@@ -17,6 +17,8 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 
 const AT_ONCE: usize = 200;
+/// How often what begins in the same moment does so.
+const TIMES: usize = 5;
 const WARM_TURNS: usize = 20;
 /// What the slow answer waits for before its first word.
 const LATENCY_MS: u64 = 500;
@@ -39,29 +41,31 @@ pub(super) async fn measure(plan: &Plan) -> anyhow::Result<Vec<Measure>> {
     let own = one_by_one(&host, "one", turns).await?;
     let request = model.last_request()?;
     let bare = bare(&model, &request, turns).await?;
-    let alone = all_at_once(&host, "alone", 1, Duration::ZERO).await?;
+    let alone = again_and_again(&host, "alone", 1).await?;
     let bare_burst = bare_at_once(&model, &model.last_request()?).await?;
     let latency = Duration::from_millis(LATENCY_MS);
-    let burst = all_at_once(&host, "burst", AT_ONCE, Duration::ZERO).await?;
+    // The first time memory grows for all of them; one conversation is measured after a thousand turns.
+    let first = all_at_once(&host, "first", AT_ONCE, Duration::ZERO).await?;
+    let burst = again_and_again(&host, "burst", AT_ONCE).await?;
     let spread = all_at_once(&host, "spread", AT_ONCE, latency / AT_ONCE as u32).await?;
     host.stop().await?;
-    let one = alone.times.percentile_ms(50);
-    // Only with all in the same moment, and for the first time, is the growth that of all of them.
+    let one = alone.percentile_ms(50);
     let more = format!(
-        "; the same {AT_ONCE} requests by themselves {:.1} ms; {:.0} kB of host and runner memory per run",
-        bare_burst.percentile_ms(50),
-        burst.memory_per_run / 1e3
+        "; {TIMES} times, once more before that {:.1} ms, with {:.0} kB of host and runner memory per run; the same {AT_ONCE} requests by themselves {:.1} ms",
+        first.times.percentile_ms(50),
+        first.memory_per_run / 1e3,
+        bare_burst.percentile_ms(50)
     );
-    let crowd = |how: &str, crowd: &Crowd, limit: f64, more: &str| Measure {
+    let crowd = |how: &str, times: &Sample, limit: f64, more: &str| Measure {
         row: 8,
         what: format!(
             "{AT_ONCE} conversations at once, {how}, model {LATENCY_MS} ms, p50 of a turn"
         ),
         unit: Unit::Milliseconds,
         budget: Budget::AtMost(limit * one),
-        measured: crowd.times.percentile_ms(50),
+        measured: times.percentile_ms(50),
         baseline: Some(Baseline { what: "one conversation", value: one }),
-        detail: format!("slowest {:.1} ms{more}", crowd.times.percentile_ms(100)),
+        detail: format!("slowest {:.1} ms{more}", times.percentile_ms(100)),
     };
     let added = own.percentile_ms(50) - bare.percentile_ms(50);
     Ok(vec![
@@ -82,7 +86,7 @@ pub(super) async fn measure(plan: &Plan) -> anyhow::Result<Vec<Measure>> {
                 bare.percentile_ms(99)
             ),
         },
-        crowd("each from its own moment on", &spread, 1.1, ""),
+        crowd("each from its own moment on", &spread.times, 1.1, ""),
         crowd("all in the same moment", &burst, 1.5, &more),
     ])
 }
@@ -117,6 +121,20 @@ async fn bare_at_once(model: &ModelServer, request: &str) -> anyhow::Result<Samp
     }
     let times = senders.join_all().await.into_iter().collect::<anyhow::Result<Vec<_>>>()?;
     Ok(times.into_iter().collect())
+}
+
+/// Conversations that begin in the same moment, several times one after another.
+async fn again_and_again(
+    host: &BenchHost,
+    name: &str,
+    conversations: usize,
+) -> anyhow::Result<Sample> {
+    let mut all = Sample::default();
+    for number in 0..TIMES {
+        let name = format!("{name}-{number}");
+        all.extend(all_at_once(host, &name, conversations, Duration::ZERO).await?.times);
+    }
+    Ok(all)
 }
 
 struct Crowd {
