@@ -3,7 +3,7 @@
 //! Invariant: a result reaches a run only over the connection that the run was started on; every run of a
 //! connection that ends has ended.
 
-use crate::outbox::Outbox;
+use crate::outbox::{NotSent, Outbox};
 use crate::proxy::{Proxy, Standing};
 use crate::run::{Run, RunEnd, RunLimits};
 use crate::spec::Limits;
@@ -14,7 +14,7 @@ use greenroom_protocol::RunnerId;
 use greenroom_protocol::wire::RpcError;
 use serde_json::value::RawValue;
 use std::collections::{HashMap, VecDeque};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::{Notify, oneshot, watch};
@@ -71,6 +71,7 @@ pub(crate) struct Connection {
     fate: watch::Sender<Fate>,
     /// How many runs are under way and not fenced, and how many calls of tools.
     live: watch::Sender<usize>,
+    is_input_closed: AtomicBool,
     /// Told when a run is over on the other side.
     freed: Notify,
     /// Whose turn it is to wait for room.
@@ -143,6 +144,7 @@ impl Connection {
             state: Mutex::default(),
             fate: watch::Sender::new(Fate::Serving),
             live: watch::Sender::new(0),
+            is_input_closed: AtomicBool::new(false),
             freed: Notify::new(),
             turn: tokio::sync::Mutex::default(),
             buffered: Arc::default(),
@@ -316,10 +318,27 @@ impl Connection {
     }
 
     /// A runner that takes nothing in cannot go on.
-    pub(crate) fn send_or_replace(&self, frame: Bytes) {
-        if let Err(error) = self.outbox.push(frame) {
-            self.replace(format!("is not listening: {error}"));
+    pub(crate) fn send_or_replace(self: &Arc<Self>, frame: Bytes) {
+        match self.outbox.push(frame) {
+            Ok(()) => {}
+            Err(NotSent::Closed) => self.input_is_closed(),
+            Err(error @ NotSent::Full) => self.replace(format!("is not listening: {error}")),
         }
+    }
+
+    /// Most often that is the first sign of an end, which says more when it comes.
+    pub(crate) fn input_is_closed(self: &Arc<Self>) {
+        if self.is_input_closed.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let connection = self.clone();
+        self.tasks.spawn(async move {
+            let mut fate = connection.fate();
+            let gone = fate.wait_for(|fate| matches!(fate, Fate::Gone { .. }));
+            if tokio::time::timeout(LAST_WORDS, gone).await.is_err() {
+                connection.replace(format!("is not listening: {}", NotSent::Closed));
+            }
+        });
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {

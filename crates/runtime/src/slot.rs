@@ -77,7 +77,7 @@ impl Slot {
                 Err(fault) => fault,
                 Ok(serving) => {
                     let since = Instant::now();
-                    let (fate, deaf_max) = self.serve(&serving, &mut draining).await;
+                    let fate = self.serve(&serving, &mut draining).await;
                     if since.elapsed() >= limits.healthy_after {
                         failures = 0;
                     } else if since.elapsed() >= delay * HEALTHY_PER_DELAY {
@@ -85,7 +85,7 @@ impl Slot {
                     }
                     let last_words =
                         fate.as_ref().and_then(|reason| serving.connection.last_words(reason));
-                    self.retire(serving, deaf_max, &mut draining);
+                    self.retire(serving, &mut draining);
                     match fate {
                         Some(reason) => Fault { reason, last_words },
                         None => break,
@@ -99,20 +99,13 @@ impl Slot {
         self.update(|entry| entry.phase = Phase::Stopped);
     }
 
-    /// Until the connection gets no more runs: says why, unless it is because this slot stops, and how long it may
-    /// be deaf to what it is told about its last runs.
-    async fn serve(
-        &self,
-        serving: &Serving,
-        draining: &mut VecDeque<Draining>,
-    ) -> (Option<String>, Option<Duration>) {
-        let deaf_max = self.shared.settings.limits.drain_max;
+    /// Until the connection gets no more runs; nothing when it is because this slot stops.
+    async fn serve(&self, serving: &Serving, draining: &mut VecDeque<Draining>) -> Option<String> {
         let mut fate = serving.connection.fate();
-        let (reason, deaf_max) = tokio::select! {
-            _ = fate.wait_for(|fate| *fate != Fate::Serving) => (serving.connection.reason(), Some(deaf_max)),
-            // Nobody gave up on what keeps it from reading: that has its deadline.
-            reason = self.deafness(serving, draining) => (Some(reason), None),
-            () = self.stop.cancelled() => (None, None),
+        let reason = tokio::select! {
+            _ = fate.wait_for(|fate| *fate != Fate::Serving) => serving.connection.reason(),
+            reason = self.deafness(serving, draining) => Some(reason),
+            () = self.stop.cancelled() => None,
         };
         self.update(|entry| {
             entry.connection = None;
@@ -121,7 +114,7 @@ impl Slot {
         });
         serving.connection.replace(reason.clone().unwrap_or_else(|| "is stopping".to_owned()));
         serving.connection.take_back();
-        (reason, deaf_max)
+        reason
     }
 
     /// Waits for a process that does not read what it is told, and for room beside its successor.
@@ -140,12 +133,7 @@ impl Slot {
     }
 
     /// Lets the process finish its runs beside its successor.
-    fn retire(
-        &self,
-        serving: Serving,
-        deaf_max: Option<Duration>,
-        draining: &mut VecDeque<Draining>,
-    ) {
+    fn retire(&self, serving: Serving, draining: &mut VecDeque<Draining>) {
         let limits = &self.shared.settings.limits;
         let now = CancellationToken::new();
         draining.push_back(Draining { fate: serving.connection.fate(), now: now.clone() });
@@ -155,7 +143,7 @@ impl Slot {
         {
             oldest.now.cancel();
         }
-        self.shared.tasks.spawn(retire(serving, deaf_max, limits.stop_step, now));
+        self.shared.tasks.spawn(retire(serving, limits.stop_step, now));
     }
 
     async fn back_off(&self, fault: Fault, delay: Duration) {
@@ -314,8 +302,8 @@ impl Attended {
 }
 
 async fn write(connection: Arc<Connection>) {
-    if let Err(error) = connection.outbox.write_queued().await {
-        connection.replace(format!("is not listening: {error}"));
+    if connection.outbox.write_queued().await.is_err() {
+        connection.input_is_closed();
     }
 }
 
@@ -324,23 +312,11 @@ fn forget_gone(draining: &mut VecDeque<Draining>) {
 }
 
 /// Lets the last runs of a process end, which have their deadlines, then ends the process, step by step.
-async fn retire(
-    serving: Serving,
-    deaf_max: Option<Duration>,
-    step: Duration,
-    now: CancellationToken,
-) {
+async fn retire(serving: Serving, step: Duration, now: CancellationToken) {
     let Serving { connection, control } = serving;
     let mut live = connection.live();
-    let given_up = async {
-        match deaf_max {
-            Some(deaf_max) => connection.reads_nothing_for(deaf_max).await,
-            None => std::future::pending().await,
-        }
-    };
     tokio::select! {
         _ = live.wait_for(|live| *live == 0) => {}
-        () = given_up => {}
         () = now.cancelled() => {}
     }
     let message = connection.says(REPLACED);

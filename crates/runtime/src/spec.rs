@@ -160,7 +160,8 @@ pub struct Limits {
     pub cancel_grace: Duration,
     /// How long a process may leave a run unread before that run and all that follow go to another.
     pub deaf_after: Duration,
-    /// How long a process that does not stop a run may read nothing before its other runs are given up.
+    /// From a cancel that cannot be told to the end of the run; and how long a connection that is replaced may
+    /// finish its other runs.
     pub drain_max: Duration,
     /// Replaced processes of one runner that may live on at once.
     pub draining_max: usize,

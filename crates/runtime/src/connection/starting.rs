@@ -87,10 +87,8 @@ impl Connection {
             Ok(()) => {}
             Err(NotSent::Full) => return Err(NotStarted::NoSpace),
             Err(error @ NotSent::Closed) => {
-                drop(state);
-                let reason = format!("takes no runs: {error}");
-                self.replace(reason.clone());
-                return never(self.says(&reason));
+                self.input_is_closed();
+                return never(self.says(&format!("takes no runs: {error}")));
             }
         }
         let run = Arc::new(Run::new(id.clone(), self.buffered.clone()));

@@ -68,13 +68,6 @@ impl Outbox {
         self.lock().unread().first().copied()
     }
 
-    /// Where the runner stopped reading, if there is more.
-    pub(crate) fn stopped_at(&self) -> Option<u64> {
-        let inner = self.lock();
-        let place = inner.place();
-        (place < inner.sent + inner.bytes as u64).then_some(place)
-    }
-
     /// Takes the marked frames back of which the runner has read nothing, or one of them; gives their numbers.
     pub(crate) fn take_back(&self, only: Option<i64>) -> Vec<i64> {
         let mut inner = self.lock();

@@ -110,32 +110,25 @@ async fn runs_wait_for_a_process_that_has_much_to_read() {
     assert_eq!(kit.state().restarts, 0);
 }
 
-/// The others go on for as long as they take, if only it reads.
+/// Nobody gave up on the others: they have their deadlines.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_process_that_is_replaced_ends_its_runs_unless_it_reads_nothing() {
-    let (cancel_grace, drain_max) = (Duration::from_millis(100), Duration::from_millis(400));
-    let limits = || Limits { cancel_grace, drain_max, ..Limits::default() };
-    let kit = Kit::wire_with(limits()).await;
+async fn a_process_that_is_replaced_ends_the_runs_that_it_has_read() {
+    let cancel_grace = Duration::from_millis(100);
+    let kit = Kit::wire_with(Limits { cancel_grace, ..Limits::default() }).await;
     let old = kit.state().pid;
-    let mut going_on = kit.start("wait").await;
-    some(&mut going_on).await;
-    let mut stubborn = kit.start("stubborn").await;
-    some(&mut stubborn).await;
-    drop(stubborn);
-    kit.replaced(old).await;
-    tokio::time::sleep(2 * drain_max).await;
-    going_on.cancel("done");
-    assert_eq!(finish(going_on).await.1, RunEnd::Finished);
-
-    let kit = Kit::wire_with(limits()).await;
-    let mut stuck = kit.start("wait").await;
-    some(&mut stuck).await;
+    let mut waiting = kit.start("wait").await;
+    some(&mut waiting).await;
+    let mut called_off = kit.start("wait").await;
+    some(&mut called_off).await;
     let mut blocked = kit.start("block").await;
     some(&mut blocked).await;
-    drop(blocked);
-    let end = finish(stuck).await.1;
-    let message = "runner `wire` was replaced before the run had ended".to_owned();
-    assert_eq!(end, RunEnd::Crashed { message });
+    drop(called_off);
+    kit.replaced(old).await;
+    unblock(&kit);
+    assert_eq!(finish(blocked).await.1, RunEnd::Finished);
+    waiting.cancel("done");
+    assert_eq!(finish(waiting).await.1, RunEnd::Finished);
+    eventually("the old process gone", || (!is_alive(old.unwrap())).then_some(())).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -149,6 +142,24 @@ async fn a_process_that_is_gone_does_not_count_among_those_that_finish() {
     kit.replaced(Some(new)).await;
     unblock(&kit);
     assert_eq!(finish(blocked).await.1, RunEnd::Finished);
+}
+
+/// Whoever notices first that it is gone.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_process_that_is_killed_under_load_ends_no_other() {
+    for _ in 0..5 {
+        let kit = Kit::wire_with(Limits { draining_max: 1, ..soon() }).await;
+        let old = kit.state().pid;
+        let (blocked, unread) = blocked_and_unread(&kit).await;
+        assert_eq!(finish(unread).await.1, RunEnd::Unheard);
+        let new = kit.replaced(old).await;
+        let process = rustix::process::Pid::from_raw(new.cast_signed()).unwrap();
+        rustix::process::kill_process(process, rustix::process::Signal::KILL).unwrap();
+        while kit.runtime.start_run(kit.request("echo x")).await.is_ok() {}
+        kit.replaced(Some(new)).await;
+        unblock(&kit);
+        assert_eq!(finish(blocked).await.1, RunEnd::Finished);
+    }
 }
 
 /// Everyone who takes back does it at once.
