@@ -83,6 +83,8 @@ impl RunTask {
         let grant = Arc::clone(grant);
         self.live.granted(Rights { grant, resources, identity, attempt, subject });
         let handle = tokio::select! {
+            // Most often there is room, and nothing to set up for the other.
+            biased;
             handle = self.shared.runtime.start_run(request) => handle,
             stop = self.stopped() => return Err(stop),
         };
