@@ -43,7 +43,7 @@ const FLUSH_BYTES: usize = 256 * 1024;
 const END_AFTER: Duration = Duration::from_millis(1);
 
 /// Told of a run that another process had first.
-const MOVED: &str = "a process of its runner did not read it in time and was replaced: \
+const MOVED: &str = "the first process was replaced before it had read the run: \
     another carried it out";
 
 /// Between two tries to store results.

@@ -2,8 +2,9 @@
 //!
 //! Invariant: a run is under way here from the moment on in which its request is on its way, and no longer once
 //! that was taken back; both happen under one lock, so nobody sees a run between the two. No more runs are on the
-//! other side than it takes at once, nor more bytes than may wait: further ones wait in the order in which they
-//! came.
+//! other side than it takes at once, nor more bytes than may wait: further ones wait in line, where only one that
+//! comes in the very moment of room gets ahead of them. How many wait is not bounded here: each is a run that the
+//! host has accepted.
 
 use super::{Connection, Entry, Fate, REPLACED, State, Waiting};
 use crate::outbox::NotSent;
