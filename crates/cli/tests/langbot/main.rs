@@ -8,6 +8,7 @@ mod agent_runner;
 mod basics;
 mod calls;
 mod parallel;
+mod raising;
 mod stage;
 mod thinking;
 

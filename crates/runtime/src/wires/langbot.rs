@@ -38,11 +38,11 @@ use tokio::sync::watch;
 pub(crate) const SECRET_VARIABLE: &str = "LANGBOT_PLUGIN_REGISTRATION_CAPABILITY";
 /// What follows the interpreter in the command of a plugin.
 const ARGUMENTS: [&str; 5] = ["-m", "langbot_plugin.cli", "run", "-s", "--prod"];
-/// The same in a sandbox: the SDK would open every folder from the root down to its own, which a sandbox does
+/// What the interpreter is given in place of the module's name.
+const START: &str = include_str!("langbot/start.py");
+/// Before that in a sandbox: the SDK would open every folder from the root down to its own, which a sandbox does
 /// not show, unless it takes the system for one that has no names relative to a folder.
-const CONFINED: &str = "import os, runpy\n\
-    os.supports_dir_fd.discard(os.link)\n\
-    runpy.run_module('langbot_plugin.cli', run_name='__main__', alter_sys=True)";
+const CONFINED: &str = "import os; os.supports_dir_fd.discard(os.link)\n";
 /// Runs that a plugin is given at once: it serves 128, and a few may still be on their way out.
 pub(crate) const WINDOW: usize = 124;
 
@@ -52,9 +52,9 @@ pub(crate) fn command(configured: &[String], sandbox: bool) -> Vec<String> {
     if !rest.is_empty() && rest != ARGUMENTS {
         return configured.to_vec();
     }
-    let start: &[&str] = if sandbox { &["-c", CONFINED] } else { &ARGUMENTS[..2] };
-    let words = start.iter().chain(&ARGUMENTS[2..]).map(|word| (*word).to_owned());
-    std::iter::once(interpreter.clone()).chain(words).collect()
+    let start = if sandbox { [CONFINED, START].concat() } else { START.to_owned() };
+    let arguments = ARGUMENTS[2..].iter().map(|word| (*word).to_owned());
+    [interpreter.clone(), "-c".to_owned(), start].into_iter().chain(arguments).collect()
 }
 
 /// The two ways in which runners of plugins are spoken to.
@@ -246,12 +246,13 @@ mod tests {
         let words =
             |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
         let full = words(&["py", "-m", "langbot_plugin.cli", "run", "-s", "--prod"]);
-        assert_eq!(command(&words(&["py"]), false), full);
-        assert_eq!(command(&full, false), full);
         for configured in [words(&["py"]), full] {
-            let confined = command(&configured, true);
-            assert_eq!(confined[..2], words(&["py", "-c"]));
-            assert_eq!(confined[3..], words(&["run", "-s", "--prod"]));
+            for sandbox in [true, false] {
+                let told = command(&configured, sandbox);
+                assert_eq!(told[..2], words(&["py", "-c"]));
+                assert_eq!(told[2].contains("supports_dir_fd"), sandbox);
+                assert_eq!(told[3..], words(&["run", "-s", "--prod"]));
+            }
         }
         let own = words(&["py", "fake.py"]);
         assert_eq!(command(&own, true), own);
