@@ -129,7 +129,21 @@ pub enum Outcome {
     Collected(Collected),
 }
 
+/// Texts up to here are written within a moment.
+const BRIEF_BYTES: usize = 64 * 1024;
+
 impl Command {
+    /// Whether it is one of those that every run waits for, and takes hardly longer than to hand it on.
+    pub(crate) fn is_brief(&self) -> bool {
+        match self {
+            Command::Accept(command) => command.body.len() <= BRIEF_BYTES,
+            Command::Apply(command) => {
+                command.chunk.as_ref().is_none_or(|chunk| chunk.body.len() <= BRIEF_BYTES)
+            }
+            _ => false,
+        }
+    }
+
     pub(crate) fn execute(&self, tx: &mut dyn Tx) -> Result<Outcome, StoreError> {
         Ok(match self {
             Command::Accept(command) => Outcome::Accepted(Box::new(command.execute(tx)?)),

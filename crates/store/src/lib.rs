@@ -10,6 +10,7 @@ pub mod commands;
 mod drivers;
 mod error;
 pub mod fault;
+mod line;
 pub mod rates;
 mod reader;
 pub mod reads;

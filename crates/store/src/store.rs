@@ -7,6 +7,7 @@ pub use postponed::Postponed;
 
 use crate::commands::{Command, Outcome};
 use crate::drivers::{Driver, PostgresDriver, SqliteDriver, checkpoint};
+use crate::line::Line;
 use crate::reader::{self, Answer, ReadJob, Turn};
 use crate::reads::sizes::{Sizes, sizes};
 use crate::shares::Shares;
@@ -60,7 +61,9 @@ pub struct Store {
 }
 
 struct Inner {
-    writer: Mutex<Option<mpsc::Sender<Job>>>,
+    writer: Mutex<Option<Line>>,
+    /// Whether a commit is so quick that whoever asks for one may make it.
+    is_near: bool,
     postponed: Mutex<VecDeque<Command>>,
     readers: Vec<mpsc::Sender<ReadJob>>,
     next_reader: AtomicUsize,
@@ -105,10 +108,10 @@ impl Store {
         let cursor_key = schema::read_meta(&mut *writer, "cursor_key")?;
         let (lost_sender, lost) = watch::channel(None);
         let (committed, commits) = std::sync::mpsc::sync_channel(1);
-        let (jobs_sender, jobs) = mpsc::channel(WRITES_WAITING_MAX);
         let mut threads = Vec::new();
-        let writer = Writer { driver: writer, jobs, lost: lost_sender, committed };
-        threads.push(spawn("store-writer", move || writer.run())?);
+        let writer = Writer { driver: writer, lost: lost_sender, committed, has_begun: false };
+        let (line, write) = Line::new(writer, WRITES_WAITING_MAX);
+        threads.push(spawn("store-writer", write)?);
         let mut readers = Vec::new();
         for _ in 0..=INDEXER {
             let driver = connect_reader(options)?;
@@ -125,7 +128,8 @@ impl Store {
             Location::Postgres(_) => None,
         };
         let inner = Inner {
-            writer: Mutex::new(Some(jobs_sender)),
+            writer: Mutex::new(Some(line)),
+            is_near: near.is_some() && options.sync == Sync::Normal,
             postponed: Mutex::default(),
             readers,
             next_reader: AtomicUsize::new(0),
@@ -170,7 +174,13 @@ impl Store {
         let writer = lock(&self.inner.writer).clone().ok_or_else(closed)?;
         self.send_postponed(&writer).await?;
         let (reply, outcome) = oneshot::channel();
-        writer.send(Job { command, reply }).await.map_err(|_| closed())?;
+        let mut job = Some(Job { command, reply });
+        if self.inner.is_near {
+            job = job.and_then(|job| writer.commit_alone(job).err());
+        }
+        if let Some(job) = job {
+            writer.place().await?.send(job);
+        }
         outcome.await.map_err(|_| closed())?
     }
 
@@ -270,6 +280,6 @@ fn checkpoints(path: &Path, commits: &std::sync::mpsc::Receiver<()>) {
     }
 }
 
-fn closed() -> StoreError {
+pub(crate) fn closed() -> StoreError {
     StoreError::Unavailable("the store was closed".to_owned())
 }

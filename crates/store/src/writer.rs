@@ -1,4 +1,4 @@
-//! The one writer: takes whatever is waiting, commits it together, then tells everyone.
+//! The one writer: commits commands together, then tells everyone.
 //!
 //! Invariant: an outcome is told only after its commit; one bad command fails alone; when a commit's answer
 //! is lost, the database is asked whether it took place, and only if not the batch is carried out again.
@@ -8,10 +8,8 @@ use crate::commands::{Command, Outcome};
 use crate::drivers::Driver;
 use crate::fault;
 use std::time::Duration;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{oneshot, watch};
 
-/// Commands in one transaction at most.
-const BATCH_MAX: usize = 512;
 /// Between two tries to reach a database that went away.
 const RECONNECT_PAUSE: Duration = Duration::from_millis(200);
 
@@ -33,30 +31,22 @@ enum Fence {
 
 pub(crate) struct Writer {
     pub(crate) driver: Box<dyn Driver>,
-    pub(crate) jobs: mpsc::Receiver<Job>,
     pub(crate) lost: watch::Sender<Option<StoreError>>,
     /// Told after each commit, for the checkpointer.
     pub(crate) committed: std::sync::mpsc::SyncSender<()>,
+    /// Whether the next transaction is begun already.
+    pub(crate) has_begun: bool,
 }
 
 impl Writer {
-    /// Runs until every handle is gone or the store is lost.
-    pub(crate) fn run(mut self) {
-        let mut batch = Vec::new();
-        while self.jobs.blocking_recv_many(&mut batch, BATCH_MAX) > 0 {
-            if let Err(error) = self.commit(&mut batch) {
-                tracing::error!(%error, "the store is lost, the host has to end");
-                for job in batch.drain(..) {
-                    let _ = job.reply.send(Err(error.clone()));
-                }
-                self.lost.send_replace(Some(error));
-                return;
-            }
-        }
+    /// Begins the next transaction if nobody has to be waited for; whether it has.
+    pub(crate) fn begin_at_once(&mut self) -> bool {
+        self.has_begun = self.driver.begin_at_once();
+        self.has_begun
     }
 
     /// Commits a batch and tells its outcomes; an error means that nothing may be written any more.
-    fn commit(&mut self, batch: &mut Vec<Job>) -> Result<(), StoreError> {
+    pub(crate) fn commit(&mut self, batch: &mut Vec<Job>) -> Result<(), StoreError> {
         let mut fence = Fence::None;
         loop {
             match self.try_commit(batch, fence) {
@@ -89,7 +79,9 @@ impl Writer {
 
     /// Nothing when the connection was lost before the commit took place; a new one is there already.
     fn try_commit(&mut self, batch: &[Job], fence: Fence) -> Result<Option<Outcomes>, StoreError> {
-        self.driver.begin()?;
+        if !std::mem::take(&mut self.has_begun) {
+            self.driver.begin()?;
+        }
         let mut outcomes = Vec::with_capacity(batch.len());
         for job in batch {
             outcomes.push(match fence {

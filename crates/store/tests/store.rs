@@ -6,6 +6,8 @@
 
 #[path = "suite/accept.rs"]
 mod accept;
+#[path = "suite/alone.rs"]
+mod alone;
 #[path = "suite/applied.rs"]
 mod applied;
 #[path = "suite/approvals.rs"]

@@ -10,13 +10,18 @@ use rusqlite::config::DbConfig;
 use rusqlite::types::ValueRef;
 use rusqlite::{CachedStatement, Connection, ErrorCode, OpenFlags};
 use std::fs::{File, OpenOptions};
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::time::Duration;
 
-/// The log's size from which on it is moved into the database, and to which it is cut back.
-const LOG_BYTES: u64 = 4 * 1024 * 1024;
-/// The log's size from which on the writer is held up for a moment so that the log can start anew: under
-/// load without a pause it would grow without end.
-const LOG_BYTES_MAX: u64 = 64 * 1024 * 1024;
+/// What the log holds from which on it is moved into the database.
+const LOG_BYTES: i64 = 4 * 1024 * 1024;
+/// The log's size to which it is cut back, since a file that is there is written faster, and from which on the
+/// writer is held up for a moment so that the log can start anew: under load without a pause it would grow without end.
+const LOG_BYTES_MAX: i64 = 64 * 1024 * 1024;
+const PAGE_BYTES: i64 = 4096;
+
+/// How long to wait for another program that has the database.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 pub(crate) struct SqliteDriver {
     connection: Connection,
@@ -35,7 +40,7 @@ impl SqliteDriver {
         connection
             .execute_batch(&format!(
                 "PRAGMA journal_mode = WAL; PRAGMA synchronous = {level};
-                 PRAGMA wal_autocheckpoint = 0; PRAGMA journal_size_limit = {LOG_BYTES};
+                 PRAGMA wal_autocheckpoint = 0; PRAGMA journal_size_limit = {LOG_BYTES_MAX};
                  PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16000;"
             ))
             .map_err(refused)?;
@@ -51,6 +56,7 @@ impl SqliteDriver {
 
     fn with(connection: Connection, lock: Option<File>) -> Result<Self, StoreError> {
         connection.set_prepared_statement_cache_capacity(64);
+        connection.busy_timeout(PATIENCE).map_err(refused)?;
         // Else a statement that a partial index may serve is compiled anew for every value bound to it.
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map_err(refused)?;
         Ok(Self { connection, _lock: lock })
@@ -145,6 +151,12 @@ impl Driver for SqliteDriver {
         self.execute("BEGIN IMMEDIATE", &[]).map(drop)
     }
 
+    fn begin_at_once(&mut self) -> bool {
+        let has_begun =
+            self.connection.busy_timeout(Duration::ZERO).is_ok() && self.begin().is_ok();
+        self.connection.busy_timeout(PATIENCE).is_ok() && has_begun
+    }
+
     fn commit(&mut self) -> Result<(), StoreError> {
         self.execute("COMMIT", &[]).map(drop)
     }
@@ -167,15 +179,16 @@ impl Driver for SqliteDriver {
 /// Moves committed pages from a log that has grown into the database, beside the writer; only from a log
 /// that is far too large the last pages are moved while the writer waits.
 pub(crate) fn checkpoint(path: &Path) -> Result<(), StoreError> {
-    let log = PathBuf::from(format!("{}-wal", path.display()));
-    let log_bytes = std::fs::metadata(log).map_or(0, |file| file.len());
-    if log_bytes <= LOG_BYTES {
+    let connection = Connection::open(path).map_err(refused)?;
+    let sizes = |row: &rusqlite::Row<'_>| Ok((row.get::<_, i64>(1)?, row.get::<_, i64>(2)?));
+    let (pages, moved) =
+        connection.query_row("PRAGMA wal_checkpoint(NOOP)", [], sizes).map_err(refused)?;
+    if (pages - moved) * PAGE_BYTES <= LOG_BYTES {
         return Ok(());
     }
-    let connection = Connection::open(path).map_err(refused)?;
     let run = |pragma| connection.query_row(pragma, [], |_| Ok(())).map_err(refused);
     run("PRAGMA wal_checkpoint(PASSIVE)")?;
-    if log_bytes > LOG_BYTES_MAX {
+    if pages * PAGE_BYTES > LOG_BYTES_MAX {
         run("PRAGMA wal_checkpoint(RESTART)")?;
     }
     Ok(())

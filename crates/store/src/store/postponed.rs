@@ -6,8 +6,9 @@
 use super::{Store, closed, lock};
 use crate::StoreError;
 use crate::commands::{BeginModelCall, Command, RecordModelCall};
+use crate::line::Line;
 use crate::writer::Job;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 
 /// Commands that may wait for another; above, the next one is told to flush at once.
 const POSTPONED_MAX: usize = 1024;
@@ -50,26 +51,22 @@ impl Store {
         self.send_postponed(&writer).await
     }
 
-    pub(super) async fn send_postponed(
-        &self,
-        writer: &mpsc::Sender<Job>,
-    ) -> Result<(), StoreError> {
+    pub(super) async fn send_postponed(&self, writer: &Line) -> Result<(), StoreError> {
         while !lock(&self.inner.postponed).is_empty() {
-            let permit = writer.reserve().await.map_err(|_| closed())?;
+            let place = writer.place().await?;
             // Held until it is sent: who finds nothing waiting comes after it.
             let mut waiting = lock(&self.inner.postponed);
             if let Some(command) = waiting.pop_front() {
-                permit.send(Job { command, reply: oneshot::channel().0 });
+                place.send(Job { command, reply: oneshot::channel().0 });
             }
         }
         Ok(())
     }
 
     /// The same, where nothing else is under way any more. Blocks.
-    pub(super) fn send_postponed_last(&self, writer: &mpsc::Sender<Job>) {
+    pub(super) fn send_postponed_last(&self, writer: &Line) {
         for command in lock(&self.inner.postponed).drain(..) {
-            // Fails only when the writer is gone, which has said why.
-            let _ = writer.blocking_send(Job { command, reply: oneshot::channel().0 });
+            writer.send_now(Job { command, reply: oneshot::channel().0 });
         }
     }
 }
