@@ -10,6 +10,7 @@ mod agui;
 mod answer;
 mod approvals;
 mod artifacts;
+mod at_once;
 mod audit;
 mod connect;
 mod events;

@@ -3,6 +3,7 @@
 //! Invariant: a connection that neither sends a request nor takes its answer is closed after the time a
 //! request may take, so that idle ones cannot keep others out; descriptors are left for the host's own work.
 
+use crate::at_once::at_once;
 use crate::router::Server;
 use hyper::Request;
 use hyper::body::Incoming;
@@ -71,7 +72,7 @@ pub async fn serve(listener: TcpListener, server: Server) {
         tasks.spawn(async move {
             let mut connection = pin!(connection.with_upgrades());
             let ended = tokio::select! {
-                ended = connection.as_mut() => ended,
+                ended = at_once(connection.as_mut()) => ended,
                 () = stop.cancelled() => {
                     connection.as_mut().graceful_shutdown();
                     connection.await
