@@ -16,8 +16,10 @@ use crate::metrics::Metrics;
 use crate::proxy::ProxyGate;
 use crate::proxy::audit::Auditor;
 use crate::proxy::meter::PluginBuckets;
+use crate::pulse::Pulse;
 use crate::redaction::Redactor;
 use crate::resources::{ResourceSettings, Resources};
+use crate::run::FLUSH_BEAT;
 use crate::settings::Settings;
 use crate::tasks::Tasks;
 use crate::tool_vectors::{self, ToolVectors};
@@ -78,6 +80,7 @@ impl Host {
             live: Live::default(),
             metrics: Metrics::default(),
             tasks: Tasks::default(),
+            pulse: Pulse::default(),
             wake_delivery: Notify::new(),
             approvals: Approvals::default(),
             artifacts: Artifacts::new(options.objects),
@@ -98,6 +101,9 @@ impl Host {
         let auditor = Arc::clone(&shared.auditor);
         let stopping = shared.tasks.stopping().clone();
         shared.tasks.spawn("audit", auditor.keep(shared.store.clone(), stopping));
+        let beating = Arc::clone(&shared);
+        let beat = async move { beating.pulse.keep(FLUSH_BEAT, beating.tasks.stopping()).await };
+        shared.tasks.spawn("pulse", beat);
         shared.runtime.apply(options.runners).await;
         let started = crate::recovery::recover(&shared).await?;
         for run in started {

@@ -22,6 +22,7 @@ mod ledger;
 mod live;
 pub mod metrics;
 mod proxy;
+mod pulse;
 mod query;
 mod records;
 mod recovery;

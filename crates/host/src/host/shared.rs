@@ -14,6 +14,7 @@ use crate::live::Live;
 use crate::metrics::Metrics;
 use crate::proxy::audit::Auditor;
 use crate::proxy::meter::PluginBuckets;
+use crate::pulse::Pulse;
 use crate::redaction::Redactor;
 use crate::resources::Resources;
 use crate::run::RunTask;
@@ -55,6 +56,7 @@ pub(crate) struct Shared {
     pub(crate) approvals: Approvals,
     pub(crate) artifacts: Artifacts,
     pub(crate) wake_indexing: Notify,
+    pub(crate) pulse: Pulse,
     pub(crate) webhooks: WebhookClient,
     pub(crate) auditor: Arc<Auditor>,
     pub(crate) plugin_buckets: PluginBuckets,
