@@ -57,10 +57,10 @@ impl Line {
 
     /// Commits a brief job here and now, which spares two threads their way to each other; gives it back where
     /// others write or lately did, because then commits are shared.
-    pub(crate) fn commit_alone(&self, job: Job) -> Result<(), Job> {
+    pub(crate) fn commit_alone(&self, job: Job) -> Option<Job> {
         let shared = &self.shared;
         if shared.alone.load(Ordering::Relaxed) < ALONE_MIN || !job.command.is_brief() {
-            return Err(job);
+            return Some(job);
         }
         let writer = match shared.writer.try_lock() {
             // Whoever waits came first.
@@ -71,13 +71,13 @@ impl Line {
         };
         let Some(mut writer) = writer else {
             shared.alone.store(0, Ordering::Relaxed);
-            return Err(job);
+            return Some(job);
         };
         if !writer.as_mut().is_none_or(Writer::begin_at_once) {
-            return Err(job);
+            return Some(job);
         }
         commit(&mut writer, &mut vec![job]);
-        Ok(())
+        None
     }
 }
 

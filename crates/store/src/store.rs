@@ -174,11 +174,9 @@ impl Store {
         let writer = lock(&self.inner.writer).clone().ok_or_else(closed)?;
         self.send_postponed(&writer).await?;
         let (reply, outcome) = oneshot::channel();
-        let mut job = Some(Job { command, reply });
-        if self.inner.is_near {
-            job = job.and_then(|job| writer.commit_alone(job).err());
-        }
-        if let Some(job) = job {
+        let job = Job { command, reply };
+        let left = if self.inner.is_near { writer.commit_alone(job) } else { Some(job) };
+        if let Some(job) = left {
             writer.place().await?.send(job);
         }
         outcome.await.map_err(|_| closed())?

@@ -5,6 +5,7 @@ use greenroom_store::commands::{Accepted, BeginModelCall};
 use greenroom_store::sql::Tx;
 use greenroom_store::{Postponed, Store, StoreError, Sync, reads};
 use std::time::Duration;
+use tokio::task::JoinSet;
 
 /// More than it takes until somebody counts as alone.
 const MANY: usize = 30;
@@ -48,12 +49,13 @@ async fn crowds_and_single_ones_take_turns() {
     let store = Ground::sqlite_with(Sync::Normal).open();
     for round in 0..5 {
         accept_one_by_one(&store, &format!("one-{round}-")).await;
-        let crowd = (0..100).map(|n| {
+        let mut crowd = JoinSet::new();
+        for n in 0..100 {
             let (store, name) = (store.clone(), format!("many-{round}-{n}"));
-            tokio::spawn(async move { store.accept(event(&name, &name)).await })
-        });
-        for answer in futures_util::future::join_all(crowd).await {
-            assert!(matches!(answer.unwrap().unwrap(), Accepted::New { .. }));
+            crowd.spawn(async move { store.accept(event(&name, &name)).await });
+        }
+        for answer in crowd.join_all().await {
+            assert!(matches!(answer.unwrap(), Accepted::New { .. }));
         }
     }
     let kept = 5 * (MANY as i64 + 100);
@@ -98,14 +100,13 @@ async fn a_database_that_somebody_else_holds_keeps_nobody_from_other_work() {
     let other = rusqlite::Connection::open(ground.path()).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     // There is one thread for all: whoever waited for the database on it would hold up the rest.
-    let waits = tokio::spawn({
-        let store = store.clone();
-        async move { store.accept(event("b", "b")).await }
-    });
+    let (mut waits, asks) = (JoinSet::new(), store.clone());
+    waits.spawn(async move { asks.accept(event("b", "b")).await });
     tokio::time::sleep(Duration::from_millis(50)).await;
-    assert!(!waits.is_finished());
+    assert!(waits.try_join_next().is_none());
     other.execute_batch("ROLLBACK").unwrap();
-    assert!(matches!(waits.await.unwrap().unwrap(), Accepted::New { .. }));
+    let answer = waits.join_next().await.unwrap().unwrap().unwrap();
+    assert!(matches!(answer, Accepted::New { .. }), "{answer:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
