@@ -114,6 +114,10 @@ async fn a_run_ends_in_its_own_way_and_says_so() {
     assert_eq!(outcome(&run), (RunStatus::Failed, "runner.exception"));
     assert!(run.error.unwrap().message.contains("broke in the middle"));
     assert_eq!(stage.api.answers("middle").await, ["so far "]);
+    let log = stage.host.log();
+    assert!(log.contains("odd.py") && log.contains("ValueError: broke in the middle"), "{log}");
+    let run = stage.play("odd", "wordless", "says nothing").await;
+    assert!(run.error.unwrap().message.ends_with("ValueError"));
 
     let run = stage.play("odd", "malformed", "malformed").await;
     assert_eq!(outcome(&run), (RunStatus::Completed, ""));
@@ -122,16 +126,17 @@ async fn a_run_ends_in_its_own_way_and_says_so() {
 }
 
 #[tokio::test]
-async fn text_on_standard_output_harms_nobody_and_is_told() {
+async fn text_on_standard_output_harms_nobody_and_is_in_the_log() {
     let stage = Stage::open(&["basics"], &agents()).await;
     assert_eq!(stage.answer("odd", "c1", "prints").await, "printed");
-    wait_for("a warning", crate::stage::PATIENCE, async || {
-        let warning = r#"which is not read: "text on standard output""#;
-        stage.host.log().contains(warning).then_some(())
-    })
-    .await;
-    // That is the SDK's own.
-    assert!(!stage.host.log().contains("Running plugin"), "{}", stage.host.log());
+    assert_eq!(stage.answer("odd", "c1", "meddles").await, "took nothing");
+    assert_eq!(stage.answer("plain", "c1", "hello").await, "Received: hello");
+    for text in
+        ["text on standard output", "{'looks': 'like json'}", "a part of a line", "of a child"]
+    {
+        wait_for(text, PATIENCE, async || stage.host.log().contains(text).then_some(())).await;
+    }
+    assert!(!stage.host.log().contains("which is not read"), "{}", stage.host.log());
 }
 
 #[tokio::test]

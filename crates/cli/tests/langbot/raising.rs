@@ -1,7 +1,8 @@
 //! Runs that raise what the SDK takes no notice of: each fails alone and says what it raised.
 
-use crate::stage::{Stage, agent, outcome};
+use crate::stage::{PATIENCE, Stage, agent, outcome};
 use greenroom_protocol::RunStatus;
+use greenroom_testkit::wait::wait_for;
 
 fn agents() -> String {
     ["raising", "slow", "plain"].map(|name| agent(name, "basics", name, "")).concat()
@@ -61,4 +62,20 @@ async fn a_run_that_exits_when_it_is_told_to_stop_is_cancelled_alone() {
     stage.marked("basics/stops").await;
     assert_eq!(stage.answer("plain", "c2", "hello").await, "Received: hello");
     assert_eq!(stage.api.ready_runner("basics").await["pid"], pid);
+}
+
+#[tokio::test]
+async fn a_plugin_that_cancels_its_own_start_says_so() {
+    let stage = Stage::open(&["basics"], &agents()).await;
+    stage.api.ready_runner("basics").await;
+    let file = stage.host.folder().join("basics/components/runner/plain.py");
+    let code = std::fs::read_to_string(&file).unwrap();
+    let start = "class Plain(Runner):\n    async def initialize(self):\n        \
+        raise __import__(\"asyncio\").CancelledError\n\n";
+    std::fs::write(&file, code.replace("class Plain(Runner):\n", start)).unwrap();
+    wait_for("its last words", PATIENCE, async || {
+        let log = stage.host.log();
+        log.contains("raised CancelledError, but nobody cancelled").then_some(())
+    })
+    .await;
 }

@@ -1,12 +1,18 @@
-"""Starts a plugin with the SDK of its own environment.
+"""Starts a plugin with the SDK of its own environment, neither of which is changed on disk.
 
-The SDK answers nothing for a run that raises what is no `Exception`, and `SystemExit` ends every run of its process.
-Both become failures of the one run here, before the SDK sees them; neither it nor the plugin is changed on disk.
+Three things are put right before the SDK sees them. It answers nothing for what raises and is no `Exception`, and
+`SystemExit` ends every run of its process: both become failures of the one run. It tells the host the text of an
+exception alone: the traceback goes to the log. It speaks over standard input and output, which are the plugin's too:
+it gets ends of its own, and what the plugin prints goes to the log.
 """
 
 import asyncio
 import inspect
+import logging
+import os
 import runpy
+import sys
+import types
 
 
 def is_asked(error):
@@ -16,8 +22,13 @@ def is_asked(error):
 
 
 def ordinary(error):
-    """What the SDK tells the host of."""
-    if isinstance(error, Exception) or is_asked(error):
+    """What the SDK tells the host of; the log has it whole."""
+    if is_asked(error):
+        return error
+    logging.getLogger("greenroom").error("the plugin raised", exc_info=error)
+    if isinstance(error, Exception):
+        if not str(error):
+            error.args = (type(error).__name__,)
         return error
     if isinstance(error, asyncio.CancelledError):
         return RuntimeError("the runner raised CancelledError, but nobody cancelled its run")
@@ -47,20 +58,22 @@ async def stream(execution):
             await whole(close())
 
 
-def guarded(run):
-    def guarded_run(ctx):
+def guarded(work):
+    """The same function of one argument, of which the SDK sees ordinary failures only."""
+
+    def guarded_work(given):
         try:
-            execution = run(ctx)
+            execution = work(given)
         except BaseException as error:
             raise ordinary(error)
         if hasattr(execution, "__aiter__"):
             return stream(execution)
         return whole(execution) if inspect.isawaitable(execution) else execution
 
-    return guarded_run
+    return guarded_work
 
 
-def guard(kind):
+def guard_runs(kind):
     invoke = kind.invoke
 
     def guarded_invoke(self, ctx):
@@ -71,12 +84,38 @@ def guard(kind):
     kind.invoke = guarded_invoke
 
 
+def guard_actions(kind):
+    action = kind.action
+
+    def guarded_action(self, name):
+        register = action(self, name)
+        return lambda work: register(guarded(work))
+
+    kind.action = guarded_action
+
+
+def keep_the_wire(server):
+    """Gives the SDK ends of its own: what is printed goes where errors go, and nobody else reads the input."""
+    ends = {"stdin": os.fdopen(os.dup(0), "rb", 0), "stdout": os.fdopen(os.dup(1), "wb", 0)}
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.dup2(2, 1)
+    os.close(nothing)
+    sys.stdout.reconfigure(line_buffering=True)
+    server.sys = types.SimpleNamespace(platform=sys.platform, **ends)
+
+
 try:
     from langbot_plugin.api.definition.components.runner.runner import Runner
+    from langbot_plugin.runtime.io.controllers.stdio import server
+    from langbot_plugin.runtime.io.handler import Handler
 
-    guard(Runner)
-except (ImportError, AttributeError):
+    guard_runs(Runner)
+    guard_actions(Handler)
+    if server.sys is sys:
+        keep_the_wire(server)
+except (ImportError, AttributeError) as error:
     # Another SDK than the one that is known: it runs as it is.
-    pass
+    logging.getLogger("greenroom").warning("this SDK is started as it is: %s", error)
 
 runpy.run_module("langbot_plugin.cli", run_name="__main__", alter_sys=True)

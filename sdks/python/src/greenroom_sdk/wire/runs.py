@@ -85,7 +85,8 @@ class Run:
 
     def _tell(self, error: BaseException | None) -> None:
         """Says on stderr what the terminal has no room for."""
-        is_told = isinstance(error, (RunFailure, asyncio.CancelledError)) and not error.__cause__
+        is_cancelled = isinstance(error, asyncio.CancelledError) and self.ctx._is_cancelled
+        is_told = (is_cancelled or isinstance(error, RunFailure)) and not (error and error.__cause__)
         if error is None or is_told:
             return
         after = " after its end" if self.ctx._is_ended or self._is_over else ""

@@ -34,6 +34,18 @@ class Odd(Runner):
             print({"looks": "like json"}, flush=True)
             yield RunnerResult.run_completed(ctx.run_id, Message(role="assistant", content="printed"))
             return
+        if way == "meddles":
+            print("a part of a line", end="", flush=True)
+            os.write(1, b"bytes")
+            os.system("echo of a child")
+            try:
+                taken = input()
+            except EOFError:
+                taken = "nothing"
+            yield RunnerResult.run_completed(ctx.run_id, Message(role="assistant", content=f"took {taken}"))
+            return
+        if way == "says nothing":
+            raise ValueError
         yield RunnerResult.message_delta(ctx.run_id, MessageChunk(role="assistant", content="so far "))
         if way == "exits":
             os._exit(7)
