@@ -215,6 +215,14 @@ def test_sys_exit_ends_the_run_and_not_the_process() -> None:
     assert code_of(testing.run(plugin_of(run))) == ("runner.error", "the runner called `sys.exit(3)`")
 
 
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="it may be the user's own there")
+def test_a_keyboard_interrupt_of_the_code_ends_the_run_and_not_the_process() -> None:
+    async def run(ctx: RunCtx) -> None:
+        raise KeyboardInterrupt
+
+    assert code_of(testing.run(plugin_of(run))) == ("runner.error", "the runner raised KeyboardInterrupt")
+
+
 def test_what_comes_after_the_terminal_reaches_nobody(capsys: pytest.CaptureFixture[str]) -> None:
     closed = []
 
@@ -300,12 +308,15 @@ def test_a_run_that_does_not_end_is_left_behind_after_the_grace(capsys: pytest.C
     assert "did not end 0.05 s after it was cancelled" in capsys.readouterr().err
 
 
-def test_a_runner_that_cancels_itself_has_failed() -> None:
+def test_a_runner_that_cancels_itself_has_failed_and_says_where(capfd: pytest.CaptureFixture[str]) -> None:
     async def run(ctx: RunCtx) -> AsyncIterator[Result]:
         yield delta("x")
         raise asyncio.CancelledError
 
     assert code_of(testing.run(plugin_of(run))) == ("runner.error", "the runner cancelled itself")
+    told = capfd.readouterr().err
+    assert "CancelledError" in told
+    assert "test_runs.py" in told
 
 
 def test_a_tight_loop_leaves_room_for_others() -> None:

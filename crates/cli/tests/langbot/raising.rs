@@ -31,7 +31,17 @@ async fn each_fails_alone(stage: &Stage) {
         }
     }
     fails(stage, "call Unheard", "raised Unheard('that is enough'), which is no Exception").await;
+    fails(
+        stage,
+        "iterated SystemExit",
+        "raised SystemExit('that is enough'), which is no Exception",
+    )
+    .await;
     assert_eq!(stage.api.answers("stream-SystemExit").await, ["so far "]);
+    for kind in ["SystemExit", "KeyboardInterrupt"] {
+        let answer = stage.answer("raising", kind, &format!("beside {kind}")).await;
+        assert_eq!(answer, format!("after {kind}('that is enough')"));
+    }
 
     std::fs::write(stage.host.folder().join("basics/gate"), "").unwrap();
     let run = stage.api.ended_run(&beside).await;

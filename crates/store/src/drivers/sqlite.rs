@@ -18,6 +18,8 @@ const LOG_BYTES: i64 = 4 * 1024 * 1024;
 /// The log's size to which it is cut back, since a file that is there is written faster, and from which on the
 /// writer is held up for a moment so that the log can start anew: under load without a pause it would grow without end.
 const LOG_BYTES_MAX: i64 = 64 * 1024 * 1024;
+/// How long the writer is held up for that at most.
+const RESTART_PATIENCE: Duration = Duration::from_millis(20);
 const PAGE_BYTES: i64 = 4096;
 
 /// How long to wait for another program that has the database.
@@ -189,6 +191,8 @@ pub(crate) fn checkpoint(path: &Path) -> Result<(), StoreError> {
     let run = |pragma| connection.query_row(pragma, [], |_| Ok(())).map_err(refused);
     run("PRAGMA wal_checkpoint(PASSIVE)")?;
     if pages * PAGE_BYTES > LOG_BYTES_MAX {
+        // Nobody writes meanwhile, and somebody who reads for long is not worth that: the log grows then.
+        connection.busy_timeout(RESTART_PATIENCE).map_err(refused)?;
         run("PRAGMA wal_checkpoint(RESTART)")?;
     }
     Ok(())

@@ -1,18 +1,23 @@
 """Starts a plugin with the SDK of its own environment, neither of which is changed on disk.
 
 Three things are put right before the SDK sees them. It answers nothing for what raises and is no `Exception`, and
-`SystemExit` ends every run of its process: both become failures of the one run. It tells the host the text of an
+`SystemExit` ends every run of its process: both become failures of the one run, or are logged if they come from what
+the run left behind. It tells the host the text of an
 exception alone: the traceback goes to the log. It speaks over standard input and output, which are the plugin's too:
 it gets ends of its own, and what the plugin prints goes to the log.
 """
 
 import asyncio
+import contextvars
 import inspect
 import logging
 import os
 import runpy
 import sys
 import types
+
+# Whether this is a run, or a task or callback that one has started.
+IN_RUN = contextvars.ContextVar("IN_RUN", default=False)
 
 
 def is_asked(error):
@@ -43,10 +48,11 @@ async def whole(execution):
 
 
 async def stream(execution):
-    results = aiter(execution)
+    results = execution
     try:
         while True:
             try:
+                results = aiter(results)
                 result = await anext(results)
             except StopAsyncIteration:
                 return
@@ -78,10 +84,31 @@ def guard_runs(kind):
 
     def guarded_invoke(self, ctx):
         if "run" not in vars(self):
-            self.run = guarded(self.run)
+            run = self.run
+
+            def marked(ctx):
+                IN_RUN.set(True)
+                return run(ctx)
+
+            self.run = guarded(marked)
         return invoke(self, ctx)
 
     kind.invoke = guarded_invoke
+
+
+def guard_the_loop(kind):
+    """What tasks and callbacks of a run raise does not end the loop, which is everybody's."""
+    step = kind._run
+
+    def guarded_step(self):
+        try:
+            step(self)
+        except (SystemExit, KeyboardInterrupt) as error:
+            if not self._context.get(IN_RUN):
+                raise
+            ordinary(error)
+
+    kind._run = guarded_step
 
 
 def guard_actions(kind):
@@ -111,6 +138,7 @@ try:
     from langbot_plugin.runtime.io.handler import Handler
 
     guard_runs(Runner)
+    guard_the_loop(asyncio.Handle)
     guard_actions(Handler)
     if server.sys is sys:
         keep_the_wire(server)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -56,6 +57,11 @@ class Run:
                 await work
         except SystemExit as error:
             raise RunFailure("runner.error", f"the runner called `sys.exit({shown(error.code)})`") from error
+        except KeyboardInterrupt as error:
+            if sys.version_info < (3, 11):
+                # It may be the user's own, which arrives elsewhere since.
+                raise
+            raise RunFailure("runner.error", "the runner raised KeyboardInterrupt") from error
 
     async def _all_of(self, work: Any) -> None:
         """Sends what an async generator yields, and closes it in any case."""

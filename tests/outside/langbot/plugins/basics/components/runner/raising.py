@@ -38,6 +38,20 @@ class Raising(Runner):
         yield RunnerResult.message_delta(ctx.run_id, MessageChunk(role="assistant", content="so far "))
         await raise_it(what)
 
+    async def beside(self, ctx: RunnerContext, what: str):
+        """Raises in a task and in a callback of its own, and goes on."""
+        task = asyncio.create_task(raise_it(what))
+        asyncio.get_running_loop().call_soon(sys.exit, 3)
+        await asyncio.sleep(0.05)
+        yield RunnerResult.run_completed(ctx.run_id, Message(role="assistant", content=f"after {task.exception()!r}"))
+
+    def iterated(self, ctx: RunnerContext, what: str):
+        class Iterated:
+            def __aiter__(self):
+                sys.exit("that is enough")
+
+        return Iterated()
+
     async def stopped(self, ctx: RunnerContext, what: str):
         """Raises once it is told to stop."""
         pathlib.Path("waits").touch()
