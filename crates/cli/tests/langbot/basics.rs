@@ -118,6 +118,10 @@ async fn a_run_ends_in_its_own_way_and_says_so() {
     assert!(log.contains("odd.py") && log.contains("ValueError: broke in the middle"), "{log}");
     let run = stage.play("odd", "wordless", "says nothing").await;
     assert!(run.error.unwrap().message.ends_with("ValueError"));
+    // It is not the run's own time that is over.
+    let run = stage.play("odd", "vain", "waits in vain").await;
+    assert_eq!(outcome(&run), (RunStatus::Failed, "runner.exception"));
+    assert!(run.error.unwrap().message.ends_with("TimeoutError"));
 
     let run = stage.play("odd", "malformed", "malformed").await;
     assert_eq!(outcome(&run), (RunStatus::Completed, ""));

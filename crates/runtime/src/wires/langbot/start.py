@@ -31,6 +31,9 @@ def ordinary(error):
     if is_asked(error):
         return error
     logging.getLogger("greenroom").error("the plugin raised", exc_info=error)
+    if isinstance(error, asyncio.TimeoutError):
+        # The SDK takes it for the deadline of the run.
+        return RuntimeError(f"TimeoutError: {error}" if str(error) else "TimeoutError")
     if isinstance(error, Exception):
         if not str(error):
             error.args = (type(error).__name__,)

@@ -1,5 +1,6 @@
 """Ends in the way that the input names."""
 
+import asyncio
 import os
 import pathlib
 import time
@@ -46,6 +47,8 @@ class Odd(Runner):
             return
         if way == "says nothing":
             raise ValueError
+        if way == "waits in vain":
+            await asyncio.wait_for(asyncio.sleep(60), 0.01)
         yield RunnerResult.message_delta(ctx.run_id, MessageChunk(role="assistant", content="so far "))
         if way == "exits":
             os._exit(7)
