@@ -303,7 +303,7 @@ answer = "It took too long."
            grant = { models = [\"main\"], modules = [\"lab.*\"] }\n";
     let host = prepared(&tables);
     std::fs::write(host.folder().join("key"), KEY).unwrap();
-    module(&host, "lab", &method("slow", "timeout_s = 1\nrisk = \"read\""));
+    module(&host, "lab", &method("slow", "timeout_s = 5\nrisk = \"read\""));
     let scene = Scene { stage: Stage::with(host).await, server };
     assert_eq!(scene.answer("c1", "be slow").await, "It took too long.");
     let pids = std::fs::read_to_string(scene.stage.host.folder().join("lab/out/pids")).unwrap();
