@@ -197,7 +197,9 @@ impl RunTask {
                 },
                 () = self.live.waited_for(), if self.unapplied > 0 => true,
                 () = &mut due, if store_at.is_some() => true,
-                Some(()) = OptionFuture::from(flush_at.map(|beat| self.shared.pulse.reached(beat))) => true,
+                Some(()) = OptionFuture::from(
+                    flush_at.map(|beat| self.shared.pulse.reached(beat)),
+                ) => true,
             };
             if is_due {
                 self.store_and_tell(ledger).await?;

@@ -2,9 +2,9 @@
 
 Three things are put right before the SDK sees them. It answers nothing for what raises and is no `Exception`, and
 `SystemExit` ends every run of its process: both become failures of the one run, or are logged if they come from what
-the run left behind. It tells the host the text of an
-exception alone: the traceback goes to the log. It speaks over standard input and output, which are the plugin's too:
-it gets ends of its own, and what the plugin prints goes to the log.
+the run left behind. It tells the host the text of an exception alone: the traceback goes to the log. It speaks over
+standard input and output, which are the plugin's too: it gets ends of its own, and what the plugin prints goes to the
+log.
 """
 
 import asyncio
