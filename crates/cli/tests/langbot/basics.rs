@@ -265,6 +265,21 @@ async fn a_run_that_blocks_keeps_no_other_from_its_answer_and_gives_its_own() {
 }
 
 #[tokio::test]
+async fn a_run_that_keeps_threads_or_the_loop_busy_keeps_no_other_from_its_answer() {
+    for (way, mark) in [("fills its threads", "in-a-thread"), ("never waits", "never-waits")] {
+        let stage = Stage::open(&["basics"], &agents()).await;
+        let pid = stage.api.ready_runner("basics").await["pid"].clone();
+        let busy = stage.send("odd", "c1", way).await;
+        stage.marked(&format!("basics/{mark}")).await;
+        assert_eq!(stage.answer("plain", "c2", "hello").await, "Received: hello", "{way}");
+        std::fs::write(stage.host.folder().join("basics/go"), "").unwrap();
+        let run = stage.api.ended_run(&busy).await;
+        assert_eq!(outcome(&run), (RunStatus::Completed, ""), "{way}: {run:?}");
+        assert_eq!(stage.api.ready_runner("basics").await["pid"], pid, "{way}");
+    }
+}
+
+#[tokio::test]
 async fn a_plugin_that_dies_takes_its_runs_along_and_comes_back() {
     let stage = Stage::open(&["basics"], &agents()).await;
     let pid = stage.api.ready_runner("basics").await["pid"].clone();

@@ -1,10 +1,11 @@
 """Starts a plugin with the SDK of its own environment, neither of which is changed on disk.
 
-Three things are put right before the SDK sees them. It answers nothing for what raises and is no `Exception`, and
+Four things are put right before the SDK sees them. It answers nothing for what raises and is no `Exception`, and
 `SystemExit` ends every run of its process: both become failures of the one run, or are logged if they come from what
 the run left behind. It tells the host the text of an exception alone: the traceback goes to the log. It speaks over
 standard input and output, which are the plugin's too: it gets ends of its own, and what the plugin prints goes to the
-log.
+log. It sends every message through threads, two times each way, among those that the plugin keeps busy: it reads and
+writes them where it is.
 """
 
 import asyncio
@@ -135,14 +136,34 @@ def keep_the_wire(server):
     server.sys = types.SimpleNamespace(platform=sys.platform, **ends)
 
 
+# What the SDK does to a message: the interpreter does one of these at a time, in whatever thread.
+COMPUTES = {"loads", "model_validate", "<lambda>", "encode", "join"}
+
+
+def spare_threads(module):
+    in_a_thread = module.run_blocking_with_backpressure
+
+    async def here(work, *given):
+        if getattr(work, "__name__", "") not in COMPUTES:
+            return await in_a_thread(work, *given)
+        # A run that only writes lets others have their turn.
+        await asyncio.sleep(0)
+        return work(*given)
+
+    module.run_blocking_with_backpressure = here
+
+
 try:
     from langbot_plugin.api.definition.components.runner.runner import Runner
+    from langbot_plugin.runtime.io import handler
+    from langbot_plugin.runtime.io.connections import stdio
     from langbot_plugin.runtime.io.controllers.stdio import server
-    from langbot_plugin.runtime.io.handler import Handler
 
     guard_runs(Runner)
     guard_the_loop(asyncio.Handle)
-    guard_actions(Handler)
+    guard_actions(handler.Handler)
+    spare_threads(handler)
+    spare_threads(stdio)
     if server.sys is sys:
         keep_the_wire(server)
 except (ImportError, AttributeError) as error:

@@ -10,6 +10,12 @@ from langbot_plugin.api.entities.builtin.provider.message import Message, Messag
 from langbot_plugin.api.entities.builtin.runner import RunnerContext, RunnerResult
 
 
+def wait_for_go():
+    pathlib.Path("in-a-thread").touch()
+    while not pathlib.Path("go").exists():
+        time.sleep(0.01)
+
+
 class Odd(Runner):
     async def run(self, ctx: RunnerContext):
         way = ctx.input.to_text()
@@ -44,6 +50,16 @@ class Odd(Runner):
             except EOFError:
                 taken = "nothing"
             yield RunnerResult.run_completed(ctx.run_id, Message(role="assistant", content=f"took {taken}"))
+            return
+        if way == "fills its threads":
+            await asyncio.gather(*(asyncio.to_thread(wait_for_go) for _ in range(8)))
+            yield RunnerResult.run_completed(ctx.run_id, Message(role="assistant", content="they are through"))
+            return
+        if way == "never waits":
+            pathlib.Path("never-waits").touch()
+            while not pathlib.Path("go").exists():
+                yield RunnerResult.message_delta(ctx.run_id, MessageChunk(role="assistant", content="on and "))
+            yield RunnerResult.run_completed(ctx.run_id)
             return
         if way == "says nothing":
             raise ValueError
