@@ -14,7 +14,7 @@ const QUIET: Duration = Duration::from_secs(1);
 /// The part of a run that a pause may take.
 const SHARE: u32 = 4;
 /// A shorter one gathers too little.
-const PAUSE_MIN: Duration = Duration::from_millis(8);
+const PAUSE_MIN: Duration = Duration::from_millis(6);
 /// One picture of a screen: nobody sees that something came this much later.
 const PAUSE_MAX: Duration = Duration::from_millis(16);
 /// How many runs make up what is typical.
@@ -65,7 +65,7 @@ mod tests {
     fn quick_runs_are_read_at_once() {
         assert_eq!(Pace::default().pause(), None);
         assert_eq!(after(1000, 1).pause(), None);
-        assert_eq!(after(1000, 31).pause(), None);
+        assert_eq!(after(1000, 23).pause(), None);
     }
 
     #[test]
