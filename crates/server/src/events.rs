@@ -10,7 +10,7 @@ use crate::router::App;
 use crate::standing::Standing;
 use crate::stream;
 use axum::Json;
-use axum::body::Body;
+use axum::body::{Body, HttpBody};
 use axum::extract::{Request, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, StatusCode};
@@ -66,6 +66,7 @@ pub(crate) async fn read_body_within(
     body: Body,
     bytes_max: usize,
 ) -> Result<Bytes, Problem> {
+    let is_announced = body.size_hint().lower() > bytes_max as u64;
     let read = async {
         let mut parts = body.into_data_stream();
         let (mut collected, mut dropped) = (Vec::new(), 0);
@@ -86,6 +87,9 @@ pub(crate) async fn read_body_within(
         }
     };
     tokio::time::timeout(app.options.request_timeout, read).await.unwrap_or_else(|_| {
+        if is_announced {
+            return Err(Problem::too_large(bytes_max));
+        }
         let message = "the body did not arrive in time";
         Err(Problem::new(StatusCode::REQUEST_TIMEOUT, ErrorCode::DeadlineExceeded, message))
     })

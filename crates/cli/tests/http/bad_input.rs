@@ -128,17 +128,20 @@ async fn a_body_that_is_too_large_is_refused_even_while_it_is_being_sent() {
 
 #[tokio::test]
 async fn a_body_that_does_not_arrive_in_time_is_refused() {
-    let stage = Stage::with("[limits]\nrequest_timeout_s = 1").await;
-    let head = format!(
-        "POST /v1/events HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {}\r\n\
-         content-length: 100\r\n\r\n{{\"event_",
-        stage.admin
-    );
-    let answer = stage.raw(head.as_bytes()).await;
-    assert!(
-        answer.starts_with("HTTP/1.1 408 ") && answer.contains("deadline_exceeded"),
-        "{answer}"
-    );
+    let stage = Stage::with("[limits]\nrequest_timeout_s = 1\nevent_bytes = 1024").await;
+    let announced = [(100, "408", "deadline_exceeded"), (4096, "413", "payload_too_large")];
+    for (bytes, status, code) in announced {
+        let head = format!(
+            "POST /v1/events HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {}\r\n\
+             content-length: {bytes}\r\n\r\n{{\"event_",
+            stage.admin
+        );
+        let answer = stage.raw(head.as_bytes()).await;
+        assert!(
+            answer.starts_with(&format!("HTTP/1.1 {status} ")) && answer.contains(code),
+            "{answer}"
+        );
+    }
     stage.is_untouched_and_well().await;
 }
 
