@@ -1,5 +1,6 @@
 //! Ids, times and hashes, made in one place.
 
+use std::time::SystemTime;
 use time::OffsetDateTime;
 use time::format_description::BorrowedFormatItem;
 use time::format_description::well_known::Rfc3339;
@@ -16,7 +17,11 @@ pub(crate) fn fresh(prefix: &str) -> String {
 
 /// Unix milliseconds.
 pub(crate) fn now_ms() -> i64 {
-    let elapsed = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    unix_ms(SystemTime::now())
+}
+
+pub fn unix_ms(at: SystemTime) -> i64 {
+    let elapsed = at.duration_since(SystemTime::UNIX_EPOCH);
     elapsed.ok().and_then(|age| i64::try_from(age.as_millis()).ok()).unwrap_or(0)
 }
 

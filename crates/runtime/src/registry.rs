@@ -12,7 +12,7 @@ use greenroom_protocol::RunnerId;
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -47,6 +47,7 @@ pub(crate) struct Entry {
     pub(crate) restarts: u64,
     /// What went wrong, for everyone.
     pub(crate) last_error: Option<String>,
+    pub(crate) last_failure: Option<(SystemTime, String)>,
     /// What the process said of it on its stderr, for operators only.
     pub(crate) last_words: Option<String>,
     pub(crate) isolation: Option<String>,
@@ -76,6 +77,11 @@ enum Outlook {
     None(String),
 }
 
+/// An error with what only operators are told.
+pub(crate) fn whole(error: &str, last_words: &Option<String>) -> String {
+    last_words.as_ref().map_or_else(|| error.to_owned(), |words| format!("{error}: {words}"))
+}
+
 impl Entry {
     pub(crate) fn new(spec: RunnerSpec, hidden: Vec<PathBuf>, generation: u64) -> Self {
         let phase = if spec.command.is_empty() { Phase::Disconnected } else { Phase::Starting };
@@ -89,6 +95,7 @@ impl Entry {
             pid: None,
             restarts: 0,
             last_error: None,
+            last_failure: None,
             last_words: None,
             isolation: None,
             start_warnings: Vec::new(),
@@ -131,10 +138,8 @@ impl Entry {
             version: self.version.clone(),
             pid: self.pid,
             restarts: self.restarts,
-            last_error: self.last_error.clone().map(|error| match &self.last_words {
-                Some(words) => format!("{error}: {words}"),
-                None => error,
-            }),
+            last_error: self.last_error.as_ref().map(|error| whole(error, &self.last_words)),
+            last_failure: self.last_failure.clone(),
             runs_in_flight: self.connection.as_ref().map_or(0, |c| c.runs_in_flight()),
             isolation: self.isolation.clone(),
             descriptors: self.descriptors.clone(),

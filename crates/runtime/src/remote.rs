@@ -14,6 +14,7 @@ use bytes::Bytes;
 use futures_util::{Sink, SinkExt, Stream, StreamExt};
 use std::fmt::Display;
 use std::sync::Arc;
+use std::time::SystemTime;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
@@ -161,6 +162,7 @@ fn release(shared: &Shared, connection: &Arc<Connection>, generation: u64) {
             entry.phase = Phase::Disconnected;
             entry.restarts += 1;
             entry.last_error = connection.reason().map(|reason| connection.says(&reason));
+            entry.last_failure = entry.last_error.clone().map(|error| (SystemTime::now(), error));
         }
     });
 }

@@ -8,7 +8,7 @@ use crate::handshake;
 use crate::outbox::Outbox;
 use crate::process::{Control, Place, Process, Reports};
 use crate::reader::Reader;
-use crate::registry::Phase;
+use crate::registry::{Phase, whole};
 use crate::run::RunEnd;
 use crate::runtime::Shared;
 use crate::spec::{Limits, RunnerSpec, Wire};
@@ -19,7 +19,7 @@ use greenroom_protocol::wire::method;
 use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 use tokio::net::unix::pipe;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
@@ -155,6 +155,7 @@ impl Slot {
         self.update(|entry| {
             entry.phase = Phase::BackingOff { until };
             entry.pid = None;
+            entry.last_failure = Some((SystemTime::now(), whole(&error, &last_words)));
             entry.last_error = Some(error);
             entry.last_words = last_words;
             entry.restarts += 1;

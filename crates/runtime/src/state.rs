@@ -5,6 +5,7 @@
 use greenroom_protocol::AgentRunnerManifest;
 use serde::Serialize;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 /// A runner that the host may use, as its process declared it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -44,7 +45,11 @@ pub struct RunnerState {
     pub version: Option<String>,
     pub pid: Option<u32>,
     pub restarts: u64,
+    /// Why it does not serve.
     pub last_error: Option<String>,
+    /// When and why it had to be started again, also once it serves.
+    #[serde(skip)]
+    pub last_failure: Option<(SystemTime, String)>,
     pub runs_in_flight: usize,
     pub isolation: Option<String>,
     pub descriptors: Vec<Arc<Descriptor>>,

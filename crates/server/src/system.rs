@@ -8,6 +8,7 @@ use axum::extract::State;
 use axum::http::HeaderValue;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
+use greenroom_host::ids::{rfc3339, unix_ms};
 use greenroom_host::metrics::Metrics;
 use greenroom_protocol::RunStatus;
 use serde_json::{Value, json};
@@ -52,6 +53,10 @@ fn runner_view(state: &greenroom_runtime::RunnerState) -> Value {
     if let Some(object) = view.as_object_mut() {
         object.remove("descriptors");
         object.insert("runners".to_owned(), runners.into());
+        let failure = state.last_failure.as_ref();
+        let failure =
+            failure.map(|(at, message)| json!({"at": rfc3339(unix_ms(*at)), "message": message}));
+        object.insert("last_failure".to_owned(), failure.into());
     }
     view
 }

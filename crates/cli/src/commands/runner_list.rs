@@ -38,9 +38,10 @@ fn rows_of(runner: &Object) -> Vec<Vec<String>> {
     let word = |key| runner.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
     let offered = runner.get("runners").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     let error = match word("status").as_str() {
-        "ready" => String::new(),
-        _ => word("last_error").chars().take(ERROR_SHOWN).collect(),
+        "ready" => failures(runner),
+        _ => word("last_error"),
     };
+    let error: String = error.chars().take(ERROR_SHOWN).collect();
     let told = |manifest: &Value| {
         let id = manifest["id"].as_str().unwrap_or_default().to_owned();
         (id, asks_for(&manifest["permissions"]))
@@ -58,6 +59,16 @@ fn rows_of(runner: &Object) -> Vec<Vec<String>> {
         row
     };
     offers.into_iter().map(row).collect()
+}
+
+/// How often a process that serves had to be started again, and why it was the last time.
+fn failures(runner: &Object) -> String {
+    let last = runner.get("last_failure").unwrap_or(&Value::Null);
+    let (Some(at), Some(message)) = (last["at"].as_str(), last["message"].as_str()) else {
+        return String::new();
+    };
+    let restarts = runner.get("restarts").and_then(Value::as_u64).unwrap_or_default();
+    format!("started again {restarts}x, last {at}: {message}")
 }
 
 /// The wire, and of a LangBot plugin its dialect and its SDK; nothing while it is not known.

@@ -1,22 +1,10 @@
 //! `greenroom runner add` and `runner list`: a plugin becomes a runner, and it is said what it asks for.
 
 use crate::PROGRAM;
-use crate::stage::{SDK, Stage, copy, plugins_folder, python};
+use crate::stage::{SDK, Stage, copy, greenroom, plugins_folder};
 use greenroom_testkit::host::TestHost;
 use std::path::Path;
-use std::process::{Command, Output};
-
-#[expect(clippy::disallowed_methods, reason = "the program under test is started here")]
-fn greenroom(folder: &Path, args: &[&str]) -> Output {
-    let mut command = Command::new(PROGRAM);
-    for name in ["GREENROOM_URL", "GREENROOM_TOKEN", "GREENROOM_DATA", "GREENROOM_CONFIG"] {
-        command.env_remove(name);
-    }
-    // What it installs is at hand: no index is asked.
-    let wheels = python().parent().unwrap().join("../wheels");
-    command.env("PIP_NO_INDEX", "1").env("PIP_FIND_LINKS", wheels).env("PIP_NO_COMPILE", "1");
-    command.args(args).current_dir(folder).output().unwrap()
-}
+use std::process::Command;
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
@@ -67,11 +55,8 @@ async fn a_package_is_unpacked_installed_configured_and_answers() {
     ));
     let stage = Stage::start(host).await;
     assert_eq!(stage.answer("helper", "c1", "hello").await, "Received: hello");
-    let data = stage.host.data();
-    let listed = greenroom(&folder, &["runner", "list", "--data", data.to_str().unwrap()]);
-    let listed = text(&listed.stdout);
-    let line = listed.lines().find(|line| line.starts_with("helper ")).unwrap_or_default();
-    assert!(line.contains(&format!("langbot Runner {SDK}")), "{listed}");
+    let line = stage.listed("helper");
+    assert!(line.contains(&format!("langbot Runner {SDK}")), "{line}");
 }
 
 #[test]

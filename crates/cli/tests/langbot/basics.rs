@@ -295,6 +295,11 @@ async fn a_plugin_that_dies_takes_its_runs_along_and_comes_back() {
     let run = stage.play("odd", "c2", "exits").await;
     assert_eq!(outcome(&run), (RunStatus::Failed, "runner.crashed"));
     assert_eq!(stage.answer("plain", "c2", "again").await, "Received: again");
+
+    // It serves, and still says what had happened.
+    let line = stage.listed("basics");
+    assert!(line.contains(" ready ") && line.contains("started again 2x, last 2"), "{line}");
+    assert!(line.contains("exited with code 7"), "{line}");
 }
 
 #[tokio::test]

@@ -11,6 +11,7 @@ use greenroom_testkit::http::Request;
 use greenroom_testkit::wait::wait_for;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
 use std::time::Duration;
 
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
@@ -82,6 +83,15 @@ impl Stage {
     }
 
     /// The kinds of what was kept beside a run's results.
+    /// What `greenroom runner list` says of a runner.
+    pub(crate) fn listed(&self, runner: &str) -> String {
+        let data = self.host.data();
+        let listed = greenroom(&data, &["runner", "list", "--data", data.to_str().unwrap()]);
+        let listed = String::from_utf8(listed.stdout).unwrap();
+        let line = listed.lines().find(|line| line.starts_with(&format!("{runner} ")));
+        line.unwrap_or_default().to_owned()
+    }
+
     pub(crate) async fn diagnostics(&self, run_id: &str) -> Vec<String> {
         let run = self.api.run(run_id).await;
         let notes = run.extra["diagnostics"].as_array().unwrap().iter();
@@ -133,6 +143,18 @@ pub(crate) fn python() -> PathBuf {
 }
 
 /// Copies a folder with everything in it.
+#[expect(clippy::disallowed_methods, reason = "the program under test is started here")]
+pub(crate) fn greenroom(folder: &Path, args: &[&str]) -> Output {
+    let mut command = Command::new(PROGRAM);
+    for name in ["GREENROOM_URL", "GREENROOM_TOKEN", "GREENROOM_DATA", "GREENROOM_CONFIG"] {
+        command.env_remove(name);
+    }
+    // What it installs is at hand: no index is asked.
+    let wheels = python().parent().unwrap().join("../wheels");
+    command.env("PIP_NO_INDEX", "1").env("PIP_FIND_LINKS", wheels).env("PIP_NO_COMPILE", "1");
+    command.args(args).current_dir(folder).output().unwrap()
+}
+
 pub(crate) fn copy(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).unwrap();
     for entry in std::fs::read_dir(from).unwrap() {

@@ -75,6 +75,13 @@ fn name_rules(event: &mut Value) {
     }
 }
 
+/// When and why a process had to be started again, also once it is ready.
+fn failure() -> Value {
+    json!({"type": ["object", "null"], "required": ["at", "message"],
+        "properties": {"at": {"type": "string", "format": "date-time"},
+            "message": {"type": "string"}}})
+}
+
 fn own() -> Map<String, Value> {
     let optional = || json!({"type": ["string", "null"]});
     let time = || json!({"type": "string", "format": "date-time"});
@@ -125,6 +132,7 @@ fn own() -> Map<String, Value> {
                 "name": {"type": "string"}, "plugin": optional(), "last_error": optional(),
                 "isolation": optional(), "pid": {"type": ["integer", "null"]},
                 "restarts": count(), "status": {"type": "string"},
+                "last_failure": failure(),
                 "runners": {"type": "array", "items": by_ref("schemas", "AgentRunnerManifest")},
             }}),
         ),
