@@ -9,7 +9,7 @@ mod sse;
 mod waits;
 
 pub use bytes::Download;
-pub use follow::follow;
+pub use follow::{End, follow};
 pub use place::{DEFAULT_DATA, Host, HostArgs, Place};
 pub use waits::Wait;
 

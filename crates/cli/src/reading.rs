@@ -8,7 +8,7 @@ mod words;
 
 pub use words::language_of;
 
-use crate::client::Wait;
+use crate::client::{End, Wait};
 use crate::failure::{Exit, Failure, Outcome};
 use crate::output::{self, plain};
 use crate::times;
@@ -16,7 +16,7 @@ use crate::{calls, cut};
 use greenroom_protocol::error::run_code;
 use greenroom_protocol::payload::{ToolCallCompleted, ToolCallStarted};
 use greenroom_protocol::result::kind;
-use greenroom_protocol::{AgentRunResult, MessageContent, Payload, RunStatus, RunView};
+use greenroom_protocol::{AgentRunResult, MessageContent, Payload, RunStatus};
 use greenroom_tools::ui::Language;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -136,7 +136,7 @@ impl Reading {
     }
 
     /// Closes the output; a run that did not complete is a failure of the command.
-    pub fn end(mut self, run: &RunView) -> Outcome {
+    pub fn end(mut self, run: &End) -> Outcome {
         if !self.json {
             output::print(&self.shown.break_off())?;
         }

@@ -63,6 +63,9 @@ fn frames(
     stream::unfold((results, standing, silence, close, open), |state| async move {
         let (mut results, mut standing, mut silence, close, open) = state;
         let bytes = tokio::select! {
+            // What has come is seen before the end, but not by whoever may not.
+            biased;
+            () = standing.lost() => return None,
             next = results.next() => match next {
                 Ok(Some(frames)) => frames.sse,
                 Ok(None) => return None,
@@ -71,9 +74,8 @@ fn frames(
                     return None;
                 }
             },
-            () = silence.lasts() => Bytes::from_static(b": keep-alive\n\n"),
             () = close.cancelled() => return None,
-            () = standing.lost() => return None,
+            () = silence.lasts() => Bytes::from_static(b": keep-alive\n\n"),
         };
         silence.broken();
         Some((bytes, (results, standing, silence, close, open)))

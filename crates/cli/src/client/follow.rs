@@ -8,7 +8,7 @@ use crate::failure::Failure;
 use crate::output;
 use crate::reading::Reading;
 use greenroom_protocol::result::kind;
-use greenroom_protocol::{AgentRunResult, RunView};
+use greenroom_protocol::{AgentRunResult, RunError, RunStatus, RunView};
 use std::pin::pin;
 use std::time::{Duration, Instant};
 
@@ -19,22 +19,50 @@ const QUIET: Duration = Duration::from_millis(1_000);
 const PAUSE_MIN: Duration = Duration::from_millis(100);
 const PAUSE_MAX: Duration = Duration::from_secs(2);
 
-/// Gives every result above `after` to the reading and returns the run as it ended.
+/// How a run ended.
+#[derive(Debug)]
+pub struct End {
+    pub run_id: String,
+    pub status: RunStatus,
+    pub error: Option<RunError>,
+}
+
+impl From<RunView> for End {
+    fn from(run: RunView) -> Self {
+        Self { run_id: run.run_id, status: run.status, error: run.error }
+    }
+}
+
+impl End {
+    /// By its terminal result alone.
+    fn by(terminal: AgentRunResult) -> Self {
+        let status = match terminal.kind.as_str() {
+            kind::RUN_COMPLETED => RunStatus::Completed,
+            _ => RunStatus::Failed,
+        };
+        let error = serde_json::from_value(terminal.data.into()).ok();
+        Self { run_id: terminal.run_id, status, error }
+    }
+}
+
+/// Gives every result above `after` to the reading and returns how the run ended.
 pub async fn follow(
     client: &Client,
     run_id: &str,
     after: i64,
     reading: &mut Reading,
-) -> Result<RunView, Failure> {
-    let (mut last, mut has_terminal) = (after, false);
+) -> Result<End, Failure> {
+    let mut last = after;
     let (mut pause, mut quiet_since, mut is_told) = (PAUSE_MIN, Instant::now(), false);
     loop {
         let before = last;
         let end = match connection(client, run_id, &mut last, reading).await {
-            Ok(terminal) => {
-                has_terminal |= terminal;
-                client.run(run_id).await.map_err(Broken::from)
+            Ok(Some(terminal)) => {
+                // A host that stops stays for its runs and their readers, and no longer.
+                let run = client.run(run_id).await.ok().filter(|run| !run.status.is_open());
+                return Ok(run.map_or_else(|| End::by(terminal), End::from));
             }
+            Ok(None) => client.run(run_id).await.map_err(Broken::from),
             Err(broken) => Err(broken),
         };
         if last > before {
@@ -43,9 +71,7 @@ pub async fn follow(
         let has_patience = quiet_since.elapsed() < PATIENCE;
         match end {
             Ok(run) if run.status.is_open() => {}
-            Ok(run) if has_terminal || run.last_sequence <= last || !has_patience => {
-                return Ok(run);
-            }
+            Ok(run) if run.last_sequence <= last || !has_patience => return Ok(run.into()),
             Ok(_) => {}
             Err(Broken::Lost(_)) if has_patience => {
                 if !std::mem::replace(&mut is_told, true) {
@@ -75,13 +101,13 @@ impl From<Error> for Broken {
     }
 }
 
-/// Reads one connection to its end; true when the terminal was among its results.
+/// Reads one connection to its end, or to the terminal result.
 async fn connection(
     client: &Client,
     run_id: &str,
     last: &mut i64,
     reading: &mut Reading,
-) -> Result<bool, Broken> {
+) -> Result<Option<AgentRunResult>, Broken> {
     let mut stream = client.stream(&["v1", "runs", run_id, "results"], *last).await?;
     let mut parser = Parser::default();
     while let Some(bytes) = next(client, run_id, *last > 0, &mut stream, reading).await? {
@@ -97,11 +123,11 @@ async fn connection(
             reading.take(&result).map_err(Broken::Final)?;
             *last = number.unwrap_or(*last);
             if matches!(result.kind.as_str(), kind::RUN_COMPLETED | kind::RUN_FAILED) {
-                return Ok(true);
+                return Ok(Some(result));
             }
         }
     }
-    Ok(false)
+    Ok(None)
 }
 
 /// The next bytes; while none come, the reading learns what the run waits for.

@@ -70,6 +70,10 @@ pub(super) async fn body_of(file: &Path) -> Result<Body, Failure> {
         });
         return Ok(Body::wrap_stream(pieces));
     }
+    if file.is_dir() {
+        let message = format!("`{}` is a folder", file.display());
+        return Err(Failure::new(message).exit(Exit::Usage).hint("name the files in it"));
+    }
     let opened = tokio::fs::File::open(file).await.map_err(|error| {
         let context = format!("cannot read `{}`", file.display());
         Failure::from(anyhow::Error::new(error).context(context)).exit(Exit::NotFound)

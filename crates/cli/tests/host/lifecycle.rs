@@ -1,12 +1,16 @@
 //! The end of a host in order: what can finish does, the rest is closed or handed on, nothing stays behind.
 
+use crate::PROGRAM;
 use crate::stage::{PATIENCE, Stage, event, outcome};
 use greenroom_protocol::RunStatus::{Completed, Failed};
 use greenroom_testkit::http::Request;
 use greenroom_testkit::wait::wait_for;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
+use std::process::Stdio;
 use std::time::{Duration, Instant};
+use tokio::io::AsyncReadExt;
+use tokio::process::Command;
 
 const RETRYING: &str = "[agents.retrying]\nrunner = \"plugin:test/puppet/main\"\nevents = []\non_interrupt = \"retry\"\n";
 
@@ -49,6 +53,24 @@ async fn a_reader_sees_the_end_of_a_run_that_finishes_while_the_host_stops() {
     let seen = String::from_utf8(stream.body().await.unwrap()).unwrap();
     assert!(seen.contains("event: run.completed"), "{seen}");
     gone(&mut stage).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[expect(clippy::disallowed_methods, reason = "the program under test is started here")]
+async fn so_does_whoever_follows_it_on_the_command_line() {
+    let mut stage = Stage::open("").await;
+    let run_id = stage.start_waiting().await;
+    let mut follower = Command::new(PROGRAM);
+    follower.args(["runs", "follow", &run_id, "--data"]).arg(stage.host.data());
+    let mut follower = follower.stdout(Stdio::piped()).kill_on_drop(true).spawn().unwrap();
+    let mut seen = [0; 7];
+    follower.stdout.as_mut().unwrap().read_exact(&mut seen).await.unwrap();
+    assert_eq!(&seen, b"waiting");
+    terminate(&stage).await;
+    stage.pass("go");
+    gone(&mut stage).await;
+    let end = follower.wait_with_output().await.unwrap();
+    assert_eq!((end.status.code(), end.stdout.as_slice()), (Some(0), b" done\n".as_slice()));
 }
 
 #[tokio::test(flavor = "multi_thread")]

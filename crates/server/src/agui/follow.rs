@@ -115,10 +115,6 @@ impl Follow {
         let quiet = if self.what.may_wait { QUIET } else { KEEP_ALIVE };
         tokio::select! {
             biased;
-            () = self.close.cancelled() => {
-                let message = "the host is stopping: come back with the same `runId`";
-                frames(self.what.translator.broken(run_code::HOST_INTERRUPTED, message), None)
-            }
             () = self.what.standing.lost() => {
                 let message = "whoever opened this stream is signed out: sign in again";
                 frames(self.what.translator.broken("unauthorized", message), None)
@@ -132,6 +128,11 @@ impl Follow {
                 Ok(None) => self.look_again().await,
                 Err(error) => self.lost(&error),
             },
+            // What has come is seen before the end.
+            () = self.close.cancelled() => {
+                let message = "the host is stopping: come back with the same `runId`";
+                frames(self.what.translator.broken(run_code::HOST_INTERRUPTED, message), None)
+            }
             asked = self.asked.recv(), if self.what.answers && !self.what.may_wait => {
                 let run_id = &self.what.translator.stream().run_id;
                 // One that lags behind the news does not know whether it has missed some of its own.
