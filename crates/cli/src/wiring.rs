@@ -11,7 +11,7 @@ use greenroom_host::binding;
 use greenroom_host::settings::{Agent, Approvals, Limits, Retention, Settings, Webhook};
 use greenroom_objects::{BucketPlace, Place};
 use greenroom_protocol::RunnerId;
-use greenroom_runtime::{RunnerSpec, Wire};
+use greenroom_runtime::{Cleaner, RunnerSpec, Wire};
 use greenroom_server::{Access, Role, ServerOptions, SessionLimits, Token, hash_token};
 use greenroom_store::{Location, Options, Sync};
 use std::path::{Path, PathBuf};
@@ -200,6 +200,7 @@ fn runner_spec(name: &str, runner: &config::Runner) -> RunnerSpec {
         ..RunnerSpec::default()
     };
     let Launch::Process(process) = &runner.launch else { return plain };
+    let plugins = || plugin_files::changed_at(&process.dir);
     let env = process.env.iter().map(|(key, value)| (key.clone(), value.expose().to_owned()));
     RunnerSpec {
         command: std::iter::once(&process.program).chain(&process.args).cloned().collect(),
@@ -213,9 +214,7 @@ fn runner_spec(name: &str, runner: &config::Runner) -> RunnerSpec {
         memory_mb: process.memory_mb,
         changed_at: match runner.wire {
             config::Wire::Native => changed_at(process),
-            config::Wire::Langbot => {
-                changed_at(process).max(plugin_files::changed_at(&process.dir))
-            }
+            config::Wire::Langbot => changed_at(process).max(plugins()),
         },
         ..plain
     }
@@ -287,6 +286,7 @@ pub(crate) fn runtime(config: &Config, program: &str, data: &Path) -> greenroom_
         run_dir: data.join("run"),
         hidden: vec![data.to_owned()],
         host_version: env!("CARGO_PKG_VERSION").to_owned(),
+        cleaner: Cleaner::default(),
         limits: greenroom_runtime::Limits {
             children_at_once: match limits.tool_processes {
                 0 => greenroom_runtime::Limits::default().children_at_once,

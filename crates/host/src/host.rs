@@ -26,7 +26,7 @@ use crate::tool_vectors::{self, ToolVectors};
 use crate::webhook::WebhookClient;
 use crate::{delivery, indexing, retention};
 use arc_swap::ArcSwap;
-use greenroom_runtime::{RunnerSpec, Runtime};
+use greenroom_runtime::{Cleaner, RunnerSpec, Runtime, Settings as RuntimeSettings};
 use greenroom_store::commands::{CancelQueued, CancelRequest};
 use greenroom_store::{Store, StoreError};
 use std::sync::{Arc, Mutex};
@@ -51,7 +51,7 @@ pub struct HostOptions {
     pub objects: greenroom_objects::Objects,
     pub settings: Settings,
     pub runners: Vec<RunnerSpec>,
-    pub runtime: greenroom_runtime::Settings,
+    pub runtime: RuntimeSettings,
     /// Knows the secrets that are live. Whoever starts the host tells it, and shares it with the log.
     pub redactor: Redactor,
     /// Models and tools.
@@ -69,7 +69,9 @@ impl Host {
         check(&options.settings)?;
         let budgets = Budgets::load(&options.store, now_ms()).await?;
         let gate = Arc::new(ProxyGate::default());
-        let runtime = Runtime::new(options.runtime, gate.clone());
+        let redactor = options.redactor.clone();
+        let cleaner = Cleaner::new(move |text| redactor.quote(text));
+        let runtime = Runtime::new(RuntimeSettings { cleaner, ..options.runtime }, gate.clone());
         let resources = Resources::build(options.resources, &runtime, None)?;
         let shared = Arc::new(Shared {
             cursors: Cursors::new(options.store.cursor_key()),

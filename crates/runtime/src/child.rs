@@ -149,7 +149,7 @@ impl Children {
     pub async fn start(&self, spec: &ChildSpec) -> Result<Child, ChildError> {
         let home = Some(self.settings.home_of(&spec.name));
         let process = self.begin(Job { home, ..self.job(spec)? }).await?;
-        let last = LastLines::default();
+        let last = LastLines::new(self.settings.cleaner.clone());
         let limits = self.settings.limits.clone();
         let name = spec.name.as_str().into();
         let log = stderr::log(name, process.stderr, limits, last.clone());

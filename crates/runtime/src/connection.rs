@@ -5,6 +5,7 @@
 
 use crate::outbox::{NotSent, Outbox};
 use crate::proxy::{Proxy, Standing};
+use crate::quote::Cleaner;
 use crate::run::{Run, RunEnd, RunLimits};
 use crate::spec::Limits;
 use crate::tasks::Tasks;
@@ -63,6 +64,7 @@ pub(crate) struct Connection {
     pub(crate) outbox: Outbox,
     pub(crate) limits: Limits,
     pub(crate) run_limits: RunLimits,
+    pub(crate) cleaner: Cleaner,
     pub(crate) proxy: Arc<dyn Proxy>,
     pub(crate) tasks: Tasks,
     /// How this connection is spoken on.
@@ -118,6 +120,7 @@ pub(crate) struct Parts {
     pub(crate) runner: Arc<str>,
     pub(crate) isolation: Arc<str>,
     pub(crate) limits: Limits,
+    pub(crate) cleaner: Cleaner,
     pub(crate) proxy: Arc<dyn Proxy>,
     pub(crate) tasks: Tasks,
     pub(crate) codec: Codec,
@@ -125,7 +128,7 @@ pub(crate) struct Parts {
 
 impl Connection {
     pub(crate) fn new(parts: Parts, outbox: Outbox) -> Arc<Self> {
-        let Parts { id, runner, isolation, limits, proxy, tasks, codec } = parts;
+        let Parts { id, runner, isolation, limits, cleaner, proxy, tasks, codec } = parts;
         Arc::new(Self {
             id,
             runner,
@@ -138,6 +141,7 @@ impl Connection {
                 connection_bytes_max: limits.connection_buffer_bytes_max,
             },
             limits,
+            cleaner,
             proxy,
             tasks,
             codec,

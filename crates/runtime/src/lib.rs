@@ -14,6 +14,7 @@ mod outbox;
 mod pins;
 mod process;
 mod proxy;
+mod quote;
 mod reader;
 mod registry;
 mod remote;
@@ -32,6 +33,7 @@ pub use child::{Child, ChildError, ChildHold, ChildSpec, Children, Confinement, 
 pub use connection::ConnectionId;
 pub use orphans::wait_for_orphans;
 pub use proxy::{ItemSink, NotTaken, Proxy, ProxyCall, ProxyFuture, Standing};
+pub use quote::Cleaner;
 pub use remote::AttachError;
 pub use run::{RunEnd, RunEvent, RunHandle};
 pub use runtime::Runtime;

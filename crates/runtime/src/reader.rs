@@ -258,10 +258,8 @@ impl Reader {
         self.announce();
         self.last = None;
         self.assembly = None;
-        let quote: String = String::from_utf8_lossy(&line[..line.len().min(4 * QUOTE_CHARS)])
-            .chars()
-            .take(QUOTE_CHARS)
-            .collect();
+        let quote = String::from_utf8_lossy(&line[..line.len().min(4 * QUOTE_CHARS)]);
+        let quote = self.connection.cleaner.quote(&quote, QUOTE_CHARS);
         let reason = format!("wrote {what}: {quote:?}");
         let message = self.connection.says(&reason);
         let error = PluginToolError::Protocol { message: message.clone() };

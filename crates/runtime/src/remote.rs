@@ -46,6 +46,7 @@ where
         runner: name.into(),
         isolation: "remote".into(),
         limits: limits.clone(),
+        cleaner: shared.settings.cleaner.clone(),
         proxy: shared.proxy.clone(),
         tasks: shared.tasks.clone(),
         codec: Codec::Native,

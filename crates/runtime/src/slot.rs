@@ -192,6 +192,7 @@ impl Slot {
             runner: self.spec.name.as_str().into(),
             isolation: process.isolation.as_str().into(),
             limits: settings.limits.clone(),
+            cleaner: settings.cleaner.clone(),
             proxy: shared.proxy.clone(),
             tasks: shared.tasks.clone(),
             codec,
@@ -267,7 +268,7 @@ impl Attended {
     /// Listens until the process is over, then ends what was under way and clears up.
     async fn attend(mut self, stdout: pipe::Receiver, stderr_pipe: pipe::Receiver) {
         let connection = self.serving.connection.clone();
-        let last = LastLines::default();
+        let last = LastLines::new(connection.cleaner.clone());
         let mut log = std::pin::pin!(stderr::log(
             connection.runner.clone(),
             stderr_pipe,

@@ -3,6 +3,7 @@
 //! Invariant: every bound of this crate is a field of `Limits`, with its default here.
 
 use crate::process::{Place, plain};
+use crate::quote::Cleaner;
 use crate::supervisor::job::Job;
 use crate::wires::langbot;
 use std::collections::BTreeMap;
@@ -110,6 +111,7 @@ pub struct Settings {
     pub hidden: Vec<PathBuf>,
     pub host_version: String,
     pub limits: Limits,
+    pub cleaner: Cleaner,
 }
 
 impl Settings {

@@ -2,6 +2,7 @@
 //!
 //! Invariant: a flood costs the runner its time, not the host its memory or its log.
 
+use crate::quote::Cleaner;
 use crate::spec::Limits;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -24,13 +25,20 @@ const POINTER: &str = "For further information visit";
 
 /// The last lines seen, for the story of a crash.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct LastLines(Arc<Mutex<VecDeque<String>>>);
+pub(crate) struct LastLines {
+    lines: Arc<Mutex<VecDeque<String>>>,
+    cleaner: Cleaner,
+}
 
 impl LastLines {
+    pub(crate) fn new(cleaner: Cleaner) -> Self {
+        Self { lines: Arc::default(), cleaner }
+    }
+
     /// The last one, or the last at the margin with the indented ones that belong to it; empty when there was
     /// none.
     pub(crate) fn last(&self) -> String {
-        let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         let at_margin = |line: &String| !line.starts_with(char::is_whitespace);
         let from = lines.iter().rposition(at_margin).unwrap_or(lines.len().saturating_sub(1));
         let told = lines.iter().skip(from).map(|line| line.trim());
@@ -42,7 +50,7 @@ impl LastLines {
 
     /// What they complain about, in one line: from the first that speaks of something wrong, else the last one.
     pub(crate) fn complaint(&self) -> String {
-        let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         let speaks_of_it = |line: &String| {
             let line = line.to_lowercase();
             WRONG.iter().any(|word| line.contains(word))
@@ -60,8 +68,8 @@ impl LastLines {
     }
 
     fn push(&self, line: &str) {
-        let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        lines.push_back(line.chars().take(KEPT_CHARS).collect());
+        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        lines.push_back(self.cleaner.quote(line, KEPT_CHARS));
         if lines.len() > KEPT_LINES {
             lines.pop_front();
         }

@@ -3,6 +3,7 @@
 //! Invariant: what must not be found is written down by the runner itself, with encoders of its own.
 
 mod control;
+mod cut;
 
 use crate::PROGRAM;
 use crate::stage::{PATIENCE, event, outcome, runners};

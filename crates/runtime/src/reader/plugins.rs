@@ -74,7 +74,7 @@ impl Reader {
     fn printed(&mut self, text: &str) {
         let Codec::Langbot(session) = &self.connection.codec else { return };
         if !text.is_empty() && !session.is_greeting() {
-            let text: String = text.chars().take(QUOTE_CHARS).collect();
+            let text = self.connection.cleaner.quote(text, QUOTE_CHARS);
             self.warn(&format!("text on standard output, which is not read: {text:?}"));
         }
     }

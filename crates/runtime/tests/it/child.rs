@@ -46,6 +46,7 @@ impl Kit {
             supervisor: vec![env!("CARGO_BIN_EXE_runtime-fixture").into(), "supervise".into()],
             run_dir: path("data/run"),
             hidden: vec![path("data")],
+            cleaner: greenroom_runtime::Cleaner::default(),
             host_version: "test".into(),
             limits,
         };

@@ -44,6 +44,7 @@ impl Kit {
             supervisor: vec![env!("CARGO_BIN_EXE_runtime-fixture").into(), "supervise".into()],
             run_dir: folder.path().join("data/run"),
             hidden: vec![folder.path().join("data")],
+            cleaner: greenroom_runtime::Cleaner::default(),
             host_version: "test".into(),
             limits,
         };

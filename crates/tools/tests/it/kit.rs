@@ -37,6 +37,7 @@ impl Kit {
             supervisor: vec![env!("CARGO_BIN_EXE_tools-fixture").into(), "supervise".into()],
             run_dir: path("data/run"),
             hidden: vec![path("data")],
+            cleaner: greenroom_runtime::Cleaner::default(),
             host_version: "test".into(),
             limits: Limits::default(),
         };

@@ -4,6 +4,7 @@ use super::*;
 use crate::connection::{Connection, ConnectionId, Parts};
 use crate::outbox::Outbox;
 use crate::proxy::{Proxy, ProxyCall, ProxyFuture};
+use crate::quote::Cleaner;
 use crate::run::{RunEnd, RunEvent, RunHandle};
 use crate::spec::Limits;
 use crate::tasks::Tasks;
@@ -43,6 +44,7 @@ impl Wire {
             runner: "plugin".into(),
             isolation: "off".into(),
             limits,
+            cleaner: Cleaner::default(),
             proxy: Arc::new(Echo),
             tasks: Tasks::default(),
             codec: Codec::Langbot(Box::new(session)),
