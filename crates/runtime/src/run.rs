@@ -5,6 +5,7 @@
 use crate::connection::Connection;
 use crate::wires::langbot::pairing::Pairing;
 use greenroom_protocol::RawResult;
+use greenroom_protocol::result::kind;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -104,6 +105,8 @@ struct Inbox {
     bytes: usize,
     bytes_total: u64,
     count_total: u64,
+    /// It has said how it ends; that it is over comes after that.
+    has_terminal: bool,
     end: Option<RunEnd>,
     abandoned: bool,
     announced: bool,
@@ -180,6 +183,7 @@ impl Run {
             return Taken::Overflow(message);
         }
         self.buffered.fetch_add(size, Ordering::Relaxed);
+        inbox.has_terminal |= matches!(&*result.kind, kind::RUN_COMPLETED | kind::RUN_FAILED);
         inbox.bytes += size;
         inbox.results.push_back(result);
         inbox.sizes.push_back(size);
@@ -194,6 +198,10 @@ impl Run {
     /// How many results have been taken in so far.
     pub(crate) fn count(&self) -> u64 {
         self.lock().count_total
+    }
+
+    pub(crate) fn has_terminal(&self) -> bool {
+        self.lock().has_terminal
     }
 
     pub(crate) fn announce(&self) {

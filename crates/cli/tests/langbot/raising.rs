@@ -12,6 +12,8 @@ async fn fails(stage: &Stage, way: &str, message: &str) {
     let run = stage.play("raising", &way.replace(' ', "-"), way).await;
     let log = stage.host.log();
     assert_eq!(outcome(&run), (RunStatus::Failed, "runner.exception"), "{way}: {run:?}\n{log}");
+    let raised = format!("run {}: the plugin raised", run.run_id);
+    wait_for(&raised, PATIENCE, async || stage.host.log().contains(&raised).then_some(())).await;
     let told = run.error.unwrap().message;
     assert!(told.ends_with(message), "{way}: {told}");
 }

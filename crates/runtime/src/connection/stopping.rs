@@ -27,6 +27,11 @@ impl Connection {
             }
             Codec::Langbot(session) => self.stop_plugins(session, number, &runner),
         };
+        // One that has said how it ends may be behind what others write.
+        let (grace, since) = match run.has_terminal() {
+            true => (self.limits.drain_max, "its terminal result"),
+            false => (grace, "its cancellation"),
+        };
         let (connection, run) = (self.clone(), run.clone());
         self.tasks.spawn(async move {
             let mut fate = connection.fate.subscribe();
@@ -34,8 +39,7 @@ impl Connection {
             let is_gone = tokio::time::timeout(grace, gone).await.is_ok();
             if !is_gone && connection.number_of(&run).is_some() {
                 let grace_s = grace.as_secs_f32();
-                connection
-                    .replace(format!("did not end a run within {grace_s} s of its cancellation"));
+                connection.replace(format!("did not end a run within {grace_s} s of {since}"));
             }
         });
     }

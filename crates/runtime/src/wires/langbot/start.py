@@ -17,8 +17,8 @@ import runpy
 import sys
 import types
 
-# Whether this is a run, or a task or callback that one has started.
-IN_RUN = contextvars.ContextVar("IN_RUN", default=False)
+# The run that this is, or that has started this task or callback.
+RUN = contextvars.ContextVar("RUN", default=None)
 
 
 def is_asked(error):
@@ -31,7 +31,8 @@ def ordinary(error):
     """What the SDK tells the host of; the log has it whole."""
     if is_asked(error):
         return error
-    logging.getLogger("greenroom").error("the plugin raised", exc_info=error)
+    run = f"run {RUN.get()}: " if RUN.get() else ""
+    logging.getLogger("greenroom").error("%sthe plugin raised", run, exc_info=error)
     if isinstance(error, asyncio.TimeoutError):
         # The SDK takes it for the deadline of the run.
         return RuntimeError(f"TimeoutError: {error}" if str(error) else "TimeoutError")
@@ -91,7 +92,7 @@ def guard_runs(kind):
             run = self.run
 
             def marked(ctx):
-                IN_RUN.set(True)
+                RUN.set(getattr(ctx, "run_id", "") or "unknown")
                 return run(ctx)
 
             self.run = guarded(marked)
@@ -108,9 +109,9 @@ def guard_the_loop(kind):
         try:
             step(self)
         except (SystemExit, KeyboardInterrupt) as error:
-            if not self._context.get(IN_RUN):
+            if not self._context.get(RUN):
                 raise
-            ordinary(error)
+            self._context.run(ordinary, error)
 
     kind._run = guarded_step
 
@@ -143,12 +144,12 @@ COMPUTES = {"loads", "model_validate", "<lambda>", "encode", "join"}
 def spare_threads(module):
     in_a_thread = module.run_blocking_with_backpressure
 
-    async def here(work, *given):
+    async def here(work, *given, **named):
         if getattr(work, "__name__", "") not in COMPUTES:
-            return await in_a_thread(work, *given)
+            return await in_a_thread(work, *given, **named)
         # A run that only writes lets others have their turn.
         await asyncio.sleep(0)
-        return work(*given)
+        return work(*given, **named)
 
     module.run_blocking_with_backpressure = here
 
@@ -162,10 +163,10 @@ try:
     guard_runs(Runner)
     guard_the_loop(asyncio.Handle)
     guard_actions(handler.Handler)
-    spare_threads(handler)
-    spare_threads(stdio)
     if server.sys is sys:
         keep_the_wire(server)
+    spare_threads(handler)
+    spare_threads(stdio)
 except (ImportError, AttributeError) as error:
     # Another SDK than the one that is known: it runs as it is.
     logging.getLogger("greenroom").warning("this SDK is started as it is: %s", error)
