@@ -84,6 +84,26 @@ async fn a_run_that_ignores_its_cancel_costs_the_process_but_not_the_other_runs(
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_has_said_its_end_has_longer_to_be_over() {
+    let (short, long) = (Duration::from_millis(100), Duration::from_secs(3600));
+    for (drain_max, is_replaced) in [(long, false), (short, true)] {
+        let limits = Limits { cancel_grace: short, drain_max, ..Limits::default() };
+        let kit = Kit::wire_with(limits).await;
+        let pid = kit.state().pid;
+        let mut run = kit.start("linger").await;
+        assert!(matches!(run.next().await, RunEvent::Results(_)));
+        drop(run);
+        if is_replaced {
+            kit.replaced(pid).await;
+            continue;
+        }
+        tokio::time::sleep(4 * short).await;
+        finish(kit.start("echo x").await).await;
+        assert_eq!((kit.state().pid, kit.state().restarts), (pid, 0));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_dropped_run_is_told_to_stop() {
     let kit = Kit::wire().await;
     let pid = kit.state().pid;

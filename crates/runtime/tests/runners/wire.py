@@ -72,6 +72,10 @@ def run(run_id, verb, arg):
     elif verb == "stubborn":
         delta(run_id, "waiting")
         threading.Event().wait()
+    elif verb == "linger":
+        done(run_id)
+        while True:
+            time.sleep(1)
     elif verb == "block":
         delta(run_id, "blocked")
         while not os.path.exists("go"):
