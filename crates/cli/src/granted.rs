@@ -1,8 +1,10 @@
-//! Whether the tools that grants name are there, which is known once their sources have told what they offer.
+//! Whether the runners and tools that agents name are there, which is known once their sources have told what they
+//! offer; and whether a runner gets the models that it asks for.
 //!
 //! Invariant: judges only sources that have told; nothing is refused because of it.
 
 use crate::config::{Config, ToolSource};
+use greenroom_protocol::{AgentRunnerManifest, RunnerId};
 use greenroom_tools::project_cli::close_matches;
 
 /// What a running host offers.
@@ -12,12 +14,38 @@ pub(crate) struct Offered {
     pub tools: Vec<String>,
     /// Servers and runners that are ready, and so have told what they offer.
     pub sources: Vec<String>,
+    /// What the ready runners offer.
+    pub runners: Vec<OfferedRunner>,
 }
 
-/// What agents are granted that does not exist, one sentence each.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct OfferedRunner {
+    pub id: RunnerId,
+    pub asks_for_models: bool,
+}
+
+impl OfferedRunner {
+    pub(crate) fn new(manifest: &AgentRunnerManifest) -> Self {
+        let asks_for_models = !manifest.permissions.models.is_empty();
+        Self { id: manifest.id.clone(), asks_for_models }
+    }
+}
+
+/// What agents name that does not exist, one sentence each.
 pub(crate) fn missing(config: &Config, offered: &Offered) -> Vec<String> {
     let mut found = Vec::new();
     for (agent, settings) in &config.agents {
+        let id = &settings.runner;
+        let of_plugin = offered.runners.iter().filter(|runner| runner.id.plugin() == id.plugin());
+        let known: Vec<String> = of_plugin.map(|runner| runner.id.to_string()).collect();
+        if !known.is_empty() && !known.contains(&id.to_string()) {
+            let near = close_matches(id.as_str(), &known).into_iter().next();
+            let hint = near.map_or_else(
+                || format!("there is `{}`", known.join("`, `")),
+                |near| format!("did you mean `{near}`?"),
+            );
+            found.push(format!("agent `{agent}`: there is no runner `{id}`; {hint}"));
+        }
         for granted in &settings.grant.tools {
             let source = granted.split('.').next().unwrap_or_default();
             let has_told = offered.sources.iter().any(|ready| ready == source);
@@ -28,6 +56,22 @@ pub(crate) fn missing(config: &Config, offered: &Offered) -> Vec<String> {
         }
     }
     found
+}
+
+/// Agents whose runner asks for models and gets none: it may be meant so.
+pub(crate) fn without_models(config: &Config, offered: &Offered) -> Vec<String> {
+    let asks = |id: &RunnerId| {
+        offered.runners.iter().any(|runner| runner.id == *id && runner.asks_for_models)
+    };
+    let agents = config.agents.iter();
+    let agents = agents.filter(|(_, agent)| agent.grant.models.is_empty() && asks(&agent.runner));
+    let told = agents.map(|(name, _)| {
+        format!(
+            "agent `{name}`: its runner asks for models and gets none; if it needs one, add \
+             `models = [\"NAME\"]` to the agent's grant"
+        )
+    });
+    told.collect()
 }
 
 /// What agents are granted of a server that its own `allow` leaves out, with the agent it is about.
@@ -102,11 +146,11 @@ mod tests {
         let config = config(r#""files.raed", "files.read", "files.x*""#);
         let tools = vec!["files.read".to_owned(), "files.list_all".to_owned()];
         assert_eq!(
-            missing(&config, &Offered { tools: tools.clone(), sources: Vec::new() }),
+            missing(&config, &Offered { tools: tools.clone(), ..Offered::default() }),
             [""; 0]
         );
         let sources = vec!["files".to_owned()];
-        let told = missing(&config, &Offered { tools, sources });
+        let told = missing(&config, &Offered { tools, sources, ..Offered::default() });
         assert_eq!(
             told,
             [
@@ -114,6 +158,27 @@ mod tests {
                 "agent `clerk`: there is no tool `files.x*`; there are `files.read`, `files.list_all`",
             ]
         );
+    }
+
+    #[test]
+    fn a_misspelt_runner_is_told_once_its_plugin_is_there_and_so_is_a_missing_model() {
+        let config = config("");
+        let offered = |id: &str, asks_for_models| {
+            let id = RunnerId::parse(id).unwrap();
+            let runners = vec![OfferedRunner { id, asks_for_models }];
+            Offered { runners, ..Offered::default() }
+        };
+        assert_eq!(missing(&config, &offered("plugin:other/a/b", true)), [""; 0]);
+        assert_eq!(
+            missing(&config, &offered("plugin:local/a/bee", true)),
+            [
+                "agent `clerk`: there is no runner `plugin:local/a/b`; did you mean `plugin:local/a/bee`?"
+            ]
+        );
+        assert_eq!(missing(&config, &offered("plugin:local/a/b", true)), [""; 0]);
+        assert_eq!(without_models(&config, &offered("plugin:local/a/b", false)), [""; 0]);
+        let told = without_models(&config, &offered("plugin:local/a/b", true));
+        assert!(told[0].starts_with("agent `clerk`: its runner asks for models"), "{told:?}");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use crate::client::DEFAULT_DATA;
 use crate::config::{Config, Loaded};
 use crate::data_folder::DataFolder;
 use crate::failure::{Exit, Failure, Outcome};
-use crate::granted::{self, Offered};
+use crate::granted::{self, Offered, OfferedRunner};
 use crate::secrets::Secrets;
 use crate::watch::Watched;
 use crate::{env, output, restart, sign_in, wiring};
@@ -313,19 +313,23 @@ impl Running {
         }
     }
 
-    /// Says once of each tool that is granted that its source, which runs now, does not offer it.
+    /// Says once what agents name that its source, which runs now, does not offer, and who gets no models.
     fn tell_missing(&mut self) {
-        if self.config.agents.values().all(|agent| agent.grant.tools.is_empty()) {
+        if self.config.agents.is_empty() {
             return;
         }
         let toolbox = &self.host.resources().tools;
         let is_ready = |server: &&Arc<McpServer>| server.health().status == McpStatus::Ready;
         let servers = toolbox.servers().iter().filter(is_ready);
         let servers = servers.map(|server| server.name().to_owned());
-        let runners = self.host.runtime().runners();
-        let runners = runners.iter().filter(|runner| runner.status == RunnerStatus::Ready);
-        let sources = servers.chain(runners.map(|runner| runner.name.clone())).collect();
-        let missing = granted::missing(&self.config, &Offered { tools: toolbox.names(), sources });
+        let states = self.host.runtime().runners();
+        let ready = states.iter().filter(|runner| runner.status == RunnerStatus::Ready);
+        let runners = ready.clone().flat_map(|runner| &runner.descriptors);
+        let runners = runners.map(|offered| OfferedRunner::new(&offered.manifest)).collect();
+        let sources = servers.chain(ready.map(|runner| runner.name.clone())).collect();
+        let offered = Offered { tools: toolbox.names(), sources, runners };
+        let mut missing = granted::missing(&self.config, &offered);
+        missing.extend(granted::without_models(&self.config, &offered));
         for text in &missing {
             if !self.missing.contains(text) {
                 tracing::warn!("{text}");

@@ -3,7 +3,7 @@
 use super::finding;
 use crate::client::{Client, Error, HostArgs, Page};
 use crate::config::Config;
-use crate::granted::{self, Offered};
+use crate::granted::{self, Offered, OfferedRunner};
 use greenroom_protocol::Object;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -50,6 +50,7 @@ impl Running {
         match self.client.get::<Page<Object>>(&["v1", "runners"], &[]).await {
             Ok(page) => {
                 offered.sources.extend(page.items.iter().filter_map(ready_name));
+                offered.runners.extend(page.items.iter().flat_map(ready_runners));
                 findings.extend(page.items.iter().map(runner));
             }
             Err(error) => findings.push(finding("runners", false, &error.to_string())),
@@ -72,8 +73,14 @@ impl Running {
             }
             Err(error) => findings.push(finding("tools", false, &error.to_string())),
         }
-        let missing = config.map(|config| granted::missing(config, &offered)).unwrap_or_default();
-        findings.extend(missing.iter().map(|text| finding("grant", false, text)));
+        let Some(config) = config else { return findings };
+        let missing = granted::missing(config, &offered);
+        findings.extend(missing.iter().map(|text| finding("agents", false, text)));
+        findings.extend(granted::without_models(config, &offered).iter().map(|text| {
+            let mut found = finding("agents", true, text);
+            found["state"] = "note".into();
+            found
+        }));
         findings
     }
 }
@@ -82,6 +89,15 @@ impl Running {
 fn ready_name(source: &Object) -> Option<String> {
     let word = |key: &str| source.get(key).and_then(Value::as_str);
     word("name").filter(|_| word("status") == Some("ready")).map(str::to_owned)
+}
+
+/// What a runner offers that is ready.
+fn ready_runners(runner: &Object) -> Vec<OfferedRunner> {
+    let is_ready = ready_name(runner).is_some();
+    let offered = runner.get("runners").and_then(Value::as_array).into_iter().flatten();
+    let offered = offered.filter(|_| is_ready);
+    let manifests = offered.filter_map(|manifest| serde_json::from_value(manifest.clone()).ok());
+    manifests.map(|manifest| OfferedRunner::new(&manifest)).collect()
 }
 
 /// A model is what is configured of it: whether its provider answers is known with the first call.
