@@ -148,10 +148,15 @@ impl Reading {
             None => String::new(),
         };
         let message = format!("the run ended as `{}`{why}", run.status.as_str());
-        let is_away = run.error.as_ref().is_some_and(|error| error.code == run_code::UNAVAILABLE);
-        let hint = match is_away {
-            true => "`greenroom runner list` tells what its runner said last".to_owned(),
-            false => format!("`greenroom runs show {}` tells its story", run.run_id),
+        let id = &run.run_id;
+        let hint = match run.error.as_ref().map(|error| error.code.as_str()) {
+            Some(run_code::UNAVAILABLE) => {
+                "`greenroom runner list` tells what its runner said last".to_owned()
+            }
+            Some(run_code::HOST_INTERRUPTED) => {
+                format!("`greenroom runs replay {id}` has the same event answered anew")
+            }
+            _ => format!("`greenroom runs show {id}` tells its story"),
         };
         Err(Failure::new(message).exit(Exit::RunFailed).hint(hint))
     }

@@ -108,12 +108,14 @@ impl Entry {
     }
 
     /// Until its process says otherwise, it is the plugin that the configuration names or that it was, and a
-    /// changed runner offers what it did before.
+    /// changed runner offers what it did before and has failed as often.
     pub(crate) fn expect(&mut self, remembered: Option<&str>, before: Option<&Entry>) {
         self.plugin = self.spec.plugin.clone().or_else(|| remembered.map(ToOwned::to_owned));
         if let Some(before) = before.filter(|before| before.plugin == self.plugin) {
             self.descriptors.clone_from(&before.descriptors);
             self.offered.clone_from(&before.offered);
+            self.restarts = before.restarts;
+            self.last_failure.clone_from(&before.last_failure);
         }
     }
 

@@ -8,7 +8,7 @@ use greenroom_protocol::Object;
 use serde_json::Value;
 
 /// Characters of an error that a table shows; `--json` has all of it.
-const ERROR_SHOWN: usize = 120;
+const ERROR_SHOWN: usize = 240;
 
 /// List the runners the host knows
 #[derive(Debug, clap::Args)]

@@ -8,6 +8,7 @@ use super::peer::{Peer, Silence};
 use super::report::{Report, Verdict};
 use super::run::{Outcome, Then, Trial, try_runs};
 use greenroom_protocol::AgentRunnerManifest;
+use greenroom_protocol::result::kind;
 use greenroom_protocol::wire::METHOD_NOT_FOUND;
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -126,8 +127,14 @@ impl Step {
 
 fn judge_streaming(outcome: &Outcome, manifest: &AgentRunnerManifest) -> Judgement {
     let has_delta = outcome.seen.values().any(|seen| seen.deltas > 0);
+    let terminals = outcome.seen.values().filter_map(|seen| seen.terminal.as_deref());
+    let has_failed = terminals.clone().any(|terminal| terminal.starts_with(kind::RUN_FAILED));
+    let is_refused = terminals.clone().any(|terminal| terminal.contains("unauthorized"));
     match judge(outcome) {
-        (Verdict::Ok, detail) if manifest.capabilities.streaming && !has_delta => {
+        (Verdict::Ok, detail) if is_refused => {
+            (Verdict::Ok, format!("{detail}; this test grants nothing, so it is refused"))
+        }
+        (Verdict::Ok, detail) if manifest.capabilities.streaming && !has_delta && !has_failed => {
             (Verdict::Warn, format!("{detail}; declares `streaming` but sent no delta"))
         }
         judgement => judgement,
