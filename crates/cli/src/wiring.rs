@@ -172,8 +172,7 @@ pub(crate) fn runners(config: &Config, program: &str, data: &Path) -> Vec<Runner
         let open = |file: &&PathBuf| {
             file.starts_with(&spec.dir) || spec.paths.iter().any(|path| file.starts_with(path))
         };
-        let replaced = secrets.iter().filter(open).filter_map(|file| modified(file)).max();
-        spec.changed_at = spec.changed_at.max(replaced);
+        spec.hidden_at = secrets.iter().filter(open).filter_map(|file| modified(file)).max();
         spec.hidden.extend(hidden.iter().cloned());
         spec
     };

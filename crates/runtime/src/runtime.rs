@@ -93,18 +93,26 @@ impl Runtime {
                 let is_same = |entry: &Entry| {
                     entry.spec == spec && entry.hidden == hidden && !entry.stop.is_cancelled()
                 };
-                if current.is_some_and(is_same) {
+                if current.is_some_and(is_same)
+                    || entries
+                        .by_name
+                        .get_mut(&spec.name)
+                        .is_some_and(|entry| entry.takes_files(&spec, &hidden))
+                {
                     continue;
                 }
+                let current = entries.by_name.get(&spec.name);
                 let mut entry = Entry::new(spec.clone(), hidden.clone(), shared.next_number());
                 entry.expect(entries.pins.get(&spec.name), current);
                 if let Some(current) = current {
                     current.stop.cancel();
                 }
                 let (generation, stop) = (entry.generation, entry.stop.clone());
+                let changed = entry.changed.clone();
                 entries.by_name.insert(spec.name.clone(), entry);
                 if !spec.command.is_empty() {
-                    starting.push(Slot { shared: shared.clone(), spec, hidden, generation, stop });
+                    let shared = shared.clone();
+                    starting.push(Slot { shared, spec, hidden, generation, stop, changed });
                 }
             }
             entries.index();

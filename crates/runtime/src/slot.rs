@@ -3,25 +3,23 @@
 //! Invariant: at most one process of a runner gets new runs, at most `draining_max` older ones finish
 //! theirs, and failed starts come further and further apart.
 
-use crate::connection::{Connection, Fate, LAST_WORDS, Parts, REPLACED};
+mod attended;
+
+use crate::connection::{Connection, Fate, LAST_WORDS, Parts};
 use crate::handshake;
 use crate::outbox::Outbox;
-use crate::process::{Control, Place, Process, Reports};
-use crate::reader::Reader;
-use crate::registry::{Phase, whole};
-use crate::run::RunEnd;
+use crate::process::{Control, Place, Process};
+use crate::registry::{Entry, Phase, whole};
 use crate::runtime::Shared;
 use crate::spec::{Limits, RunnerSpec, Wire};
-use crate::stderr::{self, LastLines};
 use crate::wires::Codec;
 use crate::wires::langbot::{SECRET_VARIABLE, Session};
-use greenroom_protocol::wire::method;
+use attended::{Attended, retire, write};
 use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
-use tokio::net::unix::pipe;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -35,6 +33,8 @@ pub(crate) struct Slot {
     pub(crate) hidden: Vec<PathBuf>,
     pub(crate) generation: u64,
     pub(crate) stop: CancellationToken,
+    /// Told when the files of the runner were saved anew.
+    pub(crate) changed: Arc<Notify>,
 }
 
 /// A process that gets no new runs, and the token that ends it now.
@@ -61,34 +61,55 @@ struct Serving {
     control: Arc<Control>,
 }
 
+/// Why a process serves no longer.
+enum Served {
+    Failed(String),
+    /// Its files were saved anew, and this is the process that runs them.
+    Replaced(Serving),
+    /// The slot stops.
+    Stopped,
+}
+
 impl Slot {
     pub(crate) async fn keep(self) {
         let limits = self.shared.settings.limits.clone();
         let mut failures = 0_u32;
         let mut delay = Duration::ZERO;
         let mut draining: VecDeque<Draining> = VecDeque::new();
+        let mut successor = None;
         while !self.stop.is_cancelled() {
-            self.update(|entry| entry.phase = Phase::Starting);
-            let started = tokio::select! {
-                started = self.start() => started,
-                () = self.stop.cancelled() => break,
+            let started = match successor.take() {
+                Some(serving) => Ok(serving),
+                None => {
+                    self.update(|entry| entry.phase = Phase::Starting);
+                    tokio::select! {
+                        started = self.start(true) => started,
+                        () = self.stop.cancelled() => break,
+                    }
+                }
             };
             let fault = match started {
                 Err(fault) => fault,
                 Ok(serving) => {
                     let since = Instant::now();
-                    let fate = self.serve(&serving, &mut draining).await;
+                    let served = self.serve(&serving, &mut draining).await;
                     if since.elapsed() >= limits.healthy_after {
                         failures = 0;
                     } else if since.elapsed() >= delay * HEALTHY_PER_DELAY {
                         failures = failures.saturating_sub(1);
                     }
-                    let last_words =
-                        fate.as_ref().and_then(|reason| serving.connection.last_words(reason));
+                    let last_words = match &served {
+                        Served::Failed(reason) => serving.connection.last_words(reason),
+                        _ => None,
+                    };
                     self.retire(serving, &mut draining);
-                    match fate {
-                        Some(reason) => Fault { reason, last_words },
-                        None => break,
+                    match served {
+                        Served::Failed(reason) => Fault { reason, last_words },
+                        Served::Replaced(by) => {
+                            successor = Some(by);
+                            continue;
+                        }
+                        Served::Stopped => break,
                     }
                 }
             };
@@ -99,22 +120,63 @@ impl Slot {
         self.update(|entry| entry.phase = Phase::Stopped);
     }
 
-    /// Until the connection gets no more runs; nothing when it is because this slot stops.
-    async fn serve(&self, serving: &Serving, draining: &mut VecDeque<Draining>) -> Option<String> {
-        let mut fate = serving.connection.fate();
-        let reason = tokio::select! {
-            _ = fate.wait_for(|fate| *fate != Fate::Serving) => serving.connection.reason(),
-            reason = self.deafness(serving, draining) => Some(reason),
-            () = self.stop.cancelled() => None,
+    /// Until the connection gets no more runs.
+    async fn serve(&self, serving: &Serving, draining: &mut VecDeque<Draining>) -> Served {
+        let connection = &serving.connection;
+        let mut fate = connection.fate();
+        let served = loop {
+            let replaced = async {
+                self.changed.notified().await;
+                self.start(false).await
+            };
+            tokio::select! {
+                _ = fate.wait_for(|fate| *fate != Fate::Serving) => {
+                    break connection.reason().map_or(Served::Stopped, Served::Failed);
+                }
+                reason = self.deafness(serving, draining) => break Served::Failed(reason),
+                () = self.stop.cancelled() => break Served::Stopped,
+                started = replaced => match started {
+                    Ok(successor) => break Served::Replaced(successor),
+                    Err(fault) => self.goes_on(fault),
+                },
+            }
         };
+        let reason = match &served {
+            Served::Replaced(_) => "has other files by now",
+            Served::Failed(reason) => {
+                self.gone(Phase::Starting);
+                reason
+            }
+            Served::Stopped => {
+                self.gone(Phase::Draining);
+                "is stopping"
+            }
+        };
+        connection.replace(reason.to_owned());
+        connection.take_back();
+        served
+    }
+
+    /// Nobody serves.
+    fn gone(&self, phase: Phase) {
         self.update(|entry| {
             entry.connection = None;
             entry.pid = None;
-            entry.phase = if reason.is_some() { Phase::Starting } else { Phase::Draining };
+            entry.phase = phase;
         });
-        serving.connection.replace(reason.clone().unwrap_or_else(|| "is stopping".to_owned()));
-        serving.connection.take_back();
-        reason
+    }
+
+    /// Files that do not start leave the process that serves as it is.
+    fn goes_on(&self, Fault { reason, last_words }: Fault) {
+        let error = format!(
+            "runner `{}` goes on as it was: with its files as they are now it {reason}",
+            self.spec.name
+        );
+        tracing::warn!(%error, last_words, "a runner's files were saved and do not start");
+        self.update(|entry| {
+            entry.last_error = Some(error);
+            entry.last_words = last_words;
+        });
     }
 
     /// Waits for a process that does not read what it is told, and for room beside its successor.
@@ -166,7 +228,8 @@ impl Slot {
         }
     }
 
-    async fn start(&self) -> Result<Serving, Fault> {
+    /// Starts a process; until it serves, it is told of only if nobody else does.
+    async fn start(&self, is_alone: bool) -> Result<Serving, Fault> {
         let shared = &self.shared;
         let (settings, id) = (&shared.settings, shared.next_connection());
         let place = Place::new(&settings.run_dir, &self.spec.name)
@@ -199,11 +262,16 @@ impl Slot {
         };
         let outbox = Outbox::new(settings.limits.queue_bytes_max, Some(process.stdin));
         let connection = Connection::new(parts, outbox);
-        self.update(|entry| {
-            entry.pid = Some(process.pid);
-            entry.isolation = Some(process.isolation.clone());
-            entry.start_warnings = process.warnings.clone();
-        });
+        let (pid, isolation, warnings) =
+            (Some(process.pid), Some(process.isolation), process.warnings);
+        let tell = |entry: &mut Entry| {
+            entry.pid = pid;
+            entry.isolation.clone_from(&isolation);
+            entry.start_warnings.clone_from(&warnings);
+        };
+        if is_alone {
+            self.update(tell);
+        }
         let control = Arc::new(process.control);
         let serving = Serving { connection: connection.clone(), control: control.clone() };
         let attended = Attended {
@@ -219,6 +287,7 @@ impl Slot {
         match handshake::admit(shared, &connection, self.generation, pin).await {
             Ok(()) => {
                 guard.disarm();
+                self.update(tell);
                 Ok(serving)
             }
             Err(error) => {
@@ -232,7 +301,7 @@ impl Slot {
         }
     }
 
-    fn update(&self, update: impl FnOnce(&mut crate::registry::Entry)) {
+    fn update(&self, update: impl FnOnce(&mut Entry)) {
         self.shared.registry.update(&self.spec.name, self.generation, update);
     }
 }
@@ -258,88 +327,6 @@ impl Drop for KillOnDrop {
     }
 }
 
-/// A process and everything that listens to it.
-struct Attended {
-    serving: Serving,
-    reports: Reports,
-}
-
-impl Attended {
-    /// Listens until the process is over, then ends what was under way and clears up.
-    async fn attend(mut self, stdout: pipe::Receiver, stderr_pipe: pipe::Receiver) {
-        let connection = self.serving.connection.clone();
-        let last = LastLines::new(connection.cleaner.clone());
-        let mut log = std::pin::pin!(stderr::log(
-            connection.runner.clone(),
-            stderr_pipe,
-            connection.limits.clone(),
-            last.clone()
-        ));
-        let mut read = std::pin::pin!(Reader::new(connection.clone()).read_pipe(stdout));
-        let mut logged = false;
-        let message = loop {
-            tokio::select! {
-                () = &mut log, if !logged => logged = true,
-                () = &mut read => {
-                    break timeout(LAST_WORDS, self.reports.ended())
-                        .await
-                        .map_or_else(|_| "closed its standard output".to_owned(), |(why, _)| why);
-                }
-                (message, _) = self.reports.ended() => {
-                    // What was written before the end still counts.
-                    let _ = timeout(LAST_WORDS, &mut read).await;
-                    break message;
-                }
-            }
-        };
-        self.serving.control.kill();
-        if !logged {
-            let _ = timeout(LAST_WORDS, &mut log).await;
-        }
-        let said = Some(last.last()).filter(|line| !line.is_empty());
-        said.into_iter().for_each(|line| connection.keep_last_words(line));
-        connection.close(message);
-        self.reports.gone().await;
-    }
-}
-
-async fn write(connection: Arc<Connection>) {
-    if connection.outbox.write_queued().await.is_err() {
-        connection.input_is_closed();
-    }
-}
-
 fn forget_gone(draining: &mut VecDeque<Draining>) {
     draining.retain(|older| !matches!(*older.fate.borrow(), Fate::Gone { .. }));
-}
-
-/// Lets the last runs of a process end, which have their deadlines, then ends the process, step by step.
-async fn retire(serving: Serving, step: Duration, now: CancellationToken) {
-    let Serving { connection, control } = serving;
-    let mut live = connection.live();
-    tokio::select! {
-        _ = live.wait_for(|live| *live == 0) => {}
-        () = now.cancelled() => {}
-    }
-    let message = connection.says(REPLACED);
-    connection.fail(None, &RunEnd::Crashed { message });
-    let mut fate = connection.fate();
-    let mut gone = std::pin::pin!(fate.wait_for(|fate| matches!(fate, Fate::Gone { .. })));
-    let asked = async {
-        let nothing = serde_json::json!({});
-        // Whether it agrees or not, its input ends next.
-        let _ = timeout(step, connection.request(method::SHUTDOWN, &nothing)).await;
-        connection.outbox.close();
-    };
-    tokio::select! {
-        _ = &mut gone => return,
-        () = asked => {}
-    }
-    if timeout(step, &mut gone).await.is_ok() {
-        return;
-    }
-    control.terminate();
-    if timeout(step, &mut gone).await.is_err() {
-        control.kill();
-    }
 }

@@ -44,6 +44,8 @@ pub struct RunnerSpec {
     pub memory_mb: u64,
     /// When the files of the command last changed: a newer one is started beside the old.
     pub changed_at: Option<SystemTime>,
+    /// When the newest of the hidden files within its reach was.
+    pub hidden_at: Option<SystemTime>,
 }
 
 impl Default for RunnerSpec {
@@ -62,6 +64,7 @@ impl Default for RunnerSpec {
             processes: 64,
             memory_mb: 2048,
             changed_at: None,
+            hidden_at: None,
         }
     }
 }

@@ -37,10 +37,8 @@ pub async fn run(args: Args) -> Outcome {
 fn rows_of(runner: &Object) -> Vec<Vec<String>> {
     let word = |key| runner.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
     let offered = runner.get("runners").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-    let error = match word("status").as_str() {
-        "ready" => failures(runner),
-        _ => word("last_error"),
-    };
+    let error = Some(word("last_error")).filter(|error| !error.is_empty());
+    let error = error.unwrap_or_else(|| failures(runner));
     let error: String = error.chars().take(ERROR_SHOWN).collect();
     let told = |manifest: &Value| {
         let id = manifest["id"].as_str().unwrap_or_default().to_owned();

@@ -49,6 +49,33 @@ async fn a_plugin_whose_code_is_saved_is_started_anew() {
 }
 
 #[tokio::test]
+async fn a_plugin_whose_new_code_does_not_load_goes_on_as_it_was() {
+    let stage = Stage::open(&["basics"], &agents()).await;
+    let pid = stage.api.ready_runner("basics").await["pid"].clone();
+    let code = stage.host.folder().join("basics/components/runner/plain.py");
+    let written = std::fs::read_to_string(&code).unwrap();
+    std::fs::write(&code, format!("{written}\ndef broken(:\n")).unwrap();
+    let told = wait_for("the mistake", PATIENCE, async || {
+        stage.api.runner("basics").await["last_error"].as_str().map(str::to_owned)
+    })
+    .await;
+    assert!(told.contains("goes on as it was") && told.contains("SyntaxError"), "{told}");
+    let line = stage.listed("basics");
+    assert!(line.contains(" ready ") && line.contains("SyntaxError"), "{line}");
+    assert_eq!(stage.answer("plain", "c1", "hello").await, "Received: hello");
+    assert_eq!(stage.api.runner("basics").await["pid"], pid);
+
+    std::fs::write(&code, written.replace("Received: ", "Now received: ")).unwrap();
+    wait_for("the new code", PATIENCE, async || {
+        (stage.answer("plain", "c1", "hello").await == "Now received: hello").then_some(())
+    })
+    .await;
+    let runner = stage.api.ready_runner("basics").await;
+    assert_eq!((&runner["last_error"], &runner["restarts"]), (&Value::Null, &json!(0)));
+    assert_ne!(runner["pid"], pid);
+}
+
+#[tokio::test]
 async fn a_runner_is_told_who_speaks_where_and_to_whom() {
     let more = agents()
         + "[agents.configured]\nrunner = \"plugin:greenroom-tests/basics/plain\"\n\

@@ -139,7 +139,7 @@ fn runner(runner: &Object) -> Value {
     let word = |key: &str| runner.get(key).and_then(Value::as_str);
     let what = format!("runner {}", word("name").unwrap_or_default());
     let status = word("status").unwrap_or_default();
-    let ready = status == "ready";
+    let ready = status == "ready" && word("last_error").is_none();
     let more = match ready {
         true => word("isolation").map(|isolation| format!(", sandbox: {isolation}")),
         false => word("last_error").map(|error| format!(": {error}")),

@@ -1,0 +1,193 @@
+//! One name of the configuration: its process, and what is known of it.
+
+use super::tools;
+use crate::connection::{Connection, Fate};
+use crate::spec::RunnerSpec;
+use crate::state::{Descriptor, RunnerState, RunnerStatus};
+use greenroom_protocol::RunnerId;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+use tokio::sync::Notify;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+pub(crate) struct Entry {
+    pub(crate) spec: RunnerSpec,
+    /// Other runners' folders, as far as this one's sandbox has to leave them out.
+    pub(crate) hidden: Vec<PathBuf>,
+    pub(crate) generation: u64,
+    pub(crate) stop: CancellationToken,
+    pub(crate) changed: Arc<Notify>,
+    pub(crate) phase: Phase,
+    pub(crate) connection: Option<Arc<Connection>>,
+    pub(crate) pid: Option<u32>,
+    pub(crate) restarts: u64,
+    /// What went wrong, for everyone.
+    pub(crate) last_error: Option<String>,
+    pub(crate) last_failure: Option<(SystemTime, String)>,
+    /// What the process said of it on its stderr, for operators only.
+    pub(crate) last_words: Option<String>,
+    pub(crate) isolation: Option<String>,
+    pub(crate) start_warnings: Vec<String>,
+    pub(super) plugin: Option<String>,
+    pub(super) version: Option<String>,
+    pub(super) descriptors: Vec<Arc<Descriptor>>,
+    pub(super) warnings: Vec<String>,
+    pub(super) offered: tools::Offered,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Phase {
+    Starting,
+    Ready,
+    BackingOff { until: Instant },
+    Draining,
+    Stopped,
+    Disconnected,
+}
+
+/// What can be said about a runner id at one moment.
+pub(super) enum Outlook {
+    Ready(Arc<Descriptor>),
+    /// It may come within the time that is left.
+    Hope(String),
+    None(String),
+}
+
+/// An error with what only operators are told.
+pub(crate) fn whole(error: &str, last_words: &Option<String>) -> String {
+    last_words.as_ref().map_or_else(|| error.to_owned(), |words| format!("{error}: {words}"))
+}
+
+impl Entry {
+    pub(crate) fn new(spec: RunnerSpec, hidden: Vec<PathBuf>, generation: u64) -> Self {
+        let phase = if spec.command.is_empty() { Phase::Disconnected } else { Phase::Starting };
+        Self {
+            spec,
+            hidden,
+            generation,
+            stop: CancellationToken::new(),
+            changed: Arc::default(),
+            phase,
+            connection: None,
+            pid: None,
+            restarts: 0,
+            last_error: None,
+            last_failure: None,
+            last_words: None,
+            isolation: None,
+            start_warnings: Vec::new(),
+            plugin: None,
+            version: None,
+            descriptors: Vec::new(),
+            warnings: Vec::new(),
+            offered: tools::Offered::default(),
+        }
+    }
+
+    /// Until its process says otherwise, it is the plugin that the configuration names or that it was, and a
+    /// changed runner offers what it did before and has failed as often.
+    pub(crate) fn expect(&mut self, remembered: Option<&str>, before: Option<&Entry>) {
+        self.plugin = self.spec.plugin.clone().or_else(|| remembered.map(ToOwned::to_owned));
+        if let Some(before) = before.filter(|before| before.plugin == self.plugin) {
+            self.descriptors.clone_from(&before.descriptors);
+            self.offered.clone_from(&before.offered);
+            self.restarts = before.restarts;
+            self.last_failure.clone_from(&before.last_failure);
+        }
+    }
+
+    pub(super) fn state(&self, name: &str) -> RunnerState {
+        RunnerState {
+            name: name.to_owned(),
+            status: match self.phase {
+                Phase::Starting => RunnerStatus::Starting,
+                Phase::Ready if self.serving().is_none() => RunnerStatus::Draining,
+                Phase::Ready => RunnerStatus::Ready,
+                Phase::BackingOff { until } => RunnerStatus::BackingOff {
+                    retry_in_ms: u64::try_from(
+                        until.saturating_duration_since(Instant::now()).as_millis(),
+                    )
+                    .unwrap_or(u64::MAX),
+                },
+                Phase::Draining => RunnerStatus::Draining,
+                Phase::Stopped => RunnerStatus::Stopped,
+                Phase::Disconnected => RunnerStatus::Disconnected,
+            },
+            plugin: self.plugin.clone(),
+            version: self.version.clone(),
+            pid: self.pid,
+            restarts: self.restarts,
+            last_error: self.last_error.as_ref().map(|error| whole(error, &self.last_words)),
+            last_failure: self.last_failure.clone(),
+            runs_in_flight: self.connection.as_ref().map_or(0, |c| c.runs_in_flight()),
+            isolation: self.isolation.clone(),
+            descriptors: self.descriptors.clone(),
+            warnings: [&self.start_warnings, &self.warnings, &self.offered.warnings]
+                .into_iter()
+                .flatten()
+                .cloned()
+                .collect(),
+            tools_told: self.offered.is_told,
+        }
+    }
+
+    /// Takes files over that were saved anew, if nothing else is new and a process serves that can be replaced.
+    pub(crate) fn takes_files(&mut self, spec: &RunnerSpec, hidden: &[PathBuf]) -> bool {
+        let with_files = RunnerSpec { changed_at: spec.changed_at, ..self.spec.clone() };
+        let takes = with_files == *spec
+            && self.hidden == hidden
+            && !self.stop.is_cancelled()
+            && !self.spec.command.is_empty()
+            && self.phase == Phase::Ready;
+        if takes {
+            self.spec.changed_at = spec.changed_at;
+            self.changed.notify_one();
+        }
+        takes
+    }
+
+    /// The connection that gets runs now.
+    pub(super) fn serving(&self) -> Option<&Arc<Connection>> {
+        self.connection.as_ref().filter(|connection| *connection.fate().borrow() == Fate::Serving)
+    }
+
+    /// Whether the plugin is, or may turn out to be, this entry's.
+    pub(super) fn may_offer(&self, plugin: &str) -> bool {
+        self.plugin.as_ref().is_none_or(|own| own == plugin)
+    }
+
+    /// Whether it is settled which plugin this entry is.
+    pub(super) fn is_known(&self) -> bool {
+        self.plugin.is_some()
+    }
+
+    pub(super) fn outlook(&self, name: &str, id: &RunnerId, left: Duration) -> Outlook {
+        let told =
+            self.last_error.clone().unwrap_or_else(|| format!("runner `{name}` is not ready yet"));
+        match self.phase {
+            Phase::Starting => Outlook::Hope(told),
+            Phase::Disconnected => Outlook::Hope(format!("runner `{name}` is not connected")),
+            Phase::BackingOff { until } => {
+                if until > Instant::now() + left {
+                    Outlook::None(told)
+                } else {
+                    Outlook::Hope(told)
+                }
+            }
+            Phase::Ready if self.serving().is_none() => {
+                Outlook::Hope(format!("runner `{name}` is being replaced"))
+            }
+            Phase::Ready => match self.warnings.first() {
+                Some(warning) => {
+                    Outlook::None(format!("runner `{name}` does not offer `{id}`: {warning}"))
+                }
+                None => Outlook::None(format!("runner `{name}` does not offer `{id}`")),
+            },
+            Phase::Draining | Phase::Stopped => {
+                Outlook::None(format!("runner `{name}` is stopping"))
+            }
+        }
+    }
+}
