@@ -9,11 +9,25 @@ use std::time::Duration;
 
 /// Every process below this one, parents before children.
 pub(super) fn descendants() -> Vec<Pid> {
+    walk(usize::MAX, |_| {})
+}
+
+/// The same, as long as there are not more than that: of many more, some are enough to know.
+pub(super) fn descendants_within(max: usize) -> Option<Vec<Pid>> {
+    let found = walk(max, |_| {});
+    (found.len() <= max).then_some(found)
+}
+
+/// The same, each visited before its children are looked up, until there are more than that.
+fn walk(max: usize, mut visit: impl FnMut(Pid)) -> Vec<Pid> {
     let own = rustix::process::getpid();
     let by_scan = children_of(own).is_none().then(children_by_scan);
     let mut found = vec![own];
     let mut next = 0;
-    while next < found.len() {
+    while next < found.len() && found.len() - 1 <= max {
+        if next > 0 {
+            visit(found[next]);
+        }
         let children = match &by_scan {
             Some(scan) => scan.get(&found[next]).cloned(),
             None => children_of(found[next]),
@@ -42,10 +56,10 @@ pub(super) fn signal_all(signal: Signal) {
 /// Kills until nothing is left. Children that were being started while we looked become ours once their
 /// parent is dead, so they are seen in the next round; as long as there are new ones, there is no pause.
 pub(super) fn kill() {
-    halt();
     let mut seen = HashSet::new();
     let mut pause = Duration::from_micros(200);
     loop {
+        halt();
         reap(None);
         let tree = descendants();
         if tree.is_empty() {
@@ -64,16 +78,16 @@ pub(super) fn kill() {
 }
 
 /// Halts everything first: of many that fork without end, those that live would take the place of each that is
-/// killed.
+/// killed. Each is halted before its children are looked up, so that it has no more of them.
 fn halt() {
     let mut seen = HashSet::new();
     loop {
         let before = seen.len();
-        for pid in descendants() {
+        walk(usize::MAX, |pid| {
             if seen.insert(pid) {
                 let _ = kill_process(pid, Signal::STOP);
             }
-        }
+        });
         if seen.len() == before {
             return;
         }

@@ -12,6 +12,10 @@ use std::time::{Duration, Instant};
 
 /// How often the tree is measured, unless that takes long.
 const TICK: Duration = Duration::from_millis(100);
+/// How often at first, and for how long: what forks without end mostly does so from the start, and the fewer there
+/// are, the sooner they are gone.
+const TICK_AT_FIRST: Duration = Duration::from_millis(10);
+const FIRST_TICKS: u32 = 50;
 /// The highest priority there is.
 const FIRST: i32 = -20;
 /// The share of a processor that measuring may take is one in this many.
@@ -24,7 +28,7 @@ pub(super) fn until_over(job: &Job, runner: Pid) -> (String, Ended) {
     // Where that is allowed, this process comes before thousands that a runner may start. It hardly works.
     let _ = rustix::process::setpriority_process(None, FIRST);
     let exit = pidfd_open(runner, PidfdFlags::empty()).ok();
-    let mut pause = TICK;
+    let (mut pause, mut ticks) = (TICK_AT_FIRST, 0_u32);
     loop {
         wait_for_news(exit.as_ref().map(|pidfd| pidfd.as_fd()), pause);
         match control::listen() {
@@ -39,7 +43,9 @@ pub(super) fn until_over(job: &Job, runner: Pid) -> (String, Ended) {
         if let Some(broken) = broken_cap(job) {
             return (broken, Ended::Stopped);
         }
-        pause = TICK.max(began.elapsed() * PAUSE_PER_MEASURE);
+        ticks = ticks.saturating_add(1);
+        let tick = if ticks < FIRST_TICKS { TICK_AT_FIRST } else { TICK };
+        pause = tick.max(began.elapsed() * PAUSE_PER_MEASURE);
     }
 }
 
@@ -55,10 +61,9 @@ fn wait_for_news(exit: Option<BorrowedFd<'_>>, pause: Duration) {
 }
 
 fn broken_cap(job: &Job) -> Option<String> {
-    let tree = tree::descendants();
-    if tree.len() > job.processes as usize {
+    let Some(tree) = tree::descendants_within(job.processes as usize) else {
         return Some(format!("was stopped: it had more than {} processes", job.processes));
-    }
+    };
     let memory_mb = tree.iter().map(|pid| tree::resident_bytes(*pid)).sum::<u64>() / (1024 * 1024);
     (memory_mb > job.memory_mb).then(|| out_of_memory(job))
 }
