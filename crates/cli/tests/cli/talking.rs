@@ -242,17 +242,25 @@ fn more_items_than_a_page_holds_are_read_page_by_page() {
 }
 
 #[test]
-fn runners_that_are_not_ready_are_listed_with_their_last_error() {
+fn runners_are_listed_with_what_went_wrong() {
     let dir = tempfile::tempdir().unwrap();
-    let runner = |name: &str, status: &str| json!({ "name": name, "status": status, "plugin": null, "runners": [], "last_error": "it ended with 1" });
-    let items = json!({ "items": [runner("a", "ready"), runner("b", "backing_off")] });
+    let runner = |name: &str, status: &str, error: Value, failure: Value| json!({ "name": name, "status": status, "plugin": null, "runners": [], "restarts": 2, "last_error": error, "last_failure": failure });
+    let failure = json!({ "at": "2026-11-16T15:00:00.000Z", "message": "it ended with 1" });
+    let items = json!({ "items": [
+        runner("a", "ready", json!("its new files do not start"), Value::Null),
+        runner("b", "backing_off", json!("it ended with 1"), failure.clone()),
+        runner("c", "ready", Value::Null, failure),
+        runner("d", "ready", Value::Null, Value::Null),
+    ] });
     let host = start(dir.path(), vec![Answer::json("GET /v1/runners ", items)]);
     assert_snapshot!(told(dir.path(), &["runner", "list"]), @r#"
     exit 0
     --- stdout
     NAME  STATUS       WIRE  PLUGIN  RUNNERS  ASKS FOR  LAST ERROR
-    a     ready
+    a     ready                                         its new files do not start
     b     backing_off                                   it ended with 1
+    c     ready                                         started again 2x, last 2026-11-16T15:00:00.000Z: it ended with 1
+    d     ready
     --- stderr
     "#);
     host.join().unwrap();
