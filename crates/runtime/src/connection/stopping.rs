@@ -54,7 +54,8 @@ impl Connection {
         self.tasks.spawn(async move {
             let Codec::Langbot(session) = &connection.codec else { return };
             let stopped = session.cancel(&connection, number);
-            let stopped = tokio::time::timeout(connection.limits.cancel_grace, stopped).await;
+            // Beyond the grace as well: a late answer still frees the run's place.
+            let stopped = tokio::time::timeout(connection.limits.drain_max, stopped).await;
             if stopped == Ok(true) {
                 connection.answered(number, Ok(RawValue::NULL));
             }
