@@ -77,9 +77,11 @@ impl Slot {
         let mut delay = Duration::ZERO;
         let mut draining: VecDeque<Draining> = VecDeque::new();
         let mut successor = None;
-        while !self.stop.is_cancelled() {
+        loop {
             let started = match successor.take() {
+                // Also of a slot that stops: it is there, and has to be let go in order.
                 Some(serving) => Ok(serving),
+                None if self.stop.is_cancelled() => break,
                 None => {
                     self.update(|entry| entry.phase = Phase::Starting);
                     tokio::select! {

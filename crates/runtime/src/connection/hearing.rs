@@ -7,7 +7,7 @@ use tokio::time::MissedTickBehavior;
 const LOOKS: u32 = 5;
 
 impl Connection {
-    /// Returns when a run has waited to be read for `deaf_after`, or up to two fifths longer.
+    /// Returns when a run has waited to be read for `deaf_after`, or up to a fifth longer.
     pub(crate) async fn is_deaf(&self) {
         let mut looks = tokio::time::interval(self.limits.deaf_after / LOOKS);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
