@@ -2,6 +2,8 @@
 //!
 //! Invariant: an I/O error or a damaged file is `Lost`, since nobody knows then what was kept.
 
+mod log;
+
 use super::Driver;
 use crate::StoreError;
 use crate::sql::{Cell, Dialect, Row, Tx, Value, refuse_nul};
@@ -34,7 +36,9 @@ pub(crate) struct SqliteDriver {
 impl SqliteDriver {
     pub(crate) fn writer(path: &Path, sync: Sync) -> Result<Self, StoreError> {
         let lock = take_lock(path)?;
-        let connection = Connection::open(path).map_err(refused)?;
+        let files = log::register()?;
+        let connection = Connection::open_with_flags_and_vfs(path, OpenFlags::default(), files)
+            .map_err(refused)?;
         let level = match sync {
             Sync::Full => "FULL",
             Sync::Normal => "NORMAL",
@@ -43,7 +47,7 @@ impl SqliteDriver {
             .execute_batch(&format!(
                 "PRAGMA journal_mode = WAL; PRAGMA synchronous = {level};
                  PRAGMA wal_autocheckpoint = 0; PRAGMA journal_size_limit = {LOG_BYTES_MAX};
-                 PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16000;"
+                 PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16000; PRAGMA cache_spill = OFF;"
             ))
             .map_err(refused)?;
         Self::with(connection, Some(lock))
