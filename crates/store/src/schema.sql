@@ -66,6 +66,7 @@ CREATE TABLE runs (
     asked            BIGINT NOT NULL DEFAULT 0,
     created_at       BIGINT NOT NULL,
     started_at       BIGINT,
+    -- Nothing as long as the run is queued or running.
     finished_at      BIGINT,
     error            TEXT,
     usage            TEXT,
@@ -74,8 +75,10 @@ CREATE TABLE runs (
 ) {by_key};
 -- Lanes are looked up with every event and every terminal. The index holds all they ask for, else SQLite
 -- prefers to walk through the whole workspace; and it is used only by statements that repeat its condition.
-CREATE INDEX runs_open ON runs (workspace_id, conversation_id, status, conversation_seq, queue)
-    WHERE status IN ('queued', 'running');
+-- A list of two statuses instead would make SQLite build a table for each look.
+CREATE INDEX runs_open ON runs
+    (workspace_id, conversation_id, status, conversation_seq, queue, finished_at)
+    WHERE finished_at IS NULL;
 CREATE INDEX runs_by_conversation ON runs (conversation_id, run_id);
 
 -- The frozen authorization of runs, by content: most runs of a binding share one row.

@@ -173,6 +173,12 @@ pub trait Tx {
     /// Runs a statement and returns its rows.
     fn query(&mut self, sql: &'static str, params: &[Value<'_>]) -> Result<Vec<Row>, StoreError>;
 
+    /// Runs an INSERT that returns the number of its row.
+    fn insert(&mut self, sql: &'static str, params: &[Value<'_>]) -> Result<i64, StoreError> {
+        let row = self.query_opt(sql, params)?;
+        row.ok_or_else(|| StoreError::Refused("a row got no number".to_owned()))?.int()
+    }
+
     /// Runs a statement that returns at most one row.
     fn query_opt(
         &mut self,

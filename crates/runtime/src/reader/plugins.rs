@@ -21,11 +21,16 @@ use greenroom_protocol::wire::RpcError;
 use greenroom_protocol::{AgentAPIError, ErrorCode, RawResult, RunnerId};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
+use std::borrow::Cow;
 use std::sync::Arc;
 
 impl Reader {
     pub(super) fn take_plugins(&mut self, line: &[u8]) {
-        let text = String::from_utf8_lossy(line);
+        // Nearly every line is text, which is quickly told.
+        let text = match std::str::from_utf8(line) {
+            Ok(text) => Cow::Borrowed(text),
+            Err(_) => String::from_utf8_lossy(line),
+        };
         let text = text.trim_ascii();
         if !text.starts_with('{') {
             return self.printed(text);

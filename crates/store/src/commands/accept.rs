@@ -170,7 +170,7 @@ impl AcceptEvent {
         }
         let open = tx.query(
             "SELECT run_id, status, queue FROM runs
-             WHERE workspace_id = ?1 AND conversation_id = ?2 AND status IN ('queued', 'running')",
+             WHERE workspace_id = ?1 AND conversation_id = ?2 AND finished_at IS NULL",
             params![&self.workspace_id, conversation],
         )?;
         let mut lane = Lane::default();
@@ -200,7 +200,7 @@ impl AcceptEvent {
         let queued = tx.query(
             "SELECT run_id FROM runs
              WHERE workspace_id = ?1 AND conversation_id = ?2
-               AND status IN ('queued', 'running') AND status = 'queued'
+               AND finished_at IS NULL AND status = 'queued'
              ORDER BY conversation_seq",
             params![&self.workspace_id, &self.conversation_id],
         )?;
@@ -242,7 +242,7 @@ impl AcceptEvent {
         run_id: Option<&str>,
         conversation_seq: Option<i64>,
     ) -> Result<i64, StoreError> {
-        let row = tx.query_opt(
+        let seq = tx.insert(
             "INSERT INTO events (workspace_id, source, event_id, body_hash, event_type,
                  conversation_id, conversation_seq, run_id, body, created_at)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) RETURNING seq",
@@ -260,7 +260,7 @@ impl AcceptEvent {
             ],
         )?;
         self.keep_artifacts(tx, run_id)?;
-        row.ok_or_else(|| StoreError::Refused("the event got no number".to_owned()))?.int()
+        Ok(seq)
     }
 
     fn keep_artifacts(&self, tx: &mut dyn Tx, run_id: Option<&str>) -> Result<(), StoreError> {

@@ -9,7 +9,7 @@ use super::rates::count_run;
 use super::start::start_next;
 use super::state::{StateWritten, write_result};
 use super::steering::requeue;
-use super::transcript::{Place, count_items, insert_item};
+use super::transcript::{Place, insert_item, set_items};
 use crate::sql::{Row, Tx, prose};
 use crate::types::{
     Chunk, Diagnostic, HostEvent, NewApproval, NewArtifact, NewDelivery, NewItem, RunRow,
@@ -74,6 +74,8 @@ struct Found {
     steers: bool,
     /// The conversation's event that it answers by now.
     place: i64,
+    /// How many items the conversation has.
+    items: i64,
     created_at: i64,
 }
 
@@ -86,7 +88,7 @@ impl ApplyResults {
         for write in &self.state {
             self.write_state(tx, write)?;
         }
-        self.append_items(tx, found.place)?;
+        self.append_items(tx, &found)?;
         for delivery in &self.deliveries {
             let run = (self.workspace_id.as_str(), self.run_id.as_str());
             insert_delivery(tx, run, delivery, self.now_ms)?;
@@ -173,7 +175,9 @@ impl ApplyResults {
              WHERE workspace_id = ?1 AND run_id = ?2 AND status = 'running'
                AND attempt = ?3 AND epoch = ?4
                AND (CAST(?13 AS BIGINT) IS NULL OR last_seq < ?13)
-             RETURNING asked, steers, COALESCE(steered_seq, conversation_seq, 0), created_at",
+             RETURNING asked, steers, COALESCE(steered_seq, conversation_seq, 0), created_at,
+                 COALESCE((SELECT transcript_seq FROM conversations
+                     WHERE workspace_id = ?1 AND conversation_id = ?14), 0)",
             params![
                 &self.workspace_id,
                 &self.run_id,
@@ -188,11 +192,13 @@ impl ApplyResults {
                 &error,
                 usage,
                 first_seq,
+                &self.conversation_id,
             ],
         )?;
         let read = |mut row: Row| {
             let (asked, steers) = (row.int()? != 0, row.int()? != 0);
-            Ok(Found { asked, steers, place: row.int()?, created_at: row.int()? })
+            let (place, created_at) = (row.int()?, row.int()?);
+            Ok(Found { asked, steers, place, created_at, items: row.int()? })
         };
         row.map(read).transpose()
     }
@@ -238,13 +244,13 @@ impl ApplyResults {
     }
 
     /// Answers stand with the event that their run was started for, or with the last that it pulled.
-    fn append_items(&self, tx: &mut dyn Tx, event_seq: i64) -> Result<(), StoreError> {
+    fn append_items(&self, tx: &mut dyn Tx, found: &Found) -> Result<(), StoreError> {
         let Some(conversation) = &self.conversation_id else { return Ok(()) };
         let Ok(count @ 1..) = i64::try_from(self.items.len()) else { return Ok(()) };
-        let last = count_items(tx, &self.workspace_id, conversation, count)?;
         let workspace = self.workspace_id.as_str();
-        let place = Place { workspace, conversation, event_seq, event_type: None };
-        for (seq, item) in (last - count + 1..).zip(&self.items) {
+        set_items(tx, workspace, conversation, found.items + count)?;
+        let place = Place { workspace, conversation, event_seq: found.place, event_type: None };
+        for (seq, item) in (found.items + 1..).zip(&self.items) {
             insert_item(tx, place, seq, item, self.now_ms)?;
         }
         Ok(())

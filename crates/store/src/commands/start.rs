@@ -18,7 +18,7 @@ pub(super) fn start_next(
     let next = tx.query_opt(
         "SELECT run_id, queue, conversation_seq FROM runs
          WHERE workspace_id = ?1 AND conversation_id = ?2
-           AND status IN ('queued', 'running') AND status = 'queued'
+           AND finished_at IS NULL AND status = 'queued'
          ORDER BY conversation_seq LIMIT 1",
         params![workspace, conversation],
     )?;
@@ -28,7 +28,7 @@ pub(super) fn start_next(
     let busy = tx.query_opt(
         "SELECT run_id FROM runs
          WHERE workspace_id = ?1 AND conversation_id = ?2
-           AND status IN ('queued', 'running') AND status = 'running'
+           AND finished_at IS NULL AND status = 'running'
            AND (queue <> 'parallel' OR (?3 = 'replace' AND conversation_seq < ?4)) LIMIT 1",
         params![workspace, conversation, &queue, place],
     )?;

@@ -26,7 +26,7 @@ impl AcceptEvent {
         }
         let open = tx.query(
             "SELECT run_id, status, queue FROM runs
-             WHERE workspace_id = ?1 AND conversation_id = ?2 AND status IN ('queued', 'running')",
+             WHERE workspace_id = ?1 AND conversation_id = ?2 AND finished_at IS NULL",
             params![&self.workspace_id, conversation],
         )?;
         let mut active = None;

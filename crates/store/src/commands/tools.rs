@@ -8,7 +8,7 @@ use super::artifacts::insert_artifact;
 use super::audit::open as open_audit;
 use super::fence::RunFence;
 use super::results::insert_host_event;
-use super::transcript::{Place, count_items, insert_item};
+use super::transcript::{Place, insert_item, set_items};
 use crate::audit::OpenCall;
 use crate::sql::Tx;
 use crate::types::{HostEvent, NewArtifact, NewItem};
@@ -150,20 +150,22 @@ impl EndToolCall {
         }
         let run = tx.query_opt(
             // Behind the messages that the run has taken in.
-            "SELECT conversation_id, COALESCE(steered_seq, conversation_seq) FROM runs
-             WHERE workspace_id = ?1 AND run_id = ?2",
+            "SELECT conversation_id, COALESCE(steered_seq, conversation_seq),
+                 COALESCE((SELECT transcript_seq FROM conversations
+                     WHERE workspace_id = ?1 AND conversation_id = runs.conversation_id), 0)
+             FROM runs WHERE workspace_id = ?1 AND run_id = ?2",
             params![workspace_id, run_id],
         )?;
         let Some(mut run) = run else { return Ok(Ended::Stale) };
-        let (conversation, event_seq) = (run.opt_text()?, run.opt_int()?);
+        let (conversation, event_seq, items) = (run.opt_text()?, run.opt_int()?, run.int()?);
         for artifact in &self.artifacts {
             insert_artifact(tx, workspace_id, artifact, self.now_ms)?;
         }
         if let (Some(conversation), Some(event_seq)) = (&conversation, event_seq) {
             let place =
                 Place { workspace: workspace_id, conversation, event_seq, event_type: None };
-            let seq = count_items(tx, workspace_id, conversation, 1)?;
-            insert_item(tx, place, seq, &self.item, self.now_ms)?;
+            set_items(tx, workspace_id, conversation, items + 1)?;
+            insert_item(tx, place, items + 1, &self.item, self.now_ms)?;
         }
         let about = (conversation.as_deref(), Some(run_id.as_str()));
         insert_host_event(tx, workspace_id, &self.log, about, self.now_ms)?;

@@ -27,24 +27,28 @@ pub(super) fn count_event(
          RETURNING event_seq, transcript_seq",
         params![workspace, conversation, bucket(workspace, conversation), items, now_ms],
     )?;
-    let mut row = row.ok_or_else(|| StoreError::Refused("no conversation counter".to_owned()))?;
+    let mut row = row.ok_or_else(no_counter)?;
     Ok((row.int()?, row.int()?))
 }
 
-/// Counts so many more items and returns the number of the last. A conversation is as recent as its last
-/// event: an answer does not move it in the list, which spares that index a write.
-pub(super) fn count_items(
+/// Notes how many items a conversation has now. It is as recent as its last event: an answer does not move it
+/// in the list, which spares that index a write.
+pub(super) fn set_items(
     tx: &mut dyn Tx,
     workspace: &str,
     conversation: &str,
     items: i64,
-) -> Result<i64, StoreError> {
-    let row = tx.query_opt(
-        "UPDATE conversations SET transcript_seq = transcript_seq + ?3
-         WHERE workspace_id = ?1 AND conversation_id = ?2 RETURNING transcript_seq",
+) -> Result<(), StoreError> {
+    let changed = tx.execute(
+        "UPDATE conversations SET transcript_seq = ?3
+         WHERE workspace_id = ?1 AND conversation_id = ?2",
         params![workspace, conversation, items],
     )?;
-    row.ok_or_else(|| StoreError::Refused("no conversation counter".to_owned()))?.int()
+    if changed == 1 { Ok(()) } else { Err(no_counter()) }
+}
+
+fn no_counter() -> StoreError {
+    StoreError::Refused("no conversation counter".to_owned())
 }
 
 /// Where an item goes.

@@ -100,6 +100,13 @@ impl Tx for SqliteDriver {
         Ok(changed as u64)
     }
 
+    /// SQLite knows the number anyway; to return it, it would build a table.
+    fn insert(&mut self, sql: &'static str, params: &[Value<'_>]) -> Result<i64, StoreError> {
+        let (insert, _) = sql.rsplit_once(" RETURNING ").unwrap_or((sql, ""));
+        self.execute(insert, params)?;
+        Ok(self.connection.last_insert_rowid())
+    }
+
     fn query(&mut self, sql: &'static str, params: &[Value<'_>]) -> Result<Vec<Row>, StoreError> {
         let mut statement = self.prepare(sql, params)?;
         let columns = statement.column_count();

@@ -130,7 +130,7 @@ pub fn waiting(tx: &mut dyn Tx, workspace: &str) -> Result<Waiting, StoreError> 
     let mut waiting = Waiting::default();
     let open = tx.query(
         "SELECT status, COUNT(*) FROM runs
-         WHERE workspace_id || '' = ?1 AND status IN ('queued', 'running') GROUP BY status",
+         WHERE workspace_id || '' = ?1 AND finished_at IS NULL GROUP BY status",
         params![workspace],
     )?;
     for mut row in open {

@@ -38,7 +38,7 @@ pub(crate) fn started_at(
     let row = tx.query_opt(
         select!(
             "WHERE workspace_id = ?1 AND conversation_id = ?2
-               AND status IN ('queued', 'running') AND status = 'running'
+               AND finished_at IS NULL AND status = 'running'
                AND queue <> 'parallel' AND started_at = ?3 LIMIT 1"
         ),
         params![workspace, conversation, started_at],
@@ -48,8 +48,7 @@ pub(crate) fn started_at(
 
 /// Every run that has not ended, in the order of its events; for recovery.
 pub fn open(tx: &mut dyn Tx) -> Result<Vec<RunRow>, StoreError> {
-    let rows =
-        tx.query(select!("WHERE status IN ('queued', 'running') ORDER BY event_seq"), &[])?;
+    let rows = tx.query(select!("WHERE finished_at IS NULL ORDER BY event_seq"), &[])?;
     rows.into_iter().map(read).collect()
 }
 
@@ -160,7 +159,7 @@ pub fn page(
         // Few are open, and an index knows them; `|| ''` keeps SQLite from walking through the others.
         (None, Some(status)) if status.is_open() => filtered!(
             "WHERE workspace_id || '' = ?1 AND run_id || '' < ?2 AND run_id || '' >= ?3
-               AND status IN ('queued', 'running')",
+               AND finished_at IS NULL",
             "ORDER BY run_id || '' DESC LIMIT ?11"
         ),
         (None, _) => filtered!(

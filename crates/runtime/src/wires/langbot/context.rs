@@ -6,28 +6,27 @@
 use super::content;
 use super::{Dialect, Manner};
 use greenroom_protocol::context::{
-    ActorContext, AdapterContext, AgentEventContext, AgentRunState, AgentRuntimeContext,
-    AgentTrigger, ContextAPICapabilities, ContextAccess, ConversationContext, DeliveryContext,
+    ActorContext, AdapterContext, AgentRunState, AgentRuntimeContext, AgentTrigger,
+    ContextAPICapabilities, ContextAccess, ConversationContext, DeliveryContext,
     InlineContextPolicy, SubjectContext,
 };
 use greenroom_protocol::{AgentRunContext, Object};
+use party::{Event, Party, Variables};
 use resources::Resources;
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
+mod party;
 mod resources;
 #[cfg(test)]
 mod tests;
-
-/// Subjects that are a group of people.
-const GROUPS: [&str; 4] = ["group", "channel", "room", "guild"];
 
 /// A context in LangBot's spelling; what needs no other spelling is written from where it lies.
 #[derive(Serialize)]
 pub(crate) struct Told<'a> {
     run_id: &'a str,
     trigger: &'a AgentTrigger,
-    event: AgentEventContext,
+    event: Event<'a>,
     conversation: Option<ConversationContext>,
     actor: &'a Option<ActorContext>,
     subject: &'a Option<SubjectContext>,
@@ -40,7 +39,7 @@ pub(crate) struct Told<'a> {
     config: &'a Object,
     adapter: &'a Option<AdapterContext>,
     metadata: &'a Object,
-    variables: Value,
+    variables: Variables<'a>,
     host: &'static str,
     protocol_version: &'a str,
     #[serde(flatten)]
@@ -133,11 +132,11 @@ impl<'a> Told<'a> {
         Self {
             run_id,
             trigger,
-            event: event(told, &party),
+            event: Event::new(told, party),
             conversation: conversation.as_ref().map(|known| party.fill(known)),
             actor,
             subject,
-            input: input(&heard, manner.dialect),
+            input: input(heard, manner.dialect),
             delivery: Delivery { told: delivery, automatic_reply: true },
             resources: Resources::new(resources, manner.replies),
             context: Access::new(context, manner.replies),
@@ -187,119 +186,14 @@ impl<'a> Access<'a> {
 }
 
 /// An input in the spelling of a dialect; also that of a message which came while the run was under way.
-pub(crate) fn input(input: &Value, dialect: Dialect) -> Value {
-    let mut told = input.clone();
-    let elements = input["contents"].as_array().map_or(&[][..], Vec::as_slice);
-    told["contents"] = elements.iter().map(content::to_langbot).collect();
-    if dialect == Dialect::Runner {
-        let attachments = input["attachments"].as_array().map_or(&[][..], Vec::as_slice);
-        told["attachments"] = attachments.iter().map(content::attachment).collect();
-    }
-    told
-}
-
-/// Who speaks and where, in LangBot's words.
-struct Party {
-    launcher_type: &'static str,
-    launcher_id: String,
-    sender_id: Option<String>,
-    sender_name: Option<String>,
-    group_name: Option<String>,
-    bot_id: String,
-}
-
-impl Party {
-    fn of(context: &AgentRunContext) -> Self {
-        let actor = context.actor.as_ref();
-        let subject = context.subject.as_ref();
-        let group = subject.filter(|subject| GROUPS.contains(&subject.subject_type.as_str()));
-        let conversation = context.conversation.as_ref();
-        let conversation_id = conversation.and_then(|known| known.conversation_id.clone());
-        let sender_id = actor.and_then(|actor| actor.actor_id.clone());
-        let group_id = group.and_then(|group| group.subject_id.clone());
-        let launcher_id = match group {
-            Some(_) => group_id.or(conversation_id),
-            None => sender_id.clone().or(conversation_id),
-        };
-        let bot_id = conversation.and_then(|known| known.bot_id.clone());
-        let agent = context.metadata.get("agent").and_then(Value::as_str);
-        Self {
-            launcher_type: if group.is_some() { "group" } else { "person" },
-            launcher_id: launcher_id.unwrap_or_else(|| context.event.event_id.clone()),
-            sender_id,
-            sender_name: actor.and_then(|actor| actor.actor_name.clone()),
-            group_name: group.and_then(|group| Some(group.data.get("name")?.as_str()?.to_owned())),
-            bot_id: bot_id.unwrap_or_else(|| agent.unwrap_or("greenroom").to_owned()),
-        }
-    }
-
-    fn session_id(&self) -> String {
-        format!("{}_{}", self.launcher_type, self.launcher_id)
-    }
-
-    fn is_group(&self) -> bool {
-        self.launcher_type == "group"
-    }
-
-    /// A conversation with what it does not say itself.
-    fn fill(&self, conversation: &ConversationContext) -> ConversationContext {
-        let mut told = conversation.clone();
-        told.launcher_type.get_or_insert_with(|| self.launcher_type.to_owned());
-        told.launcher_id.get_or_insert_with(|| self.launcher_id.clone());
-        told.bot_id.get_or_insert_with(|| self.bot_id.clone());
-        let more = [("sender_id", json!(self.sender_id)), ("session_id", self.session_id().into())];
-        for (key, value) in more {
-            let known = told.extra.entry(key).or_insert(Value::Null);
-            if known.is_null() {
-                *known = value;
-            }
-        }
-        told
-    }
-
-    /// What LangBot's own variables say of an event.
-    fn variables(&self, context: &AgentRunContext) -> Value {
-        let conversation = context.conversation.as_ref();
-        json!({
-            "launcher_type": self.launcher_type, "launcher_id": self.launcher_id,
-            "sender_id": self.sender_id, "sender_name": self.sender_name,
-            "group_name": self.group_name, "session_id": self.session_id(),
-            "conversation_id": conversation.and_then(|known| known.conversation_id.as_deref()),
-            "msg_create_time": context.event.event_time,
-            "user_message_text": context.input.text,
-        })
-    }
-}
-
-/// The event with the fields that the SDK's typed events are read from, where its own data has none of the
-/// name.
-fn event(context: &AgentRunContext, party: &Party) -> AgentEventContext {
-    let mut event = context.event.clone();
-    let mut put = |key: &str, value: Value| {
-        if !event.data.contains_key(key) {
-            event.data.insert(key.to_owned(), value);
-        }
+pub(crate) fn input(mut input: Value, dialect: Dialect) -> Value {
+    let mut spell = |key: &str, again: fn(&Value) -> Value| {
+        let said = input[key].as_array().map_or(&[][..], Vec::as_slice);
+        input[key] = said.iter().map(again).collect();
     };
-    put("type", event.event_type.as_str().into());
-    put("timestamp", event.event_time.map_or(0.0, |time| time as f64).into());
-    put("bot_uuid", party.bot_id.as_str().into());
-    put("adapter_name", event.source.as_str().into());
-    if event.event_type == "message.received" {
-        let chain =
-            context.input.text.as_deref().map(|text| json!({"type": "Plain", "text": text}));
-        put("message_id", event.event_id.as_str().into());
-        put("message_chain", chain.into_iter().collect());
-        let sender = (party.sender_id.as_deref(), party.sender_name.as_deref());
-        put(
-            "sender",
-            json!({"id": sender.0.unwrap_or_default(), "nickname": sender.1.unwrap_or_default()}),
-        );
-        put("chat_type", if party.is_group() { "group" } else { "private" }.into());
-        put("chat_id", party.launcher_id.as_str().into());
-        if party.is_group() {
-            let name = party.group_name.as_deref().unwrap_or_default();
-            put("group", json!({"id": party.launcher_id, "name": name}));
-        }
+    spell("contents", content::to_langbot);
+    if dialect == Dialect::Runner {
+        spell("attachments", content::attachment);
     }
-    event
+    input
 }

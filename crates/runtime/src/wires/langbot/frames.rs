@@ -11,6 +11,8 @@ use std::borrow::Cow;
 
 /// Longest message that is written as one line, and longest piece of a longer one.
 pub(crate) const PIECE_BYTES_MAX: usize = 16 * 1024;
+/// What most requests take at most.
+const REQUEST_BYTES: usize = 4 * 1024;
 /// Longest message altogether.
 pub(crate) const MESSAGE_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Most lines between the beginning of a long message and its end.
@@ -62,7 +64,10 @@ impl Part {
 }
 
 pub(crate) fn request(number: i64, action: &str, data: &impl Serialize) -> Bytes {
-    let mut message = format!(r#"{{"seq_id":{number},"action":"{action}","data":"#).into_bytes();
+    let mut message = Vec::with_capacity(REQUEST_BYTES);
+    message.extend_from_slice(
+        format!(r#"{{"seq_id":{number},"action":"{action}","data":"#).as_bytes(),
+    );
     // Protocol types have string keys only and no failing serialisers.
     serde_json::to_writer(&mut message, data).expect("protocol types are JSON");
     message.push(b'}');

@@ -102,7 +102,7 @@ pub(crate) fn steering(item: &Value, about: &About) -> Value {
         "event": {"event_id": item["event_id"], "event_type": item["event_type"],
             "event_time": seconds(&item["created_at"]), "source": "host_adapter",
             "data": object(&item["data"])},
-        "input": context::input(&item["input"], about.dialect),
+        "input": context::input(item["input"].clone(), about.dialect),
         "conversation": {"conversation_id": item["conversation_id"], "thread_id": item["thread_id"]},
         "actor": item["actor"],
     })

@@ -1,6 +1,7 @@
 //! What a plugin is told of a run.
 
 use super::*;
+use serde_json::json;
 
 fn context(changes: &[(&str, Value)]) -> AgentRunContext {
     let mut context = json!({
@@ -111,4 +112,23 @@ fn resources_and_apis_have_the_names_that_the_sdk_checks() {
     assert_eq!((&apis["state"], &apis["run_get"]), (&json!(true), &json!(true)));
     assert_eq!((&apis["history_page"], &apis["run_finalize"]), (&json!(false), &json!(false)));
     assert_eq!(told["delivery"]["automatic_reply"], true);
+}
+
+#[test]
+fn what_the_data_of_an_event_says_is_told_once_and_as_it_is() {
+    let event = json!({"event_id": "e1", "event_type": "schedule.triggered", "event_time": null,
+        "source": "cron", "raw_ref": null, "own": 1,
+        "data": {"type": "mine", "chat_id": 7, "z": [1]}});
+    let run = context(&[("event", event)]);
+    let manner = Manner { dialect: Dialect::Runner, replies: false };
+    let text = serde_json::to_string(&Told::new(&run, manner, "0.1.0")).unwrap();
+    let told: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(
+        told["event"],
+        json!({"event_id": "e1", "event_type": "schedule.triggered", "event_time": null,
+            "source": "cron", "source_event_type": null, "raw_ref": null, "own": 1,
+            "data": {"type": "mine", "chat_id": 7, "z": [1], "timestamp": 0.0,
+                "bot_uuid": "helper", "adapter_name": "cron"}})
+    );
+    assert_eq!(text.matches(r#""type":"mine""#).count(), 1);
 }

@@ -1,0 +1,185 @@
+//! Who speaks and where, in LangBot's words.
+
+use greenroom_protocol::context::{AgentEventContext, ConversationContext};
+use greenroom_protocol::{AgentRunContext, Object, RawEventRef};
+use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde_json::{Value, json};
+
+/// Subjects that are a group of people.
+const GROUPS: [&str; 4] = ["group", "channel", "room", "guild"];
+
+#[derive(Clone, Copy)]
+pub(super) struct Party<'a> {
+    launcher_type: &'static str,
+    launcher_id: &'a str,
+    sender_id: Option<&'a str>,
+    sender_name: Option<&'a str>,
+    group_name: Option<&'a str>,
+    bot_id: &'a str,
+}
+
+impl<'a> Party<'a> {
+    pub(super) fn of(context: &'a AgentRunContext) -> Self {
+        let actor = context.actor.as_ref();
+        let subject = context.subject.as_ref();
+        let group = subject.filter(|subject| GROUPS.contains(&subject.subject_type.as_str()));
+        let conversation = context.conversation.as_ref();
+        let conversation_id = conversation.and_then(|known| known.conversation_id.as_deref());
+        let sender_id = actor.and_then(|actor| actor.actor_id.as_deref());
+        let launcher_id = match group {
+            Some(group) => group.subject_id.as_deref().or(conversation_id),
+            None => sender_id.or(conversation_id),
+        };
+        let bot_id = conversation.and_then(|known| known.bot_id.as_deref());
+        let agent = context.metadata.get("agent").and_then(Value::as_str);
+        Self {
+            launcher_type: if group.is_some() { "group" } else { "person" },
+            launcher_id: launcher_id.unwrap_or(&context.event.event_id),
+            sender_id,
+            sender_name: actor.and_then(|actor| actor.actor_name.as_deref()),
+            group_name: group.and_then(|group| group.data.get("name")?.as_str()),
+            bot_id: bot_id.or(agent).unwrap_or("greenroom"),
+        }
+    }
+
+    fn session_id(&self) -> String {
+        format!("{}_{}", self.launcher_type, self.launcher_id)
+    }
+
+    fn is_group(&self) -> bool {
+        self.launcher_type == "group"
+    }
+
+    /// A conversation with what it does not say itself.
+    pub(super) fn fill(&self, conversation: &ConversationContext) -> ConversationContext {
+        let mut told = conversation.clone();
+        told.launcher_type.get_or_insert_with(|| self.launcher_type.to_owned());
+        told.launcher_id.get_or_insert_with(|| self.launcher_id.to_owned());
+        told.bot_id.get_or_insert_with(|| self.bot_id.to_owned());
+        let more = [("sender_id", json!(self.sender_id)), ("session_id", self.session_id().into())];
+        for (key, value) in more {
+            let known = told.extra.entry(key).or_insert(Value::Null);
+            if known.is_null() {
+                *known = value;
+            }
+        }
+        told
+    }
+
+    pub(super) fn variables(&self, context: &'a AgentRunContext) -> Variables<'a> {
+        let conversation = context.conversation.as_ref();
+        Variables {
+            launcher_type: self.launcher_type,
+            launcher_id: self.launcher_id,
+            sender_id: self.sender_id,
+            sender_name: self.sender_name,
+            group_name: self.group_name,
+            session_id: self.session_id(),
+            conversation_id: conversation.and_then(|known| known.conversation_id.as_deref()),
+            msg_create_time: context.event.event_time,
+            user_message_text: context.input.text.as_deref(),
+        }
+    }
+}
+
+/// What LangBot's own variables say of an event.
+#[derive(serde::Serialize)]
+pub(super) struct Variables<'a> {
+    launcher_type: &'static str,
+    launcher_id: &'a str,
+    sender_id: Option<&'a str>,
+    sender_name: Option<&'a str>,
+    group_name: Option<&'a str>,
+    session_id: String,
+    conversation_id: Option<&'a str>,
+    msg_create_time: Option<i64>,
+    user_message_text: Option<&'a str>,
+}
+
+#[derive(serde::Serialize)]
+pub(super) struct Event<'a> {
+    event_id: &'a str,
+    event_type: &'a str,
+    event_time: Option<i64>,
+    source: &'a str,
+    source_event_type: &'a Option<String>,
+    raw_ref: &'a Option<RawEventRef>,
+    data: Data<'a>,
+    #[serde(flatten)]
+    extra: &'a Object,
+}
+
+/// The event's own data with the fields that the SDK's typed events are read from, where it has none of the name.
+struct Data<'a> {
+    context: &'a AgentRunContext,
+    party: Party<'a>,
+}
+
+impl<'a> Event<'a> {
+    pub(super) fn new(context: &'a AgentRunContext, party: Party<'a>) -> Self {
+        let AgentEventContext {
+            event_id,
+            event_type,
+            event_time,
+            source,
+            source_event_type,
+            raw_ref,
+            data: _,
+            extra,
+        } = &context.event;
+        Self {
+            event_id,
+            event_type,
+            event_time: *event_time,
+            source,
+            source_event_type,
+            raw_ref,
+            data: Data { context, party },
+            extra,
+        }
+    }
+}
+
+impl Serialize for Data<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self { context, party } = self;
+        let event = &context.event;
+        let mut data = Fields { said: &event.data, map: serializer.serialize_map(None)? };
+        for (key, value) in &event.data {
+            data.map.serialize_entry(key, value)?;
+        }
+        data.put("type", &event.event_type)?;
+        data.put("timestamp", &event.event_time.map_or(0.0, |time| time as f64))?;
+        data.put("bot_uuid", &party.bot_id)?;
+        data.put("adapter_name", &event.source)?;
+        if event.event_type == "message.received" {
+            let text = context.input.text.as_deref();
+            let chain = text.map(|text| json!({"type": "Plain", "text": text}));
+            let (id, name) = (party.sender_id, party.sender_name);
+            let sender =
+                json!({"id": id.unwrap_or_default(), "nickname": name.unwrap_or_default()});
+            data.put("message_id", &event.event_id)?;
+            data.put("message_chain", &chain.as_slice())?;
+            data.put("sender", &sender)?;
+            data.put("chat_type", if party.is_group() { &"group" } else { &"private" })?;
+            data.put("chat_id", &party.launcher_id)?;
+            if party.is_group() {
+                let name = party.group_name.unwrap_or_default();
+                data.put("group", &json!({"id": party.launcher_id, "name": name}))?;
+            }
+        }
+        data.map.end()
+    }
+}
+
+struct Fields<'a, M> {
+    said: &'a Object,
+    map: M,
+}
+
+impl<M: SerializeMap> Fields<'_, M> {
+    /// A field that was not said.
+    fn put(&mut self, key: &str, value: &impl Serialize) -> Result<(), M::Error> {
+        if self.said.contains_key(key) { Ok(()) } else { self.map.serialize_entry(key, value) }
+    }
+}
