@@ -20,12 +20,12 @@ pub(crate) async fn healthz() -> Answer {
     ok(json!({"status": "ok"}))
 }
 
-/// The host takes events and its store answers.
+/// The host takes events, and its store answers and has space.
 pub(crate) async fn readyz(State(app): State<App>) -> Answer {
     if app.stop.is_cancelled() {
         return Err(Problem::unavailable("the host is stopping"));
     }
-    app.host.store().read(|tx| tx.query("SELECT 1", &[]).map(drop)).await?;
+    app.host.store().check().await?;
     ok(json!({"status": "ready"}))
 }
 

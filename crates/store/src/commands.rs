@@ -107,6 +107,8 @@ pub enum Command {
     Collect(Collect),
     IndexItems(Box<IndexItems>),
     RemoveItems(RemoveItems),
+    /// Changes nothing, but is written.
+    Touch,
 }
 
 /// What came of it.
@@ -174,6 +176,11 @@ impl Command {
             Command::Collect(command) => Outcome::Collected(command.execute(tx)?),
             Command::IndexItems(command) => Outcome::Changed(command.execute(tx)?),
             Command::RemoveItems(command) => Outcome::Changed(command.execute(tx)?),
+            Command::Touch => {
+                let touched =
+                    tx.execute("UPDATE meta SET value = value WHERE name = 'epoch'", &[])?;
+                Outcome::Changed(touched == 1)
+            }
         })
     }
 }

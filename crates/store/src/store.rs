@@ -16,7 +16,7 @@ use crate::writer::{Job, Writer};
 use crate::{StoreError, schema};
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -74,6 +74,8 @@ struct Inner {
     sync: Option<Sync>,
     cursor_key: String,
     lost: watch::Receiver<Option<StoreError>>,
+    /// Whether there was no space for what was to be written last.
+    is_full: Arc<AtomicBool>,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
@@ -109,7 +111,14 @@ impl Store {
         let (lost_sender, lost) = watch::channel(None);
         let (committed, commits) = std::sync::mpsc::sync_channel(1);
         let mut threads = Vec::new();
-        let writer = Writer { driver: writer, lost: lost_sender, committed, has_begun: false };
+        let is_full = Arc::new(AtomicBool::new(false));
+        let writer = Writer {
+            driver: writer,
+            lost: lost_sender,
+            committed,
+            has_begun: false,
+            is_full: Arc::clone(&is_full),
+        };
         let (line, write) = Line::new(writer, WRITES_WAITING_MAX);
         threads.push(spawn("store-writer", write)?);
         let mut readers = Vec::new();
@@ -142,6 +151,7 @@ impl Store {
             },
             cursor_key,
             lost,
+            is_full,
             threads: Mutex::new(threads),
         };
         Ok(Store { inner: Arc::new(inner) })
@@ -168,6 +178,15 @@ impl Store {
         let found = lost.wait_for(Option::is_some).await;
         let error = found.ok().and_then(|error| error.clone());
         error.unwrap_or_else(|| StoreError::Unavailable("the store was closed".to_owned()))
+    }
+
+    /// Whether the database answers and takes what is written; the latter is tried if there was no space lately.
+    pub async fn check(&self) -> Result<(), StoreError> {
+        self.read(|tx| tx.query("SELECT 1", &[]).map(drop)).await?;
+        if self.inner.is_full.load(Ordering::Relaxed) {
+            self.submit(Command::Touch).await?;
+        }
+        Ok(())
     }
 
     async fn submit(&self, command: Command) -> Result<Outcome, StoreError> {

@@ -7,6 +7,8 @@ use crate::StoreError;
 use crate::commands::{Command, Outcome};
 use crate::drivers::Driver;
 use crate::fault;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::sync::{oneshot, watch};
 
@@ -36,6 +38,8 @@ pub(crate) struct Writer {
     pub(crate) committed: std::sync::mpsc::SyncSender<()>,
     /// Whether the next transaction is begun already.
     pub(crate) has_begun: bool,
+    /// Whether there was no space for the last batch.
+    pub(crate) is_full: Arc<AtomicBool>,
 }
 
 impl Writer {
@@ -53,6 +57,7 @@ impl Writer {
                 Ok(Some(outcomes)) => {
                     fault::point("after_commit");
                     let _ = self.committed.try_send(());
+                    self.is_full.store(false, Ordering::Relaxed);
                     for (job, outcome) in batch.drain(..).zip(outcomes) {
                         let _ = job.reply.send(outcome);
                     }
@@ -67,6 +72,9 @@ impl Writer {
                 }
                 Err(error) => {
                     tracing::error!(%error, "a batch failed");
+                    if matches!(error, StoreError::Full) {
+                        self.is_full.store(true, Ordering::Relaxed);
+                    }
                     self.driver.rollback();
                     for job in batch.drain(..) {
                         let _ = job.reply.send(Err(error.clone()));
@@ -138,5 +146,53 @@ impl Writer {
             }
             std::thread::sleep(RECONNECT_PAUSE);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::RecordDiagnostics;
+    use crate::drivers::SqliteDriver;
+    use crate::schema;
+    use crate::store::Sync;
+    use crate::types::Diagnostic;
+
+    /// What a batch of one command comes to.
+    fn commit(writer: &mut Writer, command: Command) -> Result<Outcome, StoreError> {
+        let (reply, mut outcome) = oneshot::channel();
+        writer.commit(&mut vec![Job { command, reply }]).unwrap();
+        outcome.try_recv().unwrap()
+    }
+
+    fn large() -> Command {
+        let (kind, message) = ("large".to_owned(), "x".repeat(100_000));
+        Command::RecordDiagnostics(RecordDiagnostics {
+            run_id: "r".to_owned(),
+            diagnostics: vec![Diagnostic { kind, message, created_at: 1 }],
+        })
+    }
+
+    #[test]
+    fn a_write_without_space_is_refused_and_known_until_one_finds_some() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut driver =
+            SqliteDriver::writer(&folder.path().join("full.db"), Sync::Normal).unwrap();
+        schema::prepare(&mut driver).unwrap();
+        // No page more than there are.
+        driver.run_script("PRAGMA max_page_count = 1").unwrap();
+        let mut writer = Writer {
+            driver: Box::new(driver),
+            lost: watch::Sender::new(None),
+            committed: std::sync::mpsc::sync_channel(1).0,
+            has_begun: false,
+            is_full: Arc::default(),
+        };
+        assert!(matches!(commit(&mut writer, large()), Err(StoreError::Full)));
+        assert!(writer.is_full.load(Ordering::Relaxed));
+        assert!(matches!(commit(&mut writer, Command::Touch), Ok(Outcome::Changed(true))));
+        assert!(!writer.is_full.load(Ordering::Relaxed));
+        writer.driver.run_script("PRAGMA max_page_count = 100000").unwrap();
+        assert!(matches!(commit(&mut writer, large()), Ok(Outcome::Changed(true))));
     }
 }

@@ -182,7 +182,12 @@ impl Held {
 
 #[cfg(test)]
 mod tests {
+    use super::super::SqliteDriver;
     use super::*;
+    use crate::drivers::Driver;
+    use crate::params;
+    use crate::sql::Tx;
+    use crate::store::Sync;
     use rusqlite::ffi::SQLITE_FULL;
 
     const PAGE: [u8; 512] = [7; 512];
@@ -263,5 +268,28 @@ mod tests {
         assert_eq!(held.take(2, &head(3), 1104, &write), SQLITE_OK);
         assert_eq!(held.take(2, &PAGE, 1128, &write), SQLITE_OK);
         assert_eq!(disk.written(), [(568, 536), (1104, 536)]);
+    }
+
+    #[test]
+    fn nothing_of_a_commit_reaches_the_log_before_its_end_however_large_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("large.db");
+        let mut driver = SqliteDriver::writer(&path, Sync::Normal).unwrap();
+        driver.run_script("CREATE TABLE large (part {blob})").unwrap();
+        let log = folder.path().join("large.db-wal");
+        let before = log.metadata().unwrap().len();
+        // More than the writer's cache.
+        let part = vec![7; 1024 * 1024];
+        driver.begin().unwrap();
+        for _ in 0..24 {
+            driver.execute("INSERT INTO large VALUES (?1)", params![part.as_slice()]).unwrap();
+        }
+        assert_eq!(log.metadata().unwrap().len(), before);
+        driver.commit().unwrap();
+        assert!(log.metadata().unwrap().len() > 24 * 1024 * 1024);
+        let mut reader = SqliteDriver::reader(&path).unwrap();
+        let row = reader.query_opt("SELECT COUNT(*), SUM(LENGTH(part)) FROM large", &[]).unwrap();
+        let mut row = row.unwrap();
+        assert_eq!((row.int().unwrap(), row.int().unwrap()), (24, 24 * 1024 * 1024));
     }
 }
