@@ -182,6 +182,7 @@ export interface Runner {
   pid?: number | null;
   restarts?: number;
   last_error?: string | null;
+  last_failure?: { at: string; message: string } | null;
   isolation?: string | null;
   runners: JsonObject[];
 }

@@ -169,6 +169,7 @@ export const agents = {
   "runners.usedBy": "Used by",
   "runners.nobody": "No agent uses it.",
   "runners.lastWords": "Last words",
+  "runners.lastFailure": "Why it was last started again",
   "runners.retryIn": "Starts again in {time}",
   "runners.noProcess": "none",
   "runners.isolation.landlock": "Confined: it sees its own folder and the system's programs, not the host's data or other runners (Landlock version {version}).",

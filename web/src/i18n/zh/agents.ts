@@ -172,6 +172,7 @@ export const agents: SameKeys<typeof en> = {
   "runners.usedBy": "使用者",
   "runners.nobody": "没有智能体使用它。",
   "runners.lastWords": "最后的输出",
+  "runners.lastFailure": "上次重新启动的原因",
   "runners.retryIn": "{time} 后重新启动",
   "runners.noProcess": "无",
   "runners.isolation.landlock": "已隔离：只能访问自己的文件夹和系统程序，不能访问主机数据或其他运行器（Landlock 版本 {version}）。",

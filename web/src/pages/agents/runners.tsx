@@ -7,7 +7,7 @@ import type { Agent } from "@/api/types";
 import type { Manifest, RunnerView } from "@/api/types-agents";
 import { useLanguage, useT } from "@/i18n";
 import { said } from "@/pages/runs/logic/say";
-import { Badge, Button, Card, Empty, Icon, Loaded, Num, Page, Skeleton, StatusBadge } from "@/ui";
+import { Badge, Button, Card, Empty, Icon, Loaded, Num, Page, Skeleton, StatusBadge, Time } from "@/ui";
 import { durationText } from "@/ui/format-text";
 import styles from "./agents.module.css";
 import { isolationSay } from "./logic/binding";
@@ -82,6 +82,14 @@ function RunnerCard({ runner, agents }: { runner: RunnerView; agents: Agent[] })
         <div>
           <h3 className={styles["small"]}>{t("agents.runners.lastWords")}</h3>
           <pre className={styles["words"]} tabIndex={0}>{runner.last_error}</pre>
+        </div>
+      )}
+      {runner.last_failure && runner.last_failure.message !== runner.last_error && (
+        <div>
+          <h3 className={styles["small"]}>
+            {t("agents.runners.lastFailure")} <Time at={runner.last_failure.at} />
+          </h3>
+          <pre className={styles["words"]} tabIndex={0}>{runner.last_failure.message}</pre>
         </div>
       )}
       {(runner.warnings ?? []).map((warning) => (

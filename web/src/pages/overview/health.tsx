@@ -127,7 +127,7 @@ function RunnerPart({ runner }: { runner: Runner }) {
       name={<Link href="/runners">{runner.name}</Link>}
       status={<StatusBadge status={runner.status ?? "unknown"} />}
       note={notes.filter(Boolean).join(" · ")}
-      problem={runner.status === "ready" ? null : runner.last_error}
+      problem={runner.last_error}
     />
   );
 }
