@@ -12,9 +12,9 @@ pub(crate) use answer::Answer;
 use bytes::Bytes;
 use greenroom_outgoing::{Outgoing, cause};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
-use reqwest::{Client, Response};
+use reqwest::{Client, RequestBuilder, Response, Url};
 use serde_json::Value;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 
@@ -41,6 +41,8 @@ pub(crate) fn outgoing(settings: &ModelSettings) -> Outgoing {
 #[derive(Debug)]
 pub(crate) struct Caller {
     client: Client,
+    /// The address of the first request: reading one takes a third of what sending it does.
+    place: OnceLock<(String, Url)>,
     headers: HeaderMap,
     /// What must not be in an error.
     secrets: Vec<String>,
@@ -120,6 +122,7 @@ impl Caller {
         let secrets = settings.api_key.iter().chain(settings.headers.values());
         Ok(Self {
             client,
+            place: OnceLock::new(),
             headers,
             secrets: secrets.map(|secret| secret.expose().to_owned()).collect(),
             limits,
@@ -153,7 +156,7 @@ impl Caller {
         let entered = self.limits.enter(until.at).await;
         // Our own limits were waited for as long as the deadline allows.
         let slot = entered.map_err(|error| Failure { error, again: false, retry_after: None })?;
-        let request = self.client.post(url).headers(self.headers.clone()).body(body.clone());
+        let request = self.post(url).headers(self.headers.clone()).body(body.clone());
         let patience = until.or_idle(self.idle_timeout);
         let response = match timeout_at(patience, request.send()).await {
             Err(_) => return Err(until.passed(patience, self.idle_timeout).into()),
@@ -168,6 +171,20 @@ impl Caller {
         let retry_after = retry::after(response.headers());
         let error = self.clean(refused(response, patience, retry_after).await);
         Err(Failure { again: retry::is_worth(&error), error, retry_after })
+    }
+
+    /// A request to this address, which nearly always is that of the first.
+    fn post(&self, url: &str) -> RequestBuilder {
+        match self.place.get() {
+            Some((text, place)) if text == url => self.client.post(place.clone()),
+            Some(_) => self.client.post(url),
+            None => {
+                if let Ok(place) = Url::parse(url) {
+                    let _ = self.place.set((url.to_owned(), place));
+                }
+                self.client.post(url)
+            }
+        }
     }
 
     /// A request whose answer is one JSON value, e.g. vectors or a ranking.
