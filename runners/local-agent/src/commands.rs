@@ -82,7 +82,7 @@ pub(crate) async fn run(ctx: &RunCtx, config: &Config) -> Result<bool, RunFailur
 /// Whether a message that arrives during a run asks for its end.
 pub(crate) fn is_cancel(text: &str, config: &Config) -> bool {
     let line = Line::of(text).filter(|_| config.commands);
-    line.is_some_and(|line| line.name.eq_ignore_ascii_case("cancel"))
+    line.is_some_and(|line| own::Own::named(line.name) == Some(own::Own::Cancel))
 }
 
 /// Whether an item is an answer to a command of the agent's own: between it and the user, not the model's matter.
@@ -242,10 +242,10 @@ mod tests {
     fn a_run_is_called_off_by_the_command_alone() {
         let on = Config::default();
         let off = Config { commands: false, ..Config::default() };
-        for text in [" /cancel ", "/Cancel please", "／cancel"] {
+        for text in [" /cancel ", "/Cancel please", "／cancel", "/取消", "／取消 吧"] {
             assert!(is_cancel(text, &on) && !is_cancel(text, &off), "{text}");
         }
-        for text in ["cancel", "//cancel", "please /cancel"] {
+        for text in ["cancel", "//cancel", "please /cancel", "取消", "/取消吧", "/帮助"] {
             assert!(!is_cancel(text, &on), "{text}");
         }
     }

@@ -234,6 +234,8 @@ async fn help_lists_what_is_available_to_this_actor_and_nothing_else() {
         chinese.contains("没有这个工具") && chinese.contains("/reset — 重新开始会话"),
         "{chinese}"
     );
+    let by_name = scene.answer("c2", "/帮助").await;
+    assert!(by_name.starts_with("命令：") && by_name.contains("/取消"), "{by_name}");
 
     let guest = json!({"event_type": "message.received", "agent": "guest", "conversation_id": "g1",
         "actor": {"actor_type": "user", "actor_id": "u2"}, "input": {"text": "/help"}});

@@ -15,12 +15,16 @@ const OWN: [(&str, &str, &str); 5] = [
     (
         "/help [NAME]",
         "what there is, or how to call one tool",
-        "列出可用命令，或说明某个工具的用法",
+        "列出可用命令，或说明某个工具的用法，也可写作 /帮助",
     ),
-    ("/tools [WORDS]", "the tools you can call", "列出可以调用的工具"),
-    ("/model [NAME]", "the model of this conversation, or another one", "查看或更换本会话的模型"),
-    ("/reset", "begin the conversation anew", "重新开始会话"),
-    ("/cancel", "end the answer that is under way", "停止正在进行的回答"),
+    ("/tools [WORDS]", "the tools you can call", "列出可以调用的工具，也可写作 /工具"),
+    (
+        "/model [NAME]",
+        "the model of this conversation, or another one",
+        "查看或更换本会话的模型，也可写作 /模型",
+    ),
+    ("/reset", "begin the conversation anew", "重新开始会话，也可写作 /重置"),
+    ("/cancel", "end the answer that is under way", "停止正在进行的回答，也可写作 /取消"),
 ];
 
 /// Everything: commands, then tools with their arguments.

@@ -1,4 +1,4 @@
-//! The commands of the agent's own: `/help`, `/tools`, `/model`, `/reset`, `/cancel`.
+//! The commands of the agent's own: `/help`, `/tools`, `/model`, `/reset`, `/cancel`, each also by a Chinese name.
 //!
 //! Invariant: what they change is state of this conversation, and nothing else.
 
@@ -30,7 +30,8 @@ pub(super) enum Own {
 impl Own {
     pub(super) fn named(name: &str) -> Option<Self> {
         let all = [Own::Help, Own::Tools, Own::Model, Own::Reset, Own::Cancel];
-        all.into_iter().find(|own| own.name().eq_ignore_ascii_case(name))
+        all.into_iter()
+            .find(|own| own.name().eq_ignore_ascii_case(name) || own.chinese_name() == name)
     }
 
     pub(super) fn name(self) -> &'static str {
@@ -40,6 +41,16 @@ impl Own {
             Own::Model => "model",
             Own::Reset => "reset",
             Own::Cancel => "cancel",
+        }
+    }
+
+    fn chinese_name(self) -> &'static str {
+        match self {
+            Own::Help => "帮助",
+            Own::Tools => "工具",
+            Own::Model => "模型",
+            Own::Reset => "重置",
+            Own::Cancel => "取消",
         }
     }
 
