@@ -269,7 +269,7 @@ impl Shared {
         sender: &Sender,
         command: AcceptEvent,
     ) -> Result<(EventAnswer, bool, Option<RunRow>), Refusal> {
-        let event_id = command.event_id.clone();
+        let (event_id, workspace) = (command.event_id.clone(), command.workspace_id.clone());
         let accepted = self.store.accept(command).await.map_err(Refusal::Store)?;
         match accepted {
             Accepted::New { run, way } => {
@@ -279,7 +279,7 @@ impl Shared {
                 if run.is_some() {
                     self.metrics.opened(1);
                 }
-                self.make_way(way).await;
+                self.make_way(&workspace, way).await;
                 let run = run.filter(|run| run.status == RunStatus::Running);
                 Ok((answer, true, run))
             }
@@ -311,15 +311,15 @@ impl Shared {
     }
 
     /// Others make way for the run of an accepted event.
-    async fn make_way(self: &Arc<Self>, way: Way) {
+    async fn make_way(self: &Arc<Self>, workspace: &str, way: Way) {
         self.metrics.opened(way.requeued);
         for run in &way.cancelled {
             self.cancelled_in_queue(run).await;
         }
         for run_id in way.replaced {
-            let shared = Arc::clone(self);
+            let (shared, workspace) = (Arc::clone(self), workspace.to_owned());
             self.tasks.spawn("replace", async move {
-                shared.cancel_live(&run_id, "replaced by a newer event").await;
+                shared.cancel_live(&workspace, &run_id, "replaced by a newer event").await;
             });
         }
     }

@@ -179,7 +179,9 @@ impl Host {
                     Shared::start(shared, (**next).clone());
                 }
             }
-            CancelRequest::Running => shared.cancel_live(run_id, "cancelled").await,
+            CancelRequest::Running => {
+                shared.cancel_live(workspace, run_id, "cancelled").await;
+            }
             CancelRequest::NotFound | CancelRequest::Ended(_) => {}
         }
         Ok(outcome)

@@ -121,6 +121,30 @@ async fn replace_ends_the_active_and_the_queued_runs_before_the_new_one_starts()
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn nobody_waits_for_a_run_that_ended_before_it_was_replaced() {
+    let more = "[agents.replacing]\nrunner = \"plugin:greenroom/echo/default\"\nevents = []\nqueue = \"replace\"";
+    let mut stage = Stage::open(more).await;
+    let mut senders = JoinSet::new();
+    for sender in 0..16 {
+        let api = stage.api.clone();
+        senders.spawn(async move {
+            for number in 0..40 {
+                let text = format!("{sender}.{number}");
+                api.send_event(&event("replacing", &format!("c-{}", sender % 4), &text)).await;
+            }
+        });
+    }
+    senders.join_all().await;
+    wait_for("the end of all runs", PATIENCE, async || {
+        let runs = stage.api.runs().await;
+        runs.iter().all(|run| !run.status.is_open()).then_some(())
+    })
+    .await;
+    assert!(stage.host.stop().await.success(), "{}", stage.host.log());
+    assert!(!stage.host.log().contains("did not end in time"), "{}", stage.host.log());
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_row_of_replacing_events_leaves_the_last() {
     let stage = Stage::open(&agent("replacing", "queue = \"replace\"")).await;
     let mut runs = Vec::new();

@@ -138,7 +138,7 @@ impl Shared {
     }
 
     /// Cancels a run that its own task carries out, and waits until it is over.
-    pub(crate) async fn cancel_live(&self, run_id: &str, reason: &str) {
+    pub(crate) async fn cancel_live(&self, workspace: &str, run_id: &str, reason: &str) {
         // Between the commit that started a run and its task's first step the run is not here yet.
         for _ in 0..2000 {
             if let Some(live) = self.live.get(run_id) {
@@ -146,8 +146,17 @@ impl Shared {
                 let _ = tokio::time::timeout(Duration::from_secs(10), live.wait_for_end()).await;
                 return;
             }
+            if self.has_ended(workspace, run_id).await {
+                return;
+            }
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
+    }
+
+    async fn has_ended(&self, workspace: &str, run_id: &str) -> bool {
+        let (workspace, run_id) = (workspace.to_owned(), run_id.to_owned());
+        let run = self.store.read(move |tx| reads::runs::get(tx, &workspace, &run_id)).await;
+        run.is_ok_and(|run| run.is_none_or(|run| !run.status.is_open()))
     }
 
     pub(crate) async fn record(&self, run_id: &str, diagnostics: Vec<Diagnostic>) {

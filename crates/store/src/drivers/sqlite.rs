@@ -103,8 +103,10 @@ impl Tx for SqliteDriver {
     /// SQLite knows the number anyway; to return it, it would build a table.
     fn insert(&mut self, sql: &'static str, params: &[Value<'_>]) -> Result<i64, StoreError> {
         let (insert, _) = sql.rsplit_once(" RETURNING ").unwrap_or((sql, ""));
-        self.execute(insert, params)?;
-        Ok(self.connection.last_insert_rowid())
+        match self.execute(insert, params)? {
+            1 => Ok(self.connection.last_insert_rowid()),
+            _ => Err(StoreError::Refused("a row got no number".to_owned())),
+        }
     }
 
     fn query(&mut self, sql: &'static str, params: &[Value<'_>]) -> Result<Vec<Row>, StoreError> {
