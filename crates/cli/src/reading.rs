@@ -34,6 +34,8 @@ pub struct Reading {
     waits: BTreeSet<String>,
     /// Whether it was told that the answer is not whole.
     cut: bool,
+    /// Whether the run was seen from its first result on, and nothing of an answer in it.
+    is_silent: bool,
 }
 
 /// A call that has begun.
@@ -53,6 +55,7 @@ impl Reading {
             calls: BTreeMap::new(),
             waits: BTreeSet::new(),
             cut: false,
+            is_silent: false,
         }
     }
 
@@ -73,7 +76,11 @@ impl Reading {
         }
         let data = serde_json::to_string(&result.data).unwrap_or_default();
         let Ok(payload) = Payload::parse(&result.kind, Some(&data)) else { return Ok(()) };
-        output::print(&self.shown.next(&payload))?;
+        let text = self.shown.next(&payload);
+        let artifacts = artifacts_of(&payload);
+        self.is_silent |= result.sequence == Some(1);
+        self.is_silent &= text.is_empty() && artifacts.is_empty();
+        output::print(&text)?;
         let at = result.created_at.as_deref();
         match &payload {
             Payload::ToolCallStarted(call) => output::note(&self.begun(call, at)),
@@ -85,7 +92,7 @@ impl Reading {
             self.cut = true;
             output::note(&words::cut(self.language, &reason));
         }
-        for id in artifacts_of(&payload) {
+        for id in artifacts {
             output::note(&format!(
                 "hint: it comes with `{0}`: `greenroom artifacts get {0}`",
                 plain(&id)
@@ -141,6 +148,9 @@ impl Reading {
             output::print(&self.shown.break_off())?;
         }
         if run.status == RunStatus::Completed {
+            if self.is_silent {
+                output::note(&words::silent(self.language, &run.run_id));
+            }
             return Ok(Exit::Ok);
         }
         let why = match &run.error {

@@ -17,6 +17,8 @@ const CHUNK_BYTES: usize = 16 * 1024;
 const KEPT_LINES: usize = 40;
 const KEPT_CHARS: usize = 400;
 const TOLD_LINES: usize = 4;
+/// What was said longer before the end has nothing to do with it.
+const LAST_WORDS_AGE: Duration = Duration::from_secs(1);
 /// Words by which a line says that something went wrong.
 const WRONG: [&str; 5] = ["error", "fatal", "panic", "exception", "not found"];
 
@@ -27,17 +29,26 @@ const POINTER: &str = "For further information visit";
 #[derive(Debug, Clone, Default)]
 pub(crate) struct LastLines {
     lines: Arc<Mutex<VecDeque<String>>>,
+    /// When the last of them came.
+    at: Arc<Mutex<Option<Instant>>>,
     cleaner: Cleaner,
 }
 
 impl LastLines {
     pub(crate) fn new(cleaner: Cleaner) -> Self {
-        Self { lines: Arc::default(), cleaner }
+        Self { lines: Arc::default(), at: Arc::default(), cleaner }
+    }
+
+    /// What was said last before an end in this moment.
+    pub(crate) fn last_words(&self, end: Instant) -> Option<String> {
+        let at = *self.at.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_recent = |at: Instant| end.saturating_duration_since(at) <= LAST_WORDS_AGE;
+        at.filter(|at| is_recent(*at)).map(|_| self.last()).filter(|line| !line.is_empty())
     }
 
     /// The last one, or the last at the margin with the indented ones that belong to it; empty when there was
     /// none.
-    pub(crate) fn last(&self) -> String {
+    fn last(&self) -> String {
         let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         let at_margin = |line: &String| !line.starts_with(char::is_whitespace);
         let from = lines.iter().rposition(at_margin).unwrap_or(lines.len().saturating_sub(1));
@@ -73,6 +84,7 @@ impl LastLines {
         if lines.len() > KEPT_LINES {
             lines.pop_front();
         }
+        *self.at.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
     }
 }
 
@@ -199,6 +211,16 @@ mod tests {
             last.push(line);
         }
         last.complaint()
+    }
+
+    #[test]
+    fn what_was_said_long_before_the_end_has_nothing_to_do_with_it() {
+        let kept = LastLines::default();
+        let before = Instant::now();
+        assert_eq!(kept.last_words(before), None);
+        kept.push("ValueError: of a run long ago");
+        assert_eq!(kept.last_words(before).as_deref(), Some("ValueError: of a run long ago"));
+        assert_eq!(kept.last_words(Instant::now() + Duration::from_secs(2)), None);
     }
 
     #[test]

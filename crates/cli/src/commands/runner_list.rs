@@ -30,7 +30,16 @@ pub async fn run(args: Args) -> Outcome {
     let head = ["NAME", "STATUS", "WIRE", "PLUGIN", "RUNNERS", "ASKS FOR", "LAST ERROR"];
     let head = head.map(str::to_owned).to_vec();
     let rows: Vec<Vec<String>> = page.items.iter().flat_map(rows_of).collect();
+    page.items.iter().flat_map(warnings).for_each(|warning| output::note(&warning));
     super::print_page(head, rows, &page.next_cursor)
+}
+
+/// What was left out of what a process offers.
+fn warnings(runner: &Object) -> Vec<String> {
+    let name = runner.get("name").and_then(Value::as_str).unwrap_or_default();
+    let warnings = runner.get("warnings").and_then(Value::as_array).into_iter().flatten();
+    let told = warnings.filter_map(Value::as_str);
+    told.map(|text| output::plain(&format!("note: runner `{name}`: {text}"))).collect()
 }
 
 /// A row for each runner that the process offers; what is said of the process stands in the first.

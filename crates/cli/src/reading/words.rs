@@ -42,6 +42,19 @@ pub(super) fn cut(language: Language, reason: &str) -> String {
     }
 }
 
+/// A run that completed and said nothing.
+pub(super) fn silent(language: Language, run_id: &str) -> String {
+    let run_id = plain(run_id);
+    match language {
+        Language::English => format!(
+            "hint: the run completed without an answer; `greenroom runs show {run_id}` tells its story"
+        ),
+        Language::Chinese => format!(
+            "提示\u{ff1a}运行已完成\u{ff0c}但没有回答\u{ff1b}`greenroom runs show {run_id}` 显示其经过"
+        ),
+    }
+}
+
 /// What a run waits for, and what can be done about it.
 pub(super) fn waits(language: Language, wait: &Wait, option: &str) -> String {
     match (wait, language) {

@@ -63,10 +63,15 @@ fn day() -> String {
 }
 
 fn followed(question: &str) -> String {
+    shown(question, day())
+}
+
+/// What is told of a run with these results.
+fn shown(question: &str, results: String) -> String {
     let dir = tempfile::tempdir().unwrap();
     let answers = vec![
         accepted(),
-        Answer::stream("GET /v1/runs/r1/results ", &day()),
+        Answer::stream("GET /v1/runs/r1/results ", &results),
         run("completed", json!([])),
     ];
     let host = start(dir.path(), answers);
@@ -108,6 +113,18 @@ fn tool_calls_and_their_cards_stand_beside_the_answer() {
     → files.read {"path":"a"}
     ✗ files.read failed, 2.0 s: it took too long (TIMEOUT)
     "#);
+}
+
+#[test]
+fn a_run_that_says_nothing_is_told_of() {
+    let results = frame(1, "run.completed", "05.100", json!({}));
+    let told = shown("hello", results.clone());
+    let hint =
+        "hint: the run completed without an answer; `greenroom runs show r1` tells its story";
+    assert!(told.contains(hint), "{told}");
+    let told = shown("你好", results);
+    assert!(told.contains("没有回答") && told.contains("runs show r1"), "{told}");
+    assert!(!followed("what is on tomorrow?").contains("without an answer"));
 }
 
 #[test]

@@ -76,6 +76,27 @@ async fn a_plugin_whose_new_code_does_not_load_goes_on_as_it_was() {
 }
 
 #[tokio::test]
+async fn a_plugin_with_a_description_that_cannot_be_read_goes_on_as_it_was() {
+    let stage = Stage::open(&["basics"], &agents()).await;
+    stage.api.ready_runner("basics").await;
+    let description = stage.host.folder().join("basics/components/runner/plain.yaml");
+    let written = std::fs::read_to_string(&description).unwrap();
+    std::fs::write(&description, format!("{written}\n  bad: [\n")).unwrap();
+    let told = wait_for("the mistake", PATIENCE, async || {
+        stage.api.runner("basics").await["last_error"].as_str().map(str::to_owned)
+    })
+    .await;
+    assert!(told.contains("goes on as it was"), "{told}");
+    assert!(told.contains("components/runner/plain.yaml cannot be read: "), "{told}");
+    assert_eq!(stage.answer("plain", "c1", "hello").await, "Received: hello");
+    std::fs::write(&description, written).unwrap();
+    wait_for("the mended description", PATIENCE, async || {
+        stage.api.runner("basics").await["last_error"].is_null().then_some(())
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_runner_is_told_who_speaks_where_and_to_whom() {
     let more = agents()
         + "[agents.configured]\nrunner = \"plugin:greenroom-tests/basics/plain\"\n\

@@ -112,8 +112,8 @@ impl Reader {
         let answer = match code {
             0 => Ok(data),
             code => {
-                let message = frame.message.as_deref().unwrap_or("no reason was given").to_owned();
-                Err(RpcError { code, message, data: None })
+                let message = frame.message.as_deref().unwrap_or("no reason was given");
+                Err(RpcError { code, message: with_advice(message), data: None })
             }
         };
         // Results that came before the answer belong before the end of the run.
@@ -271,6 +271,15 @@ fn name_call(run: &Run, asked: &mut Asked) {
         let id = run.pairing().call(tool, fresh);
         asked.params["tool_call_id"] = id.into();
     }
+}
+
+/// What a plugin says went wrong, with what can be done about it where that is known.
+fn with_advice(message: &str) -> String {
+    let advice = match message.contains("Action run_agent not found") {
+        true => "; its SDK knows no `kind: AgentRunner`, write `kind: Runner`",
+        false => "",
+    };
+    format!("{message}{advice}")
 }
 
 fn malformed(error: serde_json::Error) -> AgentAPIError {

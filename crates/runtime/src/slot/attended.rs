@@ -10,7 +10,7 @@ use crate::run::RunEnd;
 use crate::stderr::{self, LastLines};
 use greenroom_protocol::wire::method;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::net::unix::pipe;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -49,12 +49,12 @@ impl Attended {
                 }
             }
         };
+        let end = Instant::now();
         self.serving.control.kill();
         if !logged {
             let _ = timeout(LAST_WORDS, &mut log).await;
         }
-        let said = Some(last.last()).filter(|line| !line.is_empty());
-        said.into_iter().for_each(|line| connection.keep_last_words(line));
+        last.last_words(end).into_iter().for_each(|line| connection.keep_last_words(line));
         connection.close(message);
         self.reports.gone().await;
     }

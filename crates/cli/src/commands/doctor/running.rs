@@ -51,7 +51,7 @@ impl Running {
             Ok(page) => {
                 offered.sources.extend(page.items.iter().filter_map(ready_name));
                 offered.runners.extend(page.items.iter().flat_map(ready_runners));
-                findings.extend(page.items.iter().map(runner));
+                findings.extend(page.items.iter().flat_map(runner));
             }
             Err(error) => findings.push(finding("runners", false, &error.to_string())),
         }
@@ -125,17 +125,15 @@ fn tool_server(server: &Object) -> Vec<Value> {
         true => format!(", {tools} {things}{}", isolation.unwrap_or_default()),
         false => word("last_error").map(|error| format!(": {error}")).unwrap_or_default(),
     };
-    let warnings = server.get("warnings").and_then(Value::as_array).into_iter().flatten();
-    let warnings = warnings.filter_map(Value::as_str).map(|text| finding(&what, false, text));
     let mut found = finding(&what, is_well, &format!("{status}{more}"));
     if starts {
         // Neither well nor ill: it is not known yet.
         found["state"] = status.into();
     }
-    std::iter::once(found).chain(warnings).collect()
+    std::iter::once(found).chain(warnings(server, &what)).collect()
 }
 
-fn runner(runner: &Object) -> Value {
+fn runner(runner: &Object) -> Vec<Value> {
     let word = |key: &str| runner.get(key).and_then(Value::as_str);
     let what = format!("runner {}", word("name").unwrap_or_default());
     let status = word("status").unwrap_or_default();
@@ -144,5 +142,17 @@ fn runner(runner: &Object) -> Value {
         true => word("isolation").map(|isolation| format!(", sandbox: {isolation}")),
         false => word("last_error").map(|error| format!(": {error}")),
     };
-    finding(&what, ready, &format!("{status}{}", more.unwrap_or_default()))
+    let found = finding(&what, ready, &format!("{status}{}", more.unwrap_or_default()));
+    // What is left out of what it offers, which may be on purpose.
+    let notes = warnings(runner, &what).map(|mut found| {
+        found["ok"] = true.into();
+        found["state"] = "note".into();
+        found
+    });
+    std::iter::once(found).chain(notes).collect()
+}
+
+fn warnings<'a>(of: &'a Object, what: &'a str) -> impl Iterator<Item = Value> + 'a {
+    let warnings = of.get("warnings").and_then(Value::as_array).into_iter().flatten();
+    warnings.filter_map(Value::as_str).map(move |text| finding(what, false, text))
 }

@@ -154,6 +154,24 @@ def spare_threads(module):
     module.run_blocking_with_backpressure = here
 
 
+def check_descriptions():
+    """Ends where a description cannot be read: the SDK would leave its component out and say so in the log alone."""
+    import yaml
+
+    found = ["manifest.yaml"]
+    for folder, _, names in os.walk("components"):
+        found.extend(os.path.join(folder, name) for name in names if name.endswith((".yaml", ".yml")))
+    for path in sorted(found):
+        try:
+            with open(path, encoding="utf-8") as file:
+                yaml.safe_load(file)
+        except FileNotFoundError:
+            pass
+        except (yaml.YAMLError, ValueError) as error:
+            sys.exit(f"{path} cannot be read: {' '.join(str(error).split())}")
+
+
+check_descriptions()
 try:
     from langbot_plugin.api.definition.components.runner.runner import Runner
     from langbot_plugin.runtime.io import handler
