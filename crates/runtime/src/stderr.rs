@@ -53,10 +53,12 @@ impl LastLines {
         let at_margin = |line: &String| !line.starts_with(char::is_whitespace);
         let from = lines.iter().rposition(at_margin).unwrap_or(lines.len().saturating_sub(1));
         let told = lines.iter().skip(from).map(|line| line.trim());
-        told.filter(|line| !line.starts_with(POINTER))
-            .take(TOLD_LINES)
-            .collect::<Vec<_>>()
-            .join(" ")
+        let told = told.filter(|line| !line.starts_with(POINTER)).take(TOLD_LINES);
+        let told = told.collect::<Vec<_>>().join(" ");
+        match python_place(lines.iter().take(from).rev()) {
+            Some(place) if !told.contains(", line ") => format!("{told} ({place})"),
+            _ => told,
+        }
     }
 
     /// What they complain about, in one line: from the first that speaks of something wrong, else the last one.
@@ -86,6 +88,16 @@ impl LastLines {
         }
         *self.at.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
     }
+}
+
+/// Where an error of Python was raised: its traceback stands before it, from the last line on.
+fn python_place<'a>(before: impl Iterator<Item = &'a String>) -> Option<String> {
+    let mut traceback = before.take_while(|line| line.starts_with(char::is_whitespace));
+    let frame = traceback.find_map(|line| line.trim().strip_prefix("File \""))?;
+    let (path, rest) = frame.split_once("\", line ")?;
+    let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+    let (name, number) = (path.rsplit('/').next()?, &rest[..digits]);
+    (!number.is_empty()).then(|| format!("{name}, line {number}"))
 }
 
 /// Logs lines until the pipe ends, under the name of a runner or of the tool that a child serves.
@@ -221,6 +233,29 @@ mod tests {
         kept.push("ValueError: of a run long ago");
         assert_eq!(kept.last_words(before).as_deref(), Some("ValueError: of a run long ago"));
         assert_eq!(kept.last_words(Instant::now() + Duration::from_secs(2)), None);
+    }
+
+    #[test]
+    fn an_error_of_python_is_told_with_its_place() {
+        let told = |lines: &[&str]| {
+            let kept = LastLines::default();
+            lines.iter().for_each(|line| kept.push(line));
+            kept.last()
+        };
+        let syntax =
+            ["  File \"/home/me/main.py\", line 34", "    foo(", "       ^", "SyntaxError: odd"];
+        assert_eq!(told(&syntax), "SyntaxError: odd (main.py, line 34)");
+        let raised = [
+            "Traceback (most recent call last):",
+            "  File \"/home/me/main.py\", line 3, in <module>",
+            "    main()",
+            "  File \"/home/me/deep.py\", line 12, in main",
+            "    raise ValueError(\"no\")",
+            "ValueError: no",
+        ];
+        assert_eq!(told(&raised), "ValueError: no (deep.py, line 12)");
+        assert_eq!(told(&[raised.as_slice(), &["bye"]].concat()), "bye");
+        assert_eq!(told(&["  File \"x\", line y", "what"]), "what");
     }
 
     #[test]
