@@ -77,9 +77,14 @@ impl<'a> Steering<'a> {
     async fn look(&mut self) -> Result<bool, AgentAPIError> {
         let mut is_cancelled = false;
         for item in self.ctx.steering().pull().await? {
-            match commands::is_cancel(item.input.text.as_deref().unwrap_or_default(), self.config) {
-                true => is_cancelled = true,
-                false => self.waiting.push(item),
+            let text = item.input.text.as_deref().unwrap_or_default();
+            if !commands::is_cancel(text, self.config) {
+                self.waiting.push(item);
+                continue;
+            }
+            is_cancelled = true;
+            if Texts::for_text(text) == Texts::Chinese {
+                self.texts = Texts::Chinese;
             }
         }
         Ok(is_cancelled)

@@ -124,7 +124,11 @@ async fn a_message_that_comes_during_the_last_answer_is_answered_by_the_same_run
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cancel_that_comes_as_a_message_ends_the_run_at_once_and_no_model_reads_it() {
     // During an answer, a call that changes something, and one that only reads; no gate is opened.
-    for (text, at) in [("tell me of silence", None), ("hold", Some("g")), ("wait", Some("g"))] {
+    for (text, at, command, told) in [
+        ("tell me of silence", None, "/cancel", "Cancelled, as you asked."),
+        ("hold", Some("g"), "/cancel", "Cancelled, as you asked."),
+        ("wait", Some("g"), "/取消", "已按你的要求取消。"),
+    ] {
         let scene = gate("queue = \"steer\"", "").await;
         let run_id = scene.stage.send(&event("agent", "c1", text)).await;
         match at {
@@ -132,16 +136,17 @@ async fn a_cancel_that_comes_as_a_message_ends_the_run_at_once_and_no_model_read
             None => first_words(&scene, &run_id).await,
         }
         let began = Instant::now();
-        scene.stage.api.post_event(&event("agent", "c1", "/cancel")).await.unwrap();
+        scene.stage.api.post_event(&event("agent", "c1", command)).await.unwrap();
         let run = scene.stage.api.ended_run(&run_id).await;
         assert_eq!(outcome(&run).1, "cancelled", "{text}: {run:?}");
+        assert_eq!(run.error.as_ref().unwrap().message, told);
         assert!(began.elapsed() < Duration::from_secs(8), "{text}: {:?}", began.elapsed());
         assert_eq!(scene.requests().len(), 1, "the model is not asked again");
         kinds(&scene, &run).await;
         assert_eq!(scene.answer("c1", "hello again").await, "You said: hello again");
         let last = scene.asked().pop().unwrap();
         is_paired(&last);
-        assert!(!json!(last).to_string().contains("/cancel"), "{last:#?}");
+        assert!(!json!(last).to_string().contains(command), "{last:#?}");
         assert_eq!(scene.stage.api.runs().await.len(), 2, "{text}");
     }
 }
