@@ -70,9 +70,9 @@ pub(crate) use storage::WHOLE_WORKSPACE;
 pub use storage::{StorageWritten, WriteStorage};
 pub use tools::{BeginToolCall, Begun, EndToolCall, Ended, Standing};
 
-use crate::StoreError;
 use crate::sql::Tx;
 use crate::types::ApprovalRow;
+use crate::{StoreError, params};
 use std::sync::Arc;
 
 /// One change. Boxed where large, so that the queue stays small.
@@ -107,8 +107,8 @@ pub enum Command {
     Collect(Collect),
     IndexItems(Box<IndexItems>),
     RemoveItems(RemoveItems),
-    /// Changes nothing, but is written.
-    Touch,
+    /// Writes as much as an event takes, and nothing of interest; another mark each time, or nothing is written.
+    Touch(i64),
 }
 
 /// What came of it.
@@ -176,11 +176,18 @@ impl Command {
             Command::Collect(command) => Outcome::Collected(command.execute(tx)?),
             Command::IndexItems(command) => Outcome::Changed(command.execute(tx)?),
             Command::RemoveItems(command) => Outcome::Changed(command.execute(tx)?),
-            Command::Touch => {
-                let touched =
-                    tx.execute("UPDATE meta SET value = value WHERE name = 'epoch'", &[])?;
-                Outcome::Changed(touched == 1)
-            }
+            Command::Touch(mark) => Outcome::Changed(touch(tx, *mark)?),
         })
     }
+}
+
+fn touch(tx: &mut dyn Tx, mark: i64) -> Result<bool, StoreError> {
+    let text = mark.to_string();
+    let text = text.repeat(BRIEF_BYTES / text.len());
+    let touched = tx.execute(
+        "INSERT INTO meta (name, value) VALUES ('space', ?1)
+         ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+        params![&text],
+    )?;
+    Ok(touched == 1)
 }

@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 use tokio::sync::{mpsc, oneshot, watch};
 
 /// Commands that may wait for the writer.
@@ -184,7 +184,9 @@ impl Store {
     pub async fn check(&self) -> Result<(), StoreError> {
         self.read(|tx| tx.query("SELECT 1", &[]).map(drop)).await?;
         if self.inner.is_full.load(Ordering::Relaxed) {
-            self.submit(Command::Touch).await?;
+            let since = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
+            let mark = i64::try_from(since.as_nanos()).unwrap_or(i64::MAX);
+            self.submit(Command::Touch(mark)).await?;
         }
         Ok(())
     }

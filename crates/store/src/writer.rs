@@ -190,9 +190,11 @@ mod tests {
         };
         assert!(matches!(commit(&mut writer, large()), Err(StoreError::Full)));
         assert!(writer.is_full.load(Ordering::Relaxed));
-        assert!(matches!(commit(&mut writer, Command::Touch), Ok(Outcome::Changed(true))));
-        assert!(!writer.is_full.load(Ordering::Relaxed));
+        assert!(matches!(commit(&mut writer, Command::Touch(7)), Err(StoreError::Full)));
+        assert!(writer.is_full.load(Ordering::Relaxed));
         writer.driver.run_script("PRAGMA max_page_count = 100000").unwrap();
+        assert!(matches!(commit(&mut writer, Command::Touch(8)), Ok(Outcome::Changed(true))));
+        assert!(!writer.is_full.load(Ordering::Relaxed));
         assert!(matches!(commit(&mut writer, large()), Ok(Outcome::Changed(true))));
     }
 }
