@@ -1,11 +1,11 @@
 """Starts a plugin with the SDK of its own environment, neither of which is changed on disk.
 
-Four things are put right before the SDK sees them. It answers nothing for what raises and is no `Exception`, and
+Five things are put right before the SDK sees them. It answers nothing for what raises and is no `Exception`, and
 `SystemExit` ends every run of its process: both become failures of the one run, or are logged if they come from what
 the run left behind. It tells the host the text of an exception alone: the traceback goes to the log. It speaks over
 standard input and output, which are the plugin's too: it gets ends of its own, and what the plugin prints goes to the
 log. It sends every message through threads, two times each way, among those that the plugin keeps busy: it reads and
-writes them where it is.
+writes them where it is. It leaves a component out whose description cannot be read: it is not started then.
 """
 
 import asyncio
@@ -165,13 +165,12 @@ def check_descriptions():
         try:
             with open(path, encoding="utf-8") as file:
                 yaml.safe_load(file)
-        except FileNotFoundError:
-            pass
+        except OSError:
+            pass  # The SDK says so.
         except (yaml.YAMLError, ValueError) as error:
             sys.exit(f"{path} cannot be read: {' '.join(str(error).split())}")
 
 
-check_descriptions()
 try:
     from langbot_plugin.api.definition.components.runner.runner import Runner
     from langbot_plugin.runtime.io import handler
@@ -185,6 +184,7 @@ try:
         keep_the_wire(server)
     spare_threads(handler)
     spare_threads(stdio)
+    check_descriptions()
 except (ImportError, AttributeError) as error:
     # Another SDK than the one that is known: it runs as it is.
     logging.getLogger("greenroom").warning("this SDK is started as it is: %s", error)
