@@ -59,7 +59,7 @@ const EVENT_TIME_RANGE: RangeInclusive<i64> = -62_135_596_800..=253_402_300_799;
 
 #[derive(Debug, thiserror::Error)]
 pub enum InvalidEvent {
-    #[error("the event is not as the contract says: {reason}")]
+    #[error("invalid event: {reason}")]
     Shape { reason: serde_json::Error },
     #[error("`{field}` {reason}")]
     Value { field: &'static str, reason: String },
@@ -138,4 +138,7 @@ pub struct EventAnswer {
     pub run_id: Option<String>,
     /// `queued`, `running`, `steered`, `unbound`; later also the run's end.
     pub status: String,
+    /// What the sender should know although the event was taken; absent when there is nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
 }

@@ -45,7 +45,7 @@ pub enum Payload {
 
 #[derive(Debug, thiserror::Error)]
 pub enum InvalidPayload {
-    #[error("data of `{kind}` is not as the protocol says: {reason}")]
+    #[error("data of `{kind}` is not valid: {reason}")]
     Shape { kind: String, reason: serde_json::Error },
     #[error("data of `{kind}` is not valid: {reason}")]
     Value { kind: String, reason: String },

@@ -73,6 +73,7 @@ fn event(conversation: &str, name: &str) -> AcceptEvent {
         item: Some(item(name, "user")),
         artifacts: Vec::new(),
         uploads: Vec::new(),
+        sent_by: None,
         now_ms: 1_000,
     }
 }

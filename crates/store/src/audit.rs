@@ -83,8 +83,20 @@ struct Group<'a> {
     calls: Vec<Call>,
 }
 
-/// `method, resource, scope, code, bytes_in, bytes_out, duration_us, at_ms, authority`
-type Call = (String, Option<String>, Option<String>, String, i64, i64, i64, i64, Option<String>);
+/// `method, resource, scope, code, bytes_in, bytes_out, duration_us, at_ms, authority`. An array gains elements at
+/// its end alone, each with a default: rows of earlier versions are shorter.
+#[derive(Serialize, Deserialize)]
+struct Call(
+    String,
+    Option<String>,
+    Option<String>,
+    String,
+    i64,
+    i64,
+    i64,
+    i64,
+    #[serde(default)] Option<String>,
+);
 
 pub(crate) fn pack(records: &[AuditRecord]) -> Result<String, StoreError> {
     let groups = records.chunk_by(is_same_caller).map(|records| Group {
@@ -127,7 +139,7 @@ fn is_same_caller(one: &AuditRecord, other: &AuditRecord) -> bool {
 }
 
 fn call(record: &AuditRecord) -> Call {
-    (
+    Call(
         record.method.clone(),
         record.resource.clone(),
         record.scope.clone(),
@@ -142,4 +154,41 @@ fn call(record: &AuditRecord) -> Call {
 
 fn damaged(error: serde_json::Error) -> StoreError {
     StoreError::Refused(format!("audit records cannot be packed or read: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_of_the_first_version_are_read() {
+        let body = r#"[{"t":1,"a":"player","r":"player","p":"recorded/player","c":[
+            ["tools.call","shed.note","write","ok",131,12,176,1794889047197,"agent"],
+            ["state.get",null,"conversation","unauthorized",10,0,5,1794889047198,null]]}]"#;
+        let records = unpack(body).unwrap();
+        let expected = AuditRecord {
+            attempt: Some(1),
+            agent: "player".to_owned(),
+            runner: "player".to_owned(),
+            plugin: "recorded/player".to_owned(),
+            method: "tools.call".to_owned(),
+            resource: Some("shed.note".to_owned()),
+            scope: Some("write".to_owned()),
+            authority: Some("agent".to_owned()),
+            code: "ok".to_owned(),
+            bytes_in: 131,
+            bytes_out: 12,
+            duration_us: 176,
+            at_ms: 1_794_889_047_197,
+        };
+        assert_eq!(records[0], expected);
+        assert_eq!((records.len(), records[1].is_denial()), (2, true));
+    }
+
+    #[test]
+    fn an_element_that_an_earlier_version_did_not_have_is_its_default() {
+        let body = r#"[{"a":"a","r":"r","p":"p","c":[["state.get",null,null,"ok",1,2,3,4]]}]"#;
+        let records = unpack(body).unwrap();
+        assert_eq!((records[0].attempt, records[0].authority.as_deref()), (None, None));
+    }
 }

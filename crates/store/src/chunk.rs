@@ -258,6 +258,20 @@ mod tests {
     }
 
     #[test]
+    fn a_chunk_of_the_first_version_is_read() {
+        let body = r#"[{"s":1,"t":99,"r":"assistant","m":"m1","x":"蓝色的","n":[6,3]},
+            {"s":3,"t":99,"q":7,"k":"run.completed","d":{"finish_reason": "stop"},"u":{"input_tokens": 3}}]"#;
+        assert_eq!(
+            lines(&decode(body).unwrap()),
+            [
+                r#"1 message.delta {"chunk":{"role":"assistant","content":"蓝色","message_id":"m1"}} 99 None"#,
+                r#"2 message.delta {"chunk":{"role":"assistant","content":"的","message_id":"m1"}} 99 None"#,
+                r#"3 run.completed {"finish_reason": "stop"} 99 Some(7)"#,
+            ]
+        );
+    }
+
+    #[test]
     fn numbers_of_a_runners_own_do_not_run_over() {
         let mut builder = ChunkBuilder::default();
         for (sequence, runner_sequence) in [(1, Some(i64::MAX)), (2, None), (3, None)] {

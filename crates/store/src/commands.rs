@@ -8,7 +8,7 @@
 //! | queued run started | inside [`ApplyResults`] with a terminal, or [`CancelQueued`] |
 //! | result applied     | [`ApplyResults`]                     |
 //! | terminal           | [`ApplyResults`] with `terminal`     |
-//! | delivery           | [`ClaimDelivery`], [`FinishDelivery`]|
+//! | delivery           | [`ClaimDelivery`], [`FinishDelivery`]; [`ResolveDelivery`] when somebody asks |
 //! | grant set late     | [`FreezeGrant`]                      |
 //! | new attempt        | [`RestartRun`]                       |
 //! | state by the proxy | [`WriteState`]                       |
@@ -56,7 +56,9 @@ pub use approvals::{
 pub use artifacts::{ArtifactWritten, CreateArtifact, RemoveArtifacts};
 pub use audit::{RecordAudit, RecordInterrupted};
 pub use collect::{Collect, Collected, Retained};
-pub use deliver::{ClaimDelivery, DeliveryOutcome, FinishDelivery};
+pub use deliver::{
+    ClaimDelivery, DeliveryOutcome, FinishDelivery, Resolution, ResolveDelivery, Resolved,
+};
 pub use fence::RunFence;
 pub use index::{IndexItems, RemoveItems};
 pub use rates::has_failed;
@@ -86,6 +88,7 @@ pub enum Command {
     Restart(Box<RestartRun>),
     ClaimDelivery(ClaimDelivery),
     FinishDelivery(Box<FinishDelivery>),
+    ResolveDelivery(Box<ResolveDelivery>),
     RecordDiagnostics(RecordDiagnostics),
     RecordAudit(RecordAudit),
     RecordInterrupted(RecordInterrupted),
@@ -118,6 +121,7 @@ pub enum Outcome {
     Applied(Box<Applied>),
     Cancel(Box<CancelRequest>),
     Changed(bool),
+    Resolved(Resolved),
     StateWritten(StateWritten),
     Requested(Requested),
     Answered(Answered),
@@ -146,6 +150,11 @@ impl Command {
         }
     }
 
+    /// Whether somebody outside waits for it, who can ask again.
+    pub(crate) fn is_from_outside(&self) -> bool {
+        matches!(self, Command::Accept(_) | Command::CancelQueued(_) | Command::AnswerApproval(_))
+    }
+
     pub(crate) fn execute(&self, tx: &mut dyn Tx) -> Result<Outcome, StoreError> {
         Ok(match self {
             Command::Accept(command) => Outcome::Accepted(Box::new(command.execute(tx)?)),
@@ -155,6 +164,7 @@ impl Command {
             Command::Restart(command) => Outcome::Changed(command.execute(tx)?),
             Command::ClaimDelivery(command) => Outcome::Changed(command.execute(tx)?),
             Command::FinishDelivery(command) => Outcome::Changed(command.execute(tx)?),
+            Command::ResolveDelivery(command) => Outcome::Resolved(command.execute(tx)?),
             Command::RecordDiagnostics(command) => Outcome::Changed(command.execute(tx)?),
             Command::RecordAudit(command) => Outcome::Changed(command.execute(tx)?),
             Command::RecordInterrupted(command) => Outcome::Changed(command.execute(tx)?),

@@ -6,16 +6,20 @@ mod postgres;
 mod sqlite;
 
 pub(crate) use self::postgres::PostgresDriver;
-pub(crate) use self::sqlite::{SqliteDriver, checkpoint};
+pub(crate) use self::sqlite::{SqliteDriver, checkpoint, checkpoint_all, take_lock as lock_file};
 
 use crate::StoreError;
-use crate::sql::Tx;
+use crate::copy::{CopyError, Feed, Table};
+use crate::sql::{Cell, Tx};
+use std::path::PathBuf;
 
 pub(crate) trait Driver: Tx + Send {
     /// Whether the database holds our tables at all.
     fn has_schema(&mut self) -> Result<bool, StoreError>;
     /// Runs a script of several statements, placeholders of the schema filled in.
     fn run_script(&mut self, script: &str) -> Result<(), StoreError>;
+    /// Keeps the database as it is now under its name with a suffix, where it is a file; where the copy is.
+    fn copy_aside(&mut self, suffix: &str) -> Result<Option<PathBuf>, StoreError>;
     /// From here on this driver writes for the given start of the host.
     fn hold(&mut self, epoch: i64) -> Result<(), StoreError>;
     fn begin(&mut self) -> Result<(), StoreError>;
@@ -28,4 +32,20 @@ pub(crate) trait Driver: Tx + Send {
     /// Opens the connection again and takes back the right to write; an error is `Lost` when another
     /// host has taken over.
     fn reconnect(&mut self) -> Result<(), StoreError>;
+}
+
+/// Whole tables, for copies.
+pub(crate) trait Bulk: Driver {
+    /// Begins a transaction that sees one state of the database.
+    fn begin_snapshot(&mut self) -> Result<(), StoreError>;
+    /// Goes through the rows of a statement without holding more than one.
+    fn each_row(
+        &mut self,
+        sql: &str,
+        each: &mut dyn FnMut(&[Cell]) -> Result<(), CopyError>,
+    ) -> Result<(), CopyError>;
+    /// Fills a table of an open transaction.
+    fn load_rows(&mut self, table: &Table, feed: Feed<'_>) -> Result<(), CopyError>;
+    /// After all tables: whatever the database has beside its rows.
+    fn finish_load(&mut self) -> Result<(), CopyError>;
 }

@@ -17,24 +17,34 @@ pub enum StoreError {
     /// The database cannot be reached, or did not answer in time.
     #[error("the store is not available: {0}")]
     Unavailable(String),
+    /// The database does not answer, as callers of the store are told: its name without its place.
+    #[error("the {0} does not answer")]
+    Down(String),
     /// The truth may no longer be written by this host: an I/O error on sync, or another host took over.
     #[error("the store is lost to this host: {0}")]
     Lost(String),
     /// The database was written by a newer version.
-    #[error("the database has schema {found}, this version knows up to {known}")]
-    NewerSchema { found: i64, known: i64 },
-    /// The database was written by another build that says to be of the same version.
     #[error(
-        "the database was made by another build of this version, with other tables; \
-         use that build, or a new data folder"
+        "the database was written by a newer version of greenroom: it has schema {found}, this version knows \
+         schemas up to {known}"
     )]
-    OtherSchema,
+    NewerSchema { found: i64, known: i64 },
+    /// `greenroom move` has copied everything elsewhere.
+    #[error("the facts of this database were moved to {to}")]
+    Moved { to: String },
+    /// The database was written by a build from before the first version that can be upgraded.
+    #[error(
+        "the database was made by a development build whose data cannot be upgraded; use that build, or a new \
+         data folder"
+    )]
+    UnreleasedSchema,
 }
 
 impl StoreError {
     /// True when nothing was written and the same may work a little later.
     pub fn is_passing(&self) -> bool {
-        matches!(self, StoreError::Full | StoreError::Busy | StoreError::Unavailable(_))
+        use StoreError::{Busy, Down, Full, Unavailable};
+        matches!(self, Full | Busy | Unavailable(_) | Down(_))
     }
 
     /// True when the connection is the problem and the same command may be tried again.

@@ -1,4 +1,4 @@
-//! Places where a test may let the power go out.
+//! Places where a test may let the power go out, and settings that only a test may change.
 //!
 //! Invariant: without the feature `faults` this is nothing at all.
 
@@ -33,11 +33,23 @@ mod armed {
             std::process::abort();
         }
     }
+
+    /// The number that a setting such as `delivery_clock:3600` was armed with.
+    pub fn setting(name: &str) -> Option<u64> {
+        let plan = PLAN.get().filter(|plan| plan.place == name)?;
+        Some(plan.passes_left.load(Ordering::Relaxed))
+    }
 }
 
 #[cfg(feature = "faults")]
-pub use armed::{arm, point};
+pub use armed::{arm, point, setting};
 
 #[cfg(not(feature = "faults"))]
 #[inline(always)]
 pub fn point(_place: &str) {}
+
+#[cfg(not(feature = "faults"))]
+#[inline(always)]
+pub fn setting(_name: &str) -> Option<u64> {
+    None
+}

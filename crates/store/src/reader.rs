@@ -3,14 +3,14 @@
 //! Invariant: every read is answered, with what was found or with why nothing could be; a reader never
 //! waits without end for a database that went away.
 
-use crate::StoreError;
 use crate::drivers::Driver;
+use crate::health::{Health, READ_PATIENCE};
 use crate::sql::Tx;
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 
-/// Tries to reach a database that went away before a read gives up.
-const RECONNECT_TRIES: u32 = 25;
+/// Between two tries to reach a database that went away.
 const RECONNECT_PAUSE: Duration = Duration::from_millis(200);
 
 /// A read; it hands its answer over by itself. Called again after a new connection, so it must not keep
@@ -33,17 +33,35 @@ pub(crate) enum Answer {
 }
 
 /// Runs reads until every handle is gone.
-pub(crate) fn run(mut driver: Box<dyn Driver>, mut jobs: mpsc::Receiver<ReadJob>) {
+pub(crate) fn run(
+    mut driver: Box<dyn Driver>,
+    mut jobs: mpsc::Receiver<ReadJob>,
+    health: &Arc<Health>,
+) {
     while let Some(mut job) = jobs.blocking_recv() {
-        if job(&mut *driver, Turn::MayRepeat) == Answer::Given {
+        let turn = if health.failed_lately() { Turn::Last } else { Turn::MayRepeat };
+        if job(&mut *driver, turn) == Answer::Given {
             continue;
         }
-        let back = (0..RECONNECT_TRIES).any(|_| reconnect(&mut *driver).is_ok());
-        tracing::warn!(back, "a reader lost the database");
+        reconnect(&mut *driver, health);
         let _ = job(&mut *driver, Turn::Last);
     }
 }
 
-fn reconnect(driver: &mut dyn Driver) -> Result<(), StoreError> {
-    driver.reconnect().inspect_err(|_| std::thread::sleep(RECONNECT_PAUSE))
+/// A database that went away just now is waited for; one that has been down for longer is tried once.
+fn reconnect(driver: &mut dyn Driver, health: &Health) {
+    let patience_ends = Instant::now() + health.left_of(READ_PATIENCE);
+    loop {
+        match driver.reconnect() {
+            Ok(()) => {
+                tracing::info!("a reader is connected to the database again");
+                return health.works();
+            }
+            Err(error) if Instant::now() + RECONNECT_PAUSE >= patience_ends => {
+                tracing::warn!(%error, "the database does not answer");
+                return health.failed();
+            }
+            Err(_) => std::thread::sleep(RECONNECT_PAUSE),
+        }
+    }
 }

@@ -1,81 +1,167 @@
-//! The schema: one squashed script for a new database, migrations for an older one.
+//! The schema: one script for a new database, numbered migrations for an older one.
 //!
-//! Invariant: a database written by a newer version, or by another build of this one, is refused before anything
-//! is touched.
+//! Invariants: `schema.sql` is the sum of `migrations/`; a migration and the version it leads to are one transaction,
+//! so a crash leaves the database at the version before or after it; a migration that was released never changes; a
+//! database of a newer version is refused before anything is touched.
 
-use crate::StoreError;
+mod script;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use script::for_dialect;
+
 use crate::drivers::Driver;
-use crate::params;
 use crate::search::index::UPTO;
+use crate::{StoreError, copy, fault, params};
+use std::time::Instant;
 
 const SCHEMA: &str = include_str!("schema.sql");
 
-/// Scripts that bring version n to n + 1; the first belongs to version 1.
-const MIGRATIONS: &[&str] = &[];
+/// The script that leads to version n stands at n - 1. The first one makes a database from nothing.
+const MIGRATIONS: &[&str] = &[
+    include_str!("migrations/001-first.sql"),
+    include_str!("migrations/002-delivery-retries.sql"),
+    include_str!("migrations/003-conversation-senders.sql"),
+];
 
-/// Which tables a version has: until it is released they may change in place.
+/// Builds before the first release told their schemas apart by a hash of the script instead of by a version.
 const FINGERPRINT: &str = "schema_fingerprint";
+/// What the last of them wrote.
+const FIRST_FINGERPRINT: &str = "fc3e248609b48a3f";
 
-/// FNV-1a of the script; it tells builds apart and keeps nobody out.
-fn fingerprint() -> String {
-    let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-    format!("{:016x}", SCHEMA.bytes().fold(0xcbf2_9ce4_8422_2325, step))
+/// Which version the tables of a database have, and which this program needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SchemaVersion {
+    pub found: i64,
+    pub known: i64,
 }
 
-fn newest() -> i64 {
-    1 + i64::try_from(MIGRATIONS.len()).unwrap_or(0)
+impl SchemaVersion {
+    pub fn needs_migration(self) -> bool {
+        self.found < self.known
+    }
 }
 
-/// Creates or upgrades the schema, all in one transaction.
-pub(crate) fn prepare(driver: &mut dyn Driver) -> Result<(), StoreError> {
+pub(crate) fn newest() -> i64 {
+    i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX)
+}
+
+/// The version of a database; nothing if it holds no tables of ours. Refuses what this program cannot read.
+pub(crate) fn version(driver: &mut dyn Driver) -> Result<Option<SchemaVersion>, StoreError> {
     if !driver.has_schema()? {
-        return create(driver);
+        return Ok(None);
     }
-    let found = read_version(driver)?;
+    copy::refuse_moved(driver)?;
+    let text = read_meta(driver, "schema")?;
+    let version = text.parse().ok().filter(|version| *version > 0);
+    let found =
+        version.ok_or_else(|| StoreError::Refused(format!("`{text}` is not a schema version")))?;
     let known = newest();
-    if found > known {
-        return Err(StoreError::NewerSchema { found, known });
+    refuse_newer(found)?;
+    if find_meta(driver, FINGERPRINT)?.is_some_and(|print| print != FIRST_FINGERPRINT) {
+        return Err(StoreError::UnreleasedSchema);
     }
-    if found == known {
-        let print = read_meta(driver, FINGERPRINT).ok();
-        return if print == Some(fingerprint()) { Ok(()) } else { Err(StoreError::OtherSchema) };
+    Ok(Some(SchemaVersion { found, known }))
+}
+
+/// Creates the tables, or brings them to the newest version.
+pub(crate) fn prepare(driver: &mut dyn Driver) -> Result<(), StoreError> {
+    match version(driver)? {
+        None => create_alone(driver, newest(), &[SCHEMA]),
+        Some(version) if version.needs_migration() => upgrade(driver, version),
+        Some(_) => Ok(()),
     }
+}
+
+/// Makes an empty database of an older version.
+#[cfg(test)]
+pub(crate) fn create_at(driver: &mut dyn Driver, version: i64) -> Result<(), StoreError> {
     driver.begin()?;
-    for script in MIGRATIONS.iter().skip(usize::try_from(found - 1).unwrap_or(0)) {
-        driver.run_script(script)?;
-    }
-    for (name, value) in [("schema", known.to_string()), (FINGERPRINT, fingerprint())] {
-        driver
-            .execute("UPDATE meta SET value = ?2 WHERE name = ?1", params![name, value.as_str()])?;
-    }
+    create_tables(driver, version)?;
     driver.commit()
 }
 
-fn create(driver: &mut dyn Driver) -> Result<(), StoreError> {
+/// Makes the tables of a version in an open transaction.
+pub(crate) fn create_tables(driver: &mut dyn Driver, version: i64) -> Result<(), StoreError> {
+    refuse_newer(version)?;
+    if version == newest() {
+        return create(driver, version, &[SCHEMA]);
+    }
+    let steps = usize::try_from(version).unwrap_or_default();
+    create(driver, version, &MIGRATIONS[..steps])
+}
+
+pub(crate) fn refuse_newer(found: i64) -> Result<(), StoreError> {
+    let known = newest();
+    match found > known {
+        true => Err(StoreError::NewerSchema { found, known }),
+        false => Ok(()),
+    }
+}
+
+/// Every table of facts that some version has or had; the search index is none of them.
+pub(crate) fn tables() -> impl Iterator<Item = &'static str> {
+    let lines = MIGRATIONS.iter().flat_map(|script| script.lines());
+    let names = lines.filter_map(|line| line.strip_prefix("CREATE TABLE "));
+    names.filter_map(|rest| rest.split([' ', '(']).next()).filter(|name| *name != "search")
+}
+
+fn create_alone(driver: &mut dyn Driver, version: i64, scripts: &[&str]) -> Result<(), StoreError> {
+    driver.begin()?;
+    create(driver, version, scripts)?;
+    driver.commit()
+}
+
+fn create(driver: &mut dyn Driver, version: i64, scripts: &[&str]) -> Result<(), StoreError> {
     let mut key = [0_u8; 32];
     getrandom::fill(&mut key)
         .map_err(|error| StoreError::Unavailable(format!("no randomness: {error}")))?;
     let key: String = key.iter().map(|byte| format!("{byte:02x}")).collect();
-    driver.begin()?;
-    driver.run_script(SCHEMA)?;
-    let (version, print) = (newest().to_string(), fingerprint());
-    let meta = [
-        ("schema", &*version),
-        (FINGERPRINT, &print),
-        ("epoch", "0"),
-        ("cursor_key", &key),
-        (UPTO, "0"),
-    ];
-    for (name, value) in meta {
+    for script in scripts {
+        driver.run_script(script)?;
+    }
+    let version = version.to_string();
+    for (name, value) in [("schema", &*version), ("epoch", "0"), ("cursor_key", &key), (UPTO, "0")]
+    {
         driver.execute("INSERT INTO meta (name, value) VALUES (?1, ?2)", params![name, value])?;
     }
-    driver.commit()
+    Ok(())
 }
 
-fn read_version(driver: &mut dyn Driver) -> Result<i64, StoreError> {
-    let row = driver.query_opt("SELECT value FROM meta WHERE name = 'schema'", &[])?;
-    let text = row.map(|mut row| row.text()).transpose()?.unwrap_or_default();
-    text.parse().map_err(|_| StoreError::Refused(format!("`{text}` is not a schema version")))
+/// One transaction per step, so that a large database does not hold all of them open at once.
+fn upgrade(driver: &mut dyn Driver, version: SchemaVersion) -> Result<(), StoreError> {
+    let SchemaVersion { found, known } = version;
+    let began = Instant::now();
+    let copy = driver.copy_aside(&format!("schema-{found}"))?;
+    let kept = copy.as_deref().map(|path| path.display().to_string());
+    tracing::info!(
+        from = found,
+        to = known,
+        copy = kept,
+        "upgrading the database; do not end the host now"
+    );
+    for next in found + 1..=known {
+        let script = usize::try_from(next - 1).ok().and_then(|index| MIGRATIONS.get(index));
+        let script = script.ok_or(StoreError::NewerSchema { found, known })?;
+        step(driver, next, script).inspect_err(|_| driver.rollback())?;
+    }
+    tracing::info!(version = known, took_ms = began.elapsed().as_millis(), "database upgraded");
+    Ok(())
+}
+
+fn step(driver: &mut dyn Driver, version: i64, script: &str) -> Result<(), StoreError> {
+    fault::point("before_migration");
+    driver.begin()?;
+    driver.run_script(script)?;
+    fault::point("in_migration");
+    let version = version.to_string();
+    driver
+        .execute("UPDATE meta SET value = ?1 WHERE name = 'schema'", params![version.as_str()])?;
+    driver.execute("DELETE FROM meta WHERE name = ?1", params![FINGERPRINT])?;
+    fault::point("before_migration_commit");
+    driver.commit()?;
+    fault::point("after_migration");
+    Ok(())
 }
 
 /// Every start of a host counts: what an earlier one still tries to write is told apart by it.
@@ -90,8 +176,12 @@ pub(crate) fn bump_epoch(driver: &mut dyn Driver) -> Result<i64, StoreError> {
 }
 
 pub(crate) fn read_meta(driver: &mut dyn Driver, name: &str) -> Result<String, StoreError> {
-    let row = driver.query_opt("SELECT value FROM meta WHERE name = ?1", params![name])?;
-    row.map(|mut row| row.text()).transpose()?.ok_or_else(|| {
+    find_meta(driver, name)?.ok_or_else(|| {
         StoreError::Refused(format!("the database has no `{name}` in its meta table"))
     })
+}
+
+fn find_meta(driver: &mut dyn Driver, name: &str) -> Result<Option<String>, StoreError> {
+    let row = driver.query_opt("SELECT value FROM meta WHERE name = ?1", params![name])?;
+    row.map(|mut row| row.text()).transpose()
 }

@@ -1,5 +1,6 @@
--- The whole schema of a new database. Words in braces are filled in per database.
--- Times are Unix milliseconds. Every fact carries its workspace.
+-- The whole schema of a new database: the sum of `migrations/`, which a test compares with it.
+-- Words in braces are filled in per database; `--! sqlite`, `--! postgres` and `--! both` begin parts for one of them
+-- or for both. Times are Unix milliseconds. Every fact carries its workspace.
 
 CREATE TABLE meta (
     name  TEXT PRIMARY KEY,
@@ -33,9 +34,13 @@ CREATE TABLE conversations (
     transcript_seq  BIGINT NOT NULL,
     created_at      BIGINT NOT NULL,
     updated_at      BIGINT NOT NULL,
+    -- The token that sent its first event: `token:NAME` or `admin`.
+    begun_by        TEXT,
     PRIMARY KEY (workspace_id, conversation_id)
 ) {by_key};
 CREATE INDEX conversations_by_time ON conversations (workspace_id, updated_at);
+CREATE INDEX conversations_by_sender ON conversations (workspace_id, begun_by, updated_at)
+    WHERE begun_by IS NOT NULL;
 
 CREATE TABLE runs (
     workspace_id     TEXT NOT NULL,
@@ -128,7 +133,19 @@ CREATE TABLE transcript (
 );
 -- The terms by which items are found (`src/search/index.rs`), filled in behind the writer's back: up to which
 -- item is kept in `meta`.
-{search}
+--! sqlite
+CREATE VIRTUAL TABLE search USING fts5(
+    terms, content='', contentless_delete=1, detail=none, tokenize='ascii');
+--! postgres
+-- Without statistics the planner takes the index for whatever is asked. New entries wait in a list that every
+-- query reads; `settle` empties it beside the writer, long before the limit at which the writer would have to.
+CREATE TABLE search (
+    id    BIGINT PRIMARY KEY,
+    terms INTEGER[] NOT NULL
+);
+ALTER TABLE search ALTER COLUMN terms SET STATISTICS 0;
+CREATE INDEX search_by_term ON search USING gin (terms) WITH (gin_pending_list_limit = 16384);
+--! both
 CREATE INDEX transcript_by_thread ON transcript
     (workspace_id, conversation_id, thread_id, event_seq, seq) WHERE thread_id IS NOT NULL;
 
@@ -205,10 +222,14 @@ CREATE TABLE outbox (
     attempts     BIGINT NOT NULL,
     error        TEXT,
     created_at   BIGINT NOT NULL,
-    updated_at   BIGINT NOT NULL
+    updated_at   BIGINT NOT NULL,
+    waited_ms    BIGINT NOT NULL DEFAULT 0,
+    next_attempt_at BIGINT
 );
 CREATE INDEX outbox_open ON outbox (target, id, surface) WHERE status IN ('pending', 'claimed');
 CREATE INDEX outbox_by_run ON outbox (run_id, id);
+CREATE INDEX outbox_unsuccessful ON outbox (workspace_id, status, id)
+    WHERE status IN ('failed', 'unknown', 'discarded');
 
 -- Calls of runners: a row holds the records of one or of many, oldest first.
 CREATE TABLE audit (

@@ -101,6 +101,17 @@ pub enum Cell {
     Blob(Vec<u8>),
 }
 
+impl Cell {
+    pub(crate) fn as_value(&self) -> Value<'_> {
+        match self {
+            Cell::Null => Value::Null,
+            Cell::Int(value) => Value::Int(*value),
+            Cell::Text(text) => Value::Text(text),
+            Cell::Blob(bytes) => Value::Blob(bytes),
+        }
+    }
+}
+
 /// A row, taken apart from left to right.
 #[derive(Debug)]
 pub struct Row(std::vec::IntoIter<Cell>);

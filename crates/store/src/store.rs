@@ -5,18 +5,23 @@ mod postponed;
 
 pub use postponed::Postponed;
 
+use crate::StoreError;
 use crate::commands::{Command, Outcome};
-use crate::drivers::{Driver, PostgresDriver, SqliteDriver, checkpoint};
+use crate::copy;
+use crate::drivers::{Driver, PostgresDriver, SqliteDriver, checkpoint, checkpoint_all};
+use crate::health::Health;
 use crate::line::Line;
+use crate::location::Location;
 use crate::reader::{self, Answer, ReadJob, Turn};
 use crate::reads::sizes::{Sizes, sizes};
+use crate::schema::{self, SchemaVersion};
 use crate::shares::Shares;
 use crate::sql::Tx;
 use crate::writer::{Job, Writer};
-use crate::{StoreError, schema};
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::RecvTimeoutError;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime};
@@ -28,16 +33,13 @@ const WRITES_WAITING_MAX: usize = 4096;
 const EVENTS_WAITING_MAX: usize = 1024;
 /// Reads that may wait for one reader.
 const READS_WAITING_MAX: usize = 1024;
+/// Between two looks at the log of SQLite while there are commits.
+const CHECKPOINT_PAUSE: Duration = Duration::from_millis(500);
+/// Time without a commit after which all of the log is moved into the database.
+const QUIET: Duration = Duration::from_secs(5);
 const READERS: usize = 2;
 /// The reader that prepares the search index, so that nobody who asks waits for it.
 const INDEXER: usize = READERS;
-
-/// Where the facts are.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Location {
-    Sqlite(PathBuf),
-    Postgres(String),
-}
 
 /// What a commit survives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -55,6 +57,15 @@ pub struct Options {
     pub sync: Sync,
 }
 
+/// A database as somebody finds it who only looks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Probed {
+    /// What it is, where it is and how much it takes, in words.
+    pub description: String,
+    /// Nothing when no host has used it yet.
+    pub sizes: Option<Sizes>,
+}
+
 #[derive(Clone)]
 pub struct Store {
     inner: Arc<Inner>,
@@ -69,9 +80,13 @@ struct Inner {
     next_reader: AtomicUsize,
     near: Mutex<Option<Box<dyn Driver>>>,
     shares: Shares,
+    location: Location,
+    health: Arc<Health>,
     epoch: i64,
     /// None on PostgreSQL, whose server decides.
     sync: Option<Sync>,
+    /// The database file; none on PostgreSQL.
+    file: Option<PathBuf>,
     cursor_key: String,
     lost: watch::Receiver<Option<StoreError>>,
     /// Whether there was no space for what was to be written last.
@@ -82,24 +97,35 @@ struct Inner {
 impl Store {
     /// Opens the database, brings its schema up to date and begins a new epoch. Blocks.
     pub fn open(options: &Options) -> Result<Store, StoreError> {
-        // On a thread of its own: the PostgreSQL client brings its own runtime, which may not be entered
-        // from within another.
-        std::thread::scope(|scope| scope.spawn(|| Self::open_here(options)).join())
-            .unwrap_or_else(|_| Err(StoreError::Lost("opening the store panicked".to_owned())))
+        on_own_thread(|| Self::open_here(options))
     }
 
-    /// Whether the database is there and can be read, and how much it holds: nothing when no host has used
-    /// it yet. Changes nothing. Blocks.
-    pub fn probe(options: &Options) -> Result<Option<Sizes>, StoreError> {
-        let look = || {
+    /// Which version the tables have; nothing when there are none yet. Changes nothing. Blocks.
+    pub fn version(options: &Options) -> Result<Option<SchemaVersion>, StoreError> {
+        match &options.location {
+            Location::Sqlite(path) if !path.exists() => Ok(None),
+            _ => on_own_thread(|| schema::version(&mut *connect_reader(options)?)),
+        }
+    }
+
+    /// Whether the database is there and can be read, and how much it holds. Changes nothing. Blocks.
+    pub fn probe(options: &Options) -> Result<Probed, StoreError> {
+        on_own_thread(|| {
             let mut reader = connect_reader(options)?;
-            match &options.location {
-                Location::Postgres(_) if !reader.has_schema()? => Ok(None),
-                _ => sizes(&mut *reader).map(Some),
+            copy::refuse_moved(&mut *reader)?;
+            let sizes = match &options.location {
+                Location::Postgres(_) if !reader.has_schema()? => None,
+                _ => Some(sizes(&mut *reader)?),
+            };
+            let mut description = options.location.describe(&mut *reader)?;
+            if let Some(SchemaVersion { found, known }) = schema::version(&mut *reader)?
+                && found < known
+            {
+                description +=
+                    &format!("; the next start upgrades it from schema {found} to {known}");
             }
-        };
-        std::thread::scope(|scope| scope.spawn(look).join())
-            .unwrap_or_else(|_| Err(StoreError::Lost("opening the store panicked".to_owned())))
+            Ok(Probed { description, sizes })
+        })
     }
 
     fn open_here(options: &Options) -> Result<Store, StoreError> {
@@ -112,12 +138,14 @@ impl Store {
         let (committed, commits) = std::sync::mpsc::sync_channel(1);
         let mut threads = Vec::new();
         let is_full = Arc::new(AtomicBool::new(false));
+        let health = Arc::new(Health::default());
         let writer = Writer {
             driver: writer,
             lost: lost_sender,
             committed,
             has_begun: false,
             is_full: Arc::clone(&is_full),
+            health: Arc::clone(&health),
         };
         let (line, write) = Line::new(writer, WRITES_WAITING_MAX);
         threads.push(spawn("store-writer", write)?);
@@ -125,7 +153,8 @@ impl Store {
         for _ in 0..=INDEXER {
             let driver = connect_reader(options)?;
             let (sender, jobs) = mpsc::channel(READS_WAITING_MAX);
-            threads.push(spawn("store-reader", move || reader::run(driver, jobs))?);
+            let health = Arc::clone(&health);
+            threads.push(spawn("store-reader", move || reader::run(driver, jobs, &health))?);
             readers.push(sender);
         }
         let near = match &options.location {
@@ -136,6 +165,10 @@ impl Store {
             }
             Location::Postgres(_) => None,
         };
+        let (file, sync) = match &options.location {
+            Location::Sqlite(path) => (Some(path.clone()), Some(options.sync)),
+            Location::Postgres(_) => (None, None),
+        };
         let inner = Inner {
             writer: Mutex::new(Some(line)),
             is_near: near.is_some() && options.sync == Sync::Normal,
@@ -144,11 +177,11 @@ impl Store {
             next_reader: AtomicUsize::new(0),
             near: Mutex::new(near),
             shares: Shares::new(EVENTS_WAITING_MAX),
+            location: options.location.clone(),
+            health,
             epoch,
-            sync: match &options.location {
-                Location::Sqlite(_) => Some(options.sync),
-                Location::Postgres(_) => None,
-            },
+            sync,
+            file,
             cursor_key,
             lost,
             is_full,
@@ -160,6 +193,10 @@ impl Store {
     /// Which start of the host this is.
     pub fn epoch(&self) -> i64 {
         self.inner.epoch
+    }
+
+    pub(crate) fn location(&self) -> &Location {
+        &self.inner.location
     }
 
     /// What a commit survives, where this host decides it: not on PostgreSQL.
@@ -182,6 +219,9 @@ impl Store {
 
     /// Whether the database answers and takes what is written; the latter is tried if there was no space lately.
     pub async fn check(&self) -> Result<(), StoreError> {
+        if self.inner.health.failed_lately() {
+            return Err(self.down());
+        }
         self.read(|tx| tx.query("SELECT 1", &[]).map(drop)).await?;
         if self.inner.is_full.load(Ordering::Relaxed) {
             let since = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
@@ -192,6 +232,9 @@ impl Store {
     }
 
     async fn submit(&self, command: Command) -> Result<Outcome, StoreError> {
+        if command.is_from_outside() && !self.inner.health.is_up_soon().await {
+            return Err(self.down());
+        }
         let writer = lock(&self.inner.writer).clone().ok_or_else(closed)?;
         self.send_postponed(&writer).await?;
         let (reply, outcome) = oneshot::channel();
@@ -200,7 +243,16 @@ impl Store {
         if let Some(job) = left {
             writer.place().await?.send(job);
         }
-        outcome.await.map_err(|_| closed())?
+        outcome.await.map_err(|_| closed())?.map_err(|error| self.named(error))
+    }
+
+    /// A lost connection as callers are told of it; what exactly was lost is in the log.
+    fn named(&self, error: StoreError) -> StoreError {
+        if error.is_connection() { self.down() } else { error }
+    }
+
+    fn down(&self) -> StoreError {
+        StoreError::Down(self.inner.location.title())
     }
 
     /// Reads on one of the reader threads. `read` may be called again after a new connection.
@@ -231,7 +283,7 @@ impl Store {
             Answer::Given
         });
         self.inner.readers[reader].send(job).await.map_err(|_| closed())?;
-        answer.await.map_err(|_| closed())?
+        answer.await.map_err(|_| closed())?.map_err(|error| self.named(error))
     }
 
     /// Reads a point where the caller stands if the database is a local file, else like `read`.
@@ -249,7 +301,8 @@ impl Store {
         self.read(read).await
     }
 
-    /// Waits for everything submitted so far, then lets go of the database. Blocks.
+    /// Waits for everything submitted so far, then lets go of the database. An SQLite file is whole then: nothing
+    /// stands in the log beside it. Blocks.
     pub fn close(&self) {
         if let Some(writer) = lock(&self.inner.writer).take() {
             self.send_postponed_last(&writer);
@@ -261,7 +314,18 @@ impl Store {
                 tracing::error!("the store's writer panicked");
             }
         }
+        if let Some(path) = &self.inner.file {
+            log_failure(checkpoint_all(path));
+        }
     }
+}
+
+/// The PostgreSQL client brings its own runtime, which may not be entered from within another.
+fn on_own_thread<T: Send>(
+    work: impl FnOnce() -> Result<T, StoreError> + Send,
+) -> Result<T, StoreError> {
+    std::thread::scope(|scope| scope.spawn(work).join())
+        .unwrap_or_else(|_| Err(StoreError::Lost("opening the store panicked".to_owned())))
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
@@ -289,13 +353,25 @@ fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<
         .map_err(|error| StoreError::Unavailable(format!("cannot start thread {name}: {error}")))
 }
 
-/// After commits, and never more often than twice a second, looks whether the log has grown.
+/// After commits, and never more often than twice a second, looks whether the log has grown; once nobody has written
+/// for a while, moves all of it.
 fn checkpoints(path: &Path, commits: &std::sync::mpsc::Receiver<()>) {
     while commits.recv().is_ok() {
-        std::thread::sleep(Duration::from_millis(500));
-        if let Err(error) = checkpoint(path) {
-            tracing::warn!(%error, "could not move the log into the database");
+        loop {
+            std::thread::sleep(CHECKPOINT_PAUSE);
+            log_failure(checkpoint(path));
+            match commits.recv_timeout(QUIET) {
+                Ok(()) => {}
+                Err(RecvTimeoutError::Timeout) => break log_failure(checkpoint_all(path)),
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
         }
+    }
+}
+
+fn log_failure(checkpoint: Result<(), StoreError>) {
+    if let Err(error) = checkpoint {
+        tracing::warn!(%error, "cannot move the write-ahead log into the database");
     }
 }
 

@@ -58,7 +58,7 @@ pub struct GrantDoc {
     pub body: String,
 }
 
-/// A run as stored.
+/// A run as stored, also as JSON in a row of `steering`: a field that is added has a default (decision 015).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunRow {
     pub workspace_id: String,
@@ -114,6 +114,8 @@ pub struct ConversationRow {
     pub transcript_seq: i64,
     pub created_at: i64,
     pub updated_at: i64,
+    /// The token that sent its first event.
+    pub begun_by: Option<String>,
 }
 
 /// A transcript item to be appended; the store gives it its `seq`.
@@ -252,15 +254,24 @@ pub struct DeliveryRow {
     pub error: Option<String>,
     pub created_at: i64,
     pub updated_at: i64,
+    /// Time spent on attempts and the pauses between them, since the first attempt or the last retry.
+    pub waited_ms: i64,
+    /// When it is tried again, while it waits for that.
+    pub next_attempt_at: Option<i64>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeliveryStatus {
     Pending,
+    /// Being sent.
     Claimed,
     Done,
+    /// Refused by the surface, or given up.
     Failed,
+    /// It may have arrived or not.
     Unknown,
+    /// Somebody decided that it is not to be sent.
+    Discarded,
 }
 
 impl DeliveryStatus {
@@ -271,13 +282,15 @@ impl DeliveryStatus {
             DeliveryStatus::Done => "done",
             DeliveryStatus::Failed => "failed",
             DeliveryStatus::Unknown => "unknown",
+            DeliveryStatus::Discarded => "discarded",
         }
     }
 
+    pub const ALL: [Self; 6] =
+        [Self::Pending, Self::Claimed, Self::Done, Self::Failed, Self::Unknown, Self::Discarded];
+
     pub fn parse(text: &str) -> Option<Self> {
-        [Self::Pending, Self::Claimed, Self::Done, Self::Failed, Self::Unknown]
-            .into_iter()
-            .find(|status| status.as_str() == text)
+        Self::ALL.into_iter().find(|status| status.as_str() == text)
     }
 }
 
@@ -295,4 +308,34 @@ pub struct HostEvent {
     pub event_id: String,
     pub event_type: String,
     pub body: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As version 0.1.0 wrote it for a message that waits to be pulled.
+    const FIRST: &str = r#"{"workspace_id":"default","run_id":"run_1","event_seq":101,"event_id":"e1",
+        "agent":"steered","runner_id":"plugin:recorded/player/main","conversation_id":"c1","conversation_seq":2,
+        "transcript_seq":2,"queue":"steer","status":"queued","attempt":1,"epoch":2,"grant_hash":"9957",
+        "on_interrupt":"fail","deadline_ms":3600000,"surface":null,"last_seq":0,"reserved_seq":1024,
+        "effects":false,"cancel_requested":false,"steers":true,"created_at":1794889047186,"started_at":null,
+        "finished_at":null,"error":null,"usage":null,"isolation":null}"#;
+
+    #[test]
+    fn a_run_row_of_the_first_version_is_read() {
+        let run: RunRow = serde_json::from_str(FIRST).unwrap();
+        assert_eq!(
+            (run.run_id.as_str(), run.status, run.queue),
+            ("run_1", RunStatus::Queued, Queue::Steer)
+        );
+        assert_eq!((run.conversation_seq, run.reserved_seq, run.steers), (Some(2), 1024, true));
+    }
+
+    #[test]
+    fn a_run_row_with_a_field_that_is_no_more_is_read() {
+        let text = FIRST.replace("\"agent\"", "\"a_field_of_old\": [1], \"agent\"");
+        let run: RunRow = serde_json::from_str(&text).unwrap();
+        assert_eq!(run.agent, "steered");
+    }
 }

@@ -7,9 +7,10 @@ use crate::StoreError;
 use crate::commands::{Command, Outcome};
 use crate::drivers::Driver;
 use crate::fault;
+use crate::health::{Health, WRITE_PATIENCE};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::{oneshot, watch};
 
 /// Between two tries to reach a database that went away.
@@ -40,6 +41,7 @@ pub(crate) struct Writer {
     pub(crate) has_begun: bool,
     /// Whether there was no space for the last batch.
     pub(crate) is_full: Arc<AtomicBool>,
+    pub(crate) health: Arc<Health>,
 }
 
 impl Writer {
@@ -64,7 +66,8 @@ impl Writer {
                     return Ok(());
                 }
                 Ok(None) => {}
-                Err(error) if error.is_connection() => self.reconnect(&error)?,
+                // Nothing of the batch was committed.
+                Err(error) if error.is_connection() => self.reconnect(&error, batch)?,
                 Err(error @ StoreError::Lost(_)) => return Err(error),
                 Err(StoreError::Refused(_)) if fence == Fence::None && batch.len() > 1 => {
                     self.driver.rollback();
@@ -128,7 +131,7 @@ impl Writer {
     /// Whether a commit took place whose answer was lost.
     fn has_committed(&mut self, cause: &StoreError) -> Result<bool, StoreError> {
         loop {
-            self.reconnect(cause)?;
+            self.reconnect(cause, &mut Vec::new())?;
             match self.driver.has_committed() {
                 Err(error) if error.is_connection() => {}
                 known => return known,
@@ -136,13 +139,30 @@ impl Writer {
         }
     }
 
-    fn reconnect(&mut self, cause: &StoreError) -> Result<(), StoreError> {
+    /// Waits for the database however long it takes. Who sent a command of `refusable` from outside is told after
+    /// a while that it was not carried out; the host's own commands wait.
+    fn reconnect(
+        &mut self,
+        cause: &StoreError,
+        refusable: &mut Vec<Job>,
+    ) -> Result<(), StoreError> {
         tracing::warn!(error = %cause, "lost the database, connecting again");
+        let since = Instant::now();
         loop {
             match self.driver.reconnect() {
-                Ok(()) => return Ok(()),
+                Ok(()) => {
+                    tracing::info!("the database answers again");
+                    self.health.works();
+                    return Ok(());
+                }
                 Err(error @ StoreError::Lost(_)) => return Err(error),
                 Err(error) => tracing::debug!(%error, "the database is not back yet"),
+            }
+            self.health.failed();
+            if since.elapsed() >= WRITE_PATIENCE {
+                for job in refusable.extract_if(.., |job| job.command.is_from_outside()) {
+                    let _ = job.reply.send(Err(cause.clone()));
+                }
             }
             std::thread::sleep(RECONNECT_PAUSE);
         }
@@ -187,6 +207,7 @@ mod tests {
             committed: std::sync::mpsc::sync_channel(1).0,
             has_begun: false,
             is_full: Arc::default(),
+            health: Arc::default(),
         };
         assert!(matches!(commit(&mut writer, large()), Err(StoreError::Full)));
         assert!(writer.is_full.load(Ordering::Relaxed));

@@ -18,8 +18,12 @@ mod artifacts;
 mod audit;
 #[path = "suite/batches.rs"]
 mod batches;
+#[path = "suite/copies.rs"]
+mod copies;
 #[path = "suite/crash.rs"]
 mod crash;
+#[path = "suite/deliveries.rs"]
+mod deliveries;
 #[path = "suite/filters.rs"]
 mod filters;
 #[path = "suite/history.rs"]
@@ -116,6 +120,13 @@ suite! {
         deliveries_are_claimed_and_settled,
         a_repeated_claim_or_settlement_has_no_second_effect,
         a_repeated_command_changes_nothing_the_second_time;
+    deliveries:
+        an_attempt_that_failed_keeps_its_time,
+        a_retry_goes_before_later_deliveries_with_fresh_time,
+        a_delivery_is_retried_once_per_failure,
+        what_is_discarded_is_not_sent_and_keeps_nothing_waiting,
+        deliveries_are_paged_and_filtered,
+        lanes_with_work_are_found_once_each;
     rates:
         runs_are_counted_once_when_they_end,
         calls_of_models_are_counted_with_what_is_known_of_them,
@@ -217,9 +228,18 @@ suite! {
         old_audit_records_go,
         expired_state_gives_its_space_back,
         sizes_tell_what_is_kept;
+    copies:
+        a_copy_has_every_table_with_every_column,
+        any_row_survives_a_copy_to_either_database,
+        a_host_goes_on_with_a_copy,
+        a_copy_is_one_moment_of_a_database_that_is_written_to,
+        a_database_that_is_not_empty_is_not_loaded,
+        a_load_that_is_not_finished_leaves_no_database,
+        a_database_whose_facts_were_moved_is_not_opened;
     opening:
         every_open_is_a_new_epoch_with_the_same_key,
-        a_newer_schema_is_refused_and_left_alone;
+        a_newer_schema_is_refused_and_left_alone,
+        a_database_of_an_unreleased_build_is_refused_and_left_alone;
     model:
         random_commands_agree_with_the_model;
 }

@@ -49,6 +49,9 @@ pub struct EventView {
     /// The event as it was handed in, or the host's own fact.
     #[serde(default)]
     pub event: Value,
+    /// What its sender was warned of; absent when there was nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
 }
 
 /// The parameters of `events.page`, newest first.

@@ -75,6 +75,9 @@ pub struct ApprovalView {
     pub target: Object,
     #[serde(default)]
     pub payload: Object,
+    /// What would be changed, as people call it. Absent for actions and in approvals of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subject: Option<ApprovalSubject>,
     pub agent: String,
     pub runner_id: String,
     pub run_id: String,
@@ -92,6 +95,51 @@ pub struct ApprovalView {
     pub answered_by: Option<String>,
     #[serde(default)]
     pub outcome: Option<ApprovalOutcome>,
+}
+
+/// What a call would change or hand over, as the host looked it up when it asked: with the reach of the actor
+/// of the run and nothing more.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ApprovalSubject {
+    /// The records that the call names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub records: Vec<SubjectRecord>,
+    /// The other inputs, each as one line of text.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fields: Vec<SubjectField>,
+    /// How many records and inputs are left out because there are too many.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub left_out: u64,
+}
+
+/// A record that a call names.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SubjectRecord {
+    pub id: String,
+    /// Absent when the actor has no such record.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+    /// RFC 3339 with the record's own offset, as is the end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_at: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end_at: Option<String>,
+}
+
+/// One input of a call.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SubjectField {
+    pub name: String,
+    pub value: String,
+    /// The present value, where the call would overwrite one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<String>,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// Where an approval stands.

@@ -101,7 +101,7 @@ pub enum InvalidTool {
     TooLarge { bytes: usize },
     #[error("it is nested deeper than {NESTING_MAX} levels")]
     TooDeep,
-    #[error("it is not as the protocol says: {reason}")]
+    #[error("it does not follow the protocol: {reason}")]
     Shape { reason: serde_json::Error },
     #[error("its name must have 1 to {TOOL_NAME_BYTES_MAX} of the characters A-Z a-z 0-9 _ . -")]
     Name,

@@ -27,6 +27,8 @@ pub struct AcceptEvent {
     pub artifacts: Vec<NewArtifact>,
     /// Ids of uploads that the event names.
     pub uploads: Vec<String>,
+    /// The token that sends it; the first event of a conversation says who began it.
+    pub sent_by: Option<String>,
     pub now_ms: i64,
 }
 
@@ -223,7 +225,7 @@ impl AcceptEvent {
         let Some(conversation) = &self.conversation_id else { return Ok((None, None)) };
         let items = i64::from(self.item.is_some());
         let (event_seq, transcript_seq) =
-            count_event(tx, &self.workspace_id, conversation, items, self.now_ms)?;
+            count_event(tx, (&self.workspace_id, conversation), items, &self.sent_by, self.now_ms)?;
         if let Some(item) = &self.item {
             let place = Place {
                 workspace: &self.workspace_id,

@@ -1,10 +1,11 @@
 //! Deliveries: claimed before the socket is written to, settled after.
 //!
-//! Invariant: what is settled stays settled.
+//! Invariant: what is settled stays settled, unless somebody asks for it to be sent again or discarded; that
+//! is decided once and recorded with the change.
 
 use super::results::insert_host_event;
 use crate::sql::{Tx, prose};
-use crate::types::HostEvent;
+use crate::types::{DeliveryStatus, HostEvent};
 use crate::{StoreError, params};
 
 /// Takes a delivery in hand; false when it is settled already.
@@ -17,7 +18,7 @@ pub struct ClaimDelivery {
 impl ClaimDelivery {
     pub(super) fn execute(&self, tx: &mut dyn Tx) -> Result<bool, StoreError> {
         let changed = tx.execute(
-            "UPDATE outbox SET status = 'claimed', updated_at = ?2,
+            "UPDATE outbox SET status = 'claimed', updated_at = ?2, next_attempt_at = NULL,
                  attempts = attempts
                      + CASE WHEN status = 'claimed' AND updated_at = ?2 THEN 0 ELSE 1 END
              WHERE id = ?1 AND status IN ('pending', 'claimed')",
@@ -38,9 +39,12 @@ pub enum DeliveryOutcome {
     Unknown {
         error: String,
     },
-    /// Certainly not taken; will be tried again.
+    /// Will be tried again.
     Again {
         error: String,
+        /// Time spent on it so far.
+        waited_ms: i64,
+        next_attempt_at: i64,
     },
 }
 
@@ -62,13 +66,20 @@ impl FinishDelivery {
             DeliveryOutcome::Done => ("done", None),
             DeliveryOutcome::Failed { error } => ("failed", Some(error.as_str())),
             DeliveryOutcome::Unknown { error } => ("unknown", Some(error.as_str())),
-            DeliveryOutcome::Again { error } => ("pending", Some(error.as_str())),
+            DeliveryOutcome::Again { error, .. } => ("pending", Some(error.as_str())),
+        };
+        let (waited_ms, next_attempt_at) = match self.outcome {
+            DeliveryOutcome::Again { waited_ms, next_attempt_at, .. } => {
+                (Some(waited_ms), Some(next_attempt_at))
+            }
+            _ => (None, None),
         };
         let error = error.map(prose);
         let changed = tx.execute(
-            "UPDATE outbox SET status = ?2, error = ?3, updated_at = ?4
+            "UPDATE outbox SET status = ?2, error = ?3, updated_at = ?4,
+                 waited_ms = COALESCE(CAST(?5 AS BIGINT), waited_ms), next_attempt_at = ?6
              WHERE id = ?1 AND status = 'claimed'",
-            params![self.id, status, &error, self.now_ms],
+            params![self.id, status, &error, self.now_ms, waited_ms, next_attempt_at],
         )?;
         if changed == 0 {
             return self.already_finished(tx, status);
@@ -88,5 +99,71 @@ impl FinishDelivery {
             params![self.id, status, self.now_ms],
         )?;
         Ok(found.is_some())
+    }
+}
+
+/// What somebody wants to become of a delivery.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Resolution {
+    /// Send it again, at its own place in the order of its target.
+    Retry,
+    /// Never send it.
+    Discard,
+}
+
+/// Sends a delivery again that failed or whose outcome is unknown, or discards one.
+#[derive(Debug, Clone)]
+pub struct ResolveDelivery {
+    pub id: i64,
+    pub workspace_id: String,
+    pub run_id: String,
+    pub conversation_id: Option<String>,
+    pub resolution: Resolution,
+    /// Says who asked; its id tells a repeated command from a second one.
+    pub log: HostEvent,
+    pub now_ms: i64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Resolved {
+    Done,
+    /// Its status does not allow it.
+    Conflict(DeliveryStatus),
+    NotFound,
+}
+
+impl ResolveDelivery {
+    pub(super) fn execute(&self, tx: &mut dyn Tx) -> Result<Resolved, StoreError> {
+        let sql = match self.resolution {
+            Resolution::Retry => {
+                "UPDATE outbox SET status = 'pending', waited_ms = 0, next_attempt_at = NULL,
+                     updated_at = ?2
+                 WHERE id = ?1 AND status IN ('failed', 'unknown')"
+            }
+            Resolution::Discard => {
+                "UPDATE outbox SET status = 'discarded', next_attempt_at = NULL, updated_at = ?2
+                 WHERE id = ?1 AND status IN ('pending', 'failed', 'unknown')"
+            }
+        };
+        if tx.execute(sql, params![self.id, self.now_ms])? == 0 {
+            return self.already_resolved(tx);
+        }
+        let about = (self.conversation_id.as_deref(), Some(self.run_id.as_str()));
+        insert_host_event(tx, &self.workspace_id, &self.log, about, self.now_ms)?;
+        Ok(Resolved::Done)
+    }
+
+    fn already_resolved(&self, tx: &mut dyn Tx) -> Result<Resolved, StoreError> {
+        let logged = tx.query_opt(
+            "SELECT seq FROM events WHERE workspace_id = ?1 AND event_id = ?2 AND source = 'host'",
+            params![&self.workspace_id, &self.log.event_id],
+        )?;
+        if logged.is_some() {
+            return Ok(Resolved::Done);
+        }
+        let row = tx.query_opt("SELECT status FROM outbox WHERE id = ?1", params![self.id])?;
+        let status = row.map(|mut row| row.text()).transpose()?;
+        let status = status.as_deref().and_then(DeliveryStatus::parse);
+        Ok(status.map_or(Resolved::NotFound, Resolved::Conflict))
     }
 }

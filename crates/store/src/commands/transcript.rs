@@ -11,21 +11,21 @@ const BUCKETS: u64 = 1024;
 /// Counts one more event, with its item if it has one, and returns where both counters stand.
 pub(super) fn count_event(
     tx: &mut dyn Tx,
-    workspace: &str,
-    conversation: &str,
+    (workspace, conversation): (&str, &str),
     items: i64,
+    sent_by: &Option<String>,
     now_ms: i64,
 ) -> Result<(i64, i64), StoreError> {
     let row = tx.query_opt(
         "INSERT INTO conversations (workspace_id, conversation_id, bucket, event_seq,
-             transcript_seq, created_at, updated_at)
-         VALUES (?1, ?2, ?3, 1, ?4, ?5, ?5)
+             transcript_seq, created_at, updated_at, begun_by)
+         VALUES (?1, ?2, ?3, 1, ?4, ?5, ?5, ?6)
          ON CONFLICT (workspace_id, conversation_id) DO UPDATE SET
              event_seq = conversations.event_seq + 1,
              transcript_seq = conversations.transcript_seq + excluded.transcript_seq,
              updated_at = excluded.updated_at
          RETURNING event_seq, transcript_seq",
-        params![workspace, conversation, bucket(workspace, conversation), items, now_ms],
+        params![workspace, conversation, bucket(workspace, conversation), items, now_ms, sent_by],
     )?;
     let mut row = row.ok_or_else(no_counter)?;
     Ok((row.int()?, row.int()?))

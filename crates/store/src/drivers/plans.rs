@@ -9,9 +9,9 @@ use crate::commands::{
     AcceptEvent, AnswerApproval, ApplyResults, CancelQueued, Command, Decision, ExpireApprovals,
     IndexItems, NewRun, PullSteering, RequestAction, RunFence, Terminal, Wanted,
 };
-use crate::reads::conversations::{Span, history};
+use crate::reads::conversations::{Reach, Span, history, page};
 use crate::sql::{Dialect, Row, Tx, Value};
-use crate::types::{ApprovalKind, NewApproval, NewDelivery, OnInterrupt, Queue};
+use crate::types::{ApprovalKind, DeliveryStatus, NewApproval, NewDelivery, OnInterrupt, Queue};
 use crate::{StoreError, Sync, reads, schema};
 use greenroom_protocol::RunStatus;
 
@@ -81,6 +81,7 @@ fn accept(name: &str, queue: Queue) -> Command {
         item: None,
         artifacts: Vec::new(),
         uploads: Vec::new(),
+        sent_by: None,
         now_ms: 1,
     }))
 }
@@ -153,6 +154,8 @@ fn the_hot_path_finds_everything_by_an_index() {
     for filter in [all, of_run, of_conversation] {
         assert!(reads::artifacts::page(&mut tx, "w", &filter, &artifacts).unwrap().is_empty());
     }
+    let reach = Reach::BegunBy("token:web".to_owned());
+    assert!(page(&mut tx, "w", &reach, Some((9, "c")), 9).unwrap().is_empty());
     assert_eq!(reads::events::page(&mut tx, "w", None, 9, 9).unwrap().len(), 4);
     assert_eq!(reads::events::page(&mut tx, "w", Some("c"), 9, 9).unwrap().len(), 4);
     assert!(reads::results::page(&mut tx, "3", 0, 9).unwrap().is_empty());
@@ -196,6 +199,15 @@ fn what_is_asked_about_and_what_steers_is_found_by_an_index() {
     }
     assert_eq!(reads::approvals::next_due(&mut tx).unwrap(), None);
     assert!(reads::deliveries::get(&mut tx, "w", "d-a").unwrap().is_some());
+    assert!(reads::deliveries::next(&mut tx, "t").unwrap().is_some());
+    let run_id = Some("1".to_owned());
+    for status in [None].into_iter().chain(DeliveryStatus::ALL.map(Some)) {
+        let all = reads::deliveries::DeliveryFilter { status, ..Default::default() };
+        let of_run = reads::deliveries::DeliveryFilter { run_id: run_id.clone(), ..all.clone() };
+        for filter in [all, of_run] {
+            reads::deliveries::page(&mut tx, "w", &filter, 99, (9, 9)).unwrap();
+        }
+    }
 }
 
 fn ask(fence: RunFence, name: &str) -> Command {
@@ -302,10 +314,13 @@ fn what_is_open_is_found_without_what_is_over() {
     let running = reads::runs::RunFilter { status: Some(RunStatus::Running), ..Default::default() };
     reads::runs::page(&mut tx, "w", &running, None, 9).unwrap();
     reads::rates::waiting(&mut tx, "w").unwrap();
-    let open = ["runs_open", "approvals_pending", "approvals_due", "outbox_open"];
+    reads::deliveries::lanes(&mut tx, "", 9).unwrap();
+    reads::deliveries::unsuccessful(&mut tx, "w").unwrap();
+    let open =
+        ["runs_open", "approvals_pending", "approvals_due", "outbox_open", "outbox_unsuccessful"];
     let tables = ["runs ", "approvals ", "outbox "].map(|table| format!(" {table}"));
     let of_table = |step: &&String| tables.iter().any(|table| step.contains(table.as_str()));
     let steps: Vec<&String> = tx.1.iter().filter(of_table).collect();
-    assert_eq!(steps.len(), 4, "{:?}", tx.1);
+    assert_eq!(steps.len(), 9, "{:?}", tx.1);
     assert!(steps.iter().all(|step| open.iter().any(|index| step.contains(index))), "{steps:?}");
 }

@@ -2,6 +2,8 @@
 //!
 //! Invariant: an I/O error or a damaged file is `Lost`, since nobody knows then what was kept.
 
+mod bulk;
+mod copy;
 mod log;
 
 use super::Driver;
@@ -10,9 +12,9 @@ use crate::sql::{Cell, Dialect, Row, Tx, Value, refuse_nul};
 use crate::store::Sync;
 use rusqlite::config::DbConfig;
 use rusqlite::types::ValueRef;
-use rusqlite::{CachedStatement, Connection, ErrorCode, OpenFlags};
+use rusqlite::{CachedStatement, Connection, ErrorCode, OpenFlags, Statement};
 use std::fs::{File, OpenOptions};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// What the log holds from which on it is moved into the database.
@@ -75,16 +77,7 @@ impl SqliteDriver {
     ) -> Result<CachedStatement<'_>, StoreError> {
         let mut statement = self.connection.prepare_cached(sql).map_err(refused)?;
         for (index, value) in params.iter().enumerate() {
-            let bound = match value {
-                Value::Null => statement.raw_bind_parameter(index + 1, rusqlite::types::Null),
-                Value::Int(value) => statement.raw_bind_parameter(index + 1, value),
-                Value::Text(value) => {
-                    refuse_nul(value)?;
-                    statement.raw_bind_parameter(index + 1, value)
-                }
-                Value::Blob(value) => statement.raw_bind_parameter(index + 1, value),
-            };
-            bound.map_err(refused)?;
+            bind(&mut statement, index, *value)?;
         }
         Ok(statement)
     }
@@ -122,8 +115,21 @@ impl Tx for SqliteDriver {
     }
 }
 
+fn bind(statement: &mut Statement<'_>, index: usize, value: Value<'_>) -> Result<(), StoreError> {
+    let bound = match value {
+        Value::Null => statement.raw_bind_parameter(index + 1, rusqlite::types::Null),
+        Value::Int(value) => statement.raw_bind_parameter(index + 1, value),
+        Value::Text(value) => {
+            refuse_nul(value)?;
+            statement.raw_bind_parameter(index + 1, value)
+        }
+        Value::Blob(value) => statement.raw_bind_parameter(index + 1, value),
+    };
+    bound.map_err(refused)
+}
+
 /// One writer per database, wherever its host keeps the rest of its data.
-fn take_lock(path: &Path) -> Result<File, StoreError> {
+pub(crate) fn take_lock(path: &Path) -> Result<File, StoreError> {
     let name = format!("{}.lock", path.display());
     let file = OpenOptions::new().create(true).truncate(false).write(true).open(&name);
     let file = file.map_err(|error| StoreError::Lost(format!("cannot open `{name}`: {error}")))?;
@@ -150,12 +156,12 @@ impl Driver for SqliteDriver {
     }
 
     fn run_script(&mut self, script: &str) -> Result<(), StoreError> {
-        let script = script
-            .replace("{serial}", "INTEGER PRIMARY KEY")
-            .replace("{blob}", "BLOB")
-            .replace("{by_key}", "WITHOUT ROWID")
-            .replace("{search}", crate::search::index::SQLITE_SCHEMA);
+        let script = crate::schema::for_dialect(script, Dialect::Sqlite);
         self.connection.execute_batch(&script).map_err(refused)
+    }
+
+    fn copy_aside(&mut self, suffix: &str) -> Result<Option<PathBuf>, StoreError> {
+        copy::copy_aside(&self.connection, suffix).map(Some)
     }
 
     fn hold(&mut self, _epoch: i64) -> Result<(), StoreError> {
@@ -209,6 +215,17 @@ pub(crate) fn checkpoint(path: &Path) -> Result<(), StoreError> {
         run("PRAGMA wal_checkpoint(RESTART)")?;
     }
     Ok(())
+}
+
+/// Moves everything from the log into the database and empties the log, unless somebody reads or writes for longer
+/// than a moment: then what is left stays for the next time.
+pub(crate) fn checkpoint_all(path: &Path) -> Result<(), StoreError> {
+    let connection = Connection::open(path).map_err(refused)?;
+    let run = |pragma| connection.query_row(pragma, [], |_| Ok(())).map_err(refused);
+    // Most of the work is done without holding anybody up.
+    run("PRAGMA wal_checkpoint(PASSIVE)")?;
+    connection.busy_timeout(RESTART_PATIENCE).map_err(refused)?;
+    run("PRAGMA wal_checkpoint(TRUNCATE)")
 }
 
 fn refused(error: rusqlite::Error) -> StoreError {

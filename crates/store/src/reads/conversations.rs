@@ -33,13 +33,55 @@ macro_rules! page_of {
     };
 }
 
+/// A page of conversations, with one more condition.
+macro_rules! listed {
+    ($and:literal) => {
+        concat!(
+            "SELECT conversation_id, event_seq, transcript_seq, created_at, updated_at, begun_by
+             FROM conversations
+             WHERE workspace_id = ?1 AND (CAST(?2 AS BIGINT) IS NULL OR updated_at < ?2
+                 OR (updated_at = ?2 AND conversation_id < ?3)) ",
+            $and,
+            " ORDER BY updated_at DESC, conversation_id DESC LIMIT ?4"
+        )
+    };
+}
+
+/// Which conversations a reader may see.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Reach {
+    #[default]
+    All,
+    /// Those whose first event this token sent.
+    BegunBy(String),
+}
+
+impl Reach {
+    pub fn covers(&self, conversation: &ConversationRow) -> bool {
+        match self {
+            Reach::All => true,
+            Reach::BegunBy(name) => conversation.begun_by.as_ref() == Some(name),
+        }
+    }
+}
+
+/// A conversation within reach.
+pub fn within(
+    tx: &mut dyn Tx,
+    workspace: &str,
+    conversation: &str,
+    reach: &Reach,
+) -> Result<Option<ConversationRow>, StoreError> {
+    Ok(get(tx, workspace, conversation)?.filter(|found| reach.covers(found)))
+}
+
 pub fn get(
     tx: &mut dyn Tx,
     workspace: &str,
     conversation: &str,
 ) -> Result<Option<ConversationRow>, StoreError> {
     let row = tx.query_opt(
-        "SELECT conversation_id, event_seq, transcript_seq, created_at, updated_at
+        "SELECT conversation_id, event_seq, transcript_seq, created_at, updated_at, begun_by
          FROM conversations WHERE workspace_id = ?1 AND conversation_id = ?2",
         params![workspace, conversation],
     )?;
@@ -50,17 +92,17 @@ pub fn get(
 pub fn page(
     tx: &mut dyn Tx,
     workspace: &str,
+    reach: &Reach,
     before: Option<(i64, &str)>,
     limit: i64,
 ) -> Result<Vec<ConversationRow>, StoreError> {
-    let rows = tx.query(
-        "SELECT conversation_id, event_seq, transcript_seq, created_at, updated_at
-         FROM conversations
-         WHERE workspace_id = ?1 AND (CAST(?2 AS BIGINT) IS NULL OR updated_at < ?2
-             OR (updated_at = ?2 AND conversation_id < ?3))
-         ORDER BY updated_at DESC, conversation_id DESC LIMIT ?4",
-        params![workspace, before.map(|at| at.0), before.map(|at| at.1), limit],
-    )?;
+    let (at, id) = (before.map(|at| at.0), before.map(|at| at.1));
+    let rows = match reach {
+        Reach::All => tx.query(listed!(""), params![workspace, at, id, limit])?,
+        Reach::BegunBy(name) => {
+            tx.query(listed!("AND begun_by = ?5"), params![workspace, at, id, limit, name])?
+        }
+    };
     rows.into_iter().map(read_conversation).collect()
 }
 
@@ -219,6 +261,7 @@ fn read_conversation(mut row: Row) -> Result<ConversationRow, StoreError> {
         transcript_seq: row.int()?,
         created_at: row.int()?,
         updated_at: row.int()?,
+        begun_by: row.opt_text()?,
     })
 }
 

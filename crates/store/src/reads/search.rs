@@ -3,7 +3,7 @@
 //! Invariant: an item that was committed before the search began is found, indexed or not; an item of
 //! another workspace, or one that a filter leaves out, never is.
 
-use super::conversations::{by_ids, get as conversation};
+use super::conversations::{Reach, by_ids, get as conversation, within};
 use crate::StoreError;
 use crate::params;
 use crate::search::asked::Asked;
@@ -13,7 +13,7 @@ use crate::search::snippet::snippet;
 use crate::search::terms::{Entry, Terms, Text, entry_columns};
 use crate::sql::Tx;
 use crate::types::ItemRow;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 pub use crate::search::snippet::Highlight;
 
@@ -38,6 +38,8 @@ pub struct SearchQuery {
     pub workspace: String,
     pub text: String,
     pub conversation: Option<String>,
+    /// Items of these conversations only.
+    pub reach: Reach,
     pub thread: Option<String>,
     /// Items that came with one of these events; empty means any item.
     pub event_types: Vec<String>,
@@ -69,6 +71,7 @@ pub fn search(tx: &mut dyn Tx, query: &SearchQuery) -> Result<Vec<Hit>, StoreErr
     let mut search = Search {
         query,
         asked: &asked,
+        reached: HashMap::new(),
         seen: HashSet::new(),
         found: Vec::new(),
         near: Vec::new(),
@@ -102,6 +105,8 @@ struct Found {
 struct Search<'a> {
     query: &'a SearchQuery,
     asked: &'a Asked,
+    /// Conversations that were looked at, and whether they are within reach.
+    reached: HashMap<String, bool>,
     /// Items that were looked at.
     seen: HashSet<i64>,
     found: Vec<Found>,
@@ -156,7 +161,7 @@ impl Search<'_> {
         self.ask_for_all(tx, wanted, &parts, upto, top_k)?;
         if self.found.len() < top_k {
             for entry in parts.into_iter().flatten() {
-                if self.admits(&entry) && self.seen.insert(entry.id) {
+                if self.admits(tx, &entry)? && self.seen.insert(entry.id) {
                     let folded = self.folded(tx, &entry)?;
                     self.near.extend(folded.map(|folded| (entry.id, folded)));
                 }
@@ -240,7 +245,7 @@ impl Search<'_> {
     }
 
     fn look(&mut self, tx: &mut dyn Tx, entry: &Entry) -> Result<(), StoreError> {
-        if !self.admits(entry) || !self.seen.insert(entry.id) {
+        if !self.admits(tx, entry)? || !self.seen.insert(entry.id) {
             return Ok(());
         }
         let Some(folded) = self.folded(tx, entry)? else { return Ok(()) };
@@ -296,7 +301,23 @@ impl Search<'_> {
         Ok(wanted)
     }
 
-    fn admits(&self, entry: &Entry) -> bool {
+    fn admits(&mut self, tx: &mut dyn Tx, entry: &Entry) -> Result<bool, StoreError> {
+        Ok(self.fits(entry) && self.is_reached(tx, &entry.conversation_id)?)
+    }
+
+    fn is_reached(&mut self, tx: &mut dyn Tx, id: &str) -> Result<bool, StoreError> {
+        if self.query.reach == Reach::All {
+            return Ok(true);
+        }
+        if let Some(known) = self.reached.get(id) {
+            return Ok(*known);
+        }
+        let found = within(tx, &self.query.workspace, id, &self.query.reach)?.is_some();
+        self.reached.insert(id.to_owned(), found);
+        Ok(found)
+    }
+
+    fn fits(&self, entry: &Entry) -> bool {
         let query = self.query;
         let is = |wanted: &Option<String>, found: Option<&str>| {
             wanted.is_none() || wanted.as_deref() == found

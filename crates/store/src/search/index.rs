@@ -14,18 +14,6 @@ use std::fmt::Write;
 /// The mark's name in `meta`.
 pub(crate) const UPTO: &str = "search_upto";
 
-pub(crate) const SQLITE_SCHEMA: &str = "CREATE VIRTUAL TABLE search USING fts5(
-    terms, content='', contentless_delete=1, detail=none, tokenize='ascii');";
-
-/// Without statistics the planner takes the index for whatever is asked. New entries wait in a list that every
-/// query reads; `settle` empties it beside the writer, long before the limit at which the writer would have to.
-pub(crate) const POSTGRES_SCHEMA: &str = "CREATE TABLE search (
-        id    BIGINT PRIMARY KEY,
-        terms INTEGER[] NOT NULL
-    );
-    ALTER TABLE search ALTER COLUMN terms SET STATISTICS 0;
-    CREATE INDEX search_by_term ON search USING gin (terms) WITH (gin_pending_list_limit = 16384);";
-
 /// Bytes of text that one step puts into the index.
 const STEP_BYTES: i64 = 256 * 1024;
 /// Alternatives that one condition may have.

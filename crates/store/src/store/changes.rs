@@ -10,8 +10,8 @@ use crate::commands::{
     ChargeInterrupted, ClaimDelivery, Collect, Collected, Command, CreateArtifact, EndToolCall,
     Ended, ExpireApprovals, FinishDelivery, FreezeGrant, IndexItems, Outcome, PullSteering, Pulled,
     RecordAudit, RecordDiagnostics, RecordInterrupted, RecordModelCall, RecordWritten,
-    RemoveArtifacts, RemoveItems, RequestAction, Requested, RestartRun, StateWritten,
-    StorageWritten, WriteRecord, WriteState, WriteStorage,
+    RemoveArtifacts, RemoveItems, RequestAction, Requested, ResolveDelivery, Resolved, RestartRun,
+    StateWritten, StorageWritten, WriteRecord, WriteState, WriteStorage,
 };
 use crate::search::index;
 use crate::types::ApprovalRow;
@@ -57,6 +57,14 @@ impl Store {
 
     pub async fn finish_delivery(&self, command: FinishDelivery) -> Result<bool, StoreError> {
         self.change(Command::FinishDelivery(Box::new(command))).await
+    }
+
+    /// Sends a settled delivery again, or discards one.
+    pub async fn resolve_delivery(&self, command: ResolveDelivery) -> Result<Resolved, StoreError> {
+        match self.submit(Command::ResolveDelivery(Box::new(command))).await? {
+            Outcome::Resolved(resolved) => Ok(resolved),
+            other => Err(mixed_up(&other)),
+        }
     }
 
     /// Keeps what a run sent after its end.

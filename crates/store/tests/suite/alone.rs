@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 /// More than it takes until somebody counts as alone.
 const MANY: usize = 30;
 
-async fn close(store: Store) {
+pub(crate) async fn close(store: Store) {
     tokio::task::spawn_blocking(move || store.close()).await.unwrap();
 }
 

@@ -140,7 +140,9 @@ async fn a_read_that_finds_no_server_says_so() {
     let store = Store::open(&postgres_options(&url)).unwrap();
     std::thread::scope(|scope| scope.spawn(|| server.stop(Stop::Fast)).join().unwrap());
     let error = store.read(reads::runs::open).await.unwrap_err();
-    assert_eq!(error.to_string(), "the store is not available: connection closed");
+    let (_, database) = url.rsplit_once('/').unwrap();
+    let expected = format!("the PostgreSQL database `{database}` does not answer");
+    assert_eq!(error.to_string(), expected);
 }
 
 /// The answer to a commit is lost on its way: the outcome is told as if it had come.

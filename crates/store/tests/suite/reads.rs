@@ -3,7 +3,7 @@
 use super::support::*;
 use greenroom_protocol::RunStatus;
 use greenroom_store::commands::{AcceptEvent, ApplyResults};
-use greenroom_store::reads::conversations::Span;
+use greenroom_store::reads::conversations::{Reach, Span};
 use greenroom_store::reads::runs::RunFilter;
 use greenroom_store::reads::{self, Direction};
 
@@ -69,8 +69,10 @@ pub(crate) async fn conversations_and_events_are_paged(ground: Ground) {
         accept(&store, AcceptEvent { now_ms, ..event(name, name) }).await;
     }
     let conversations = async |before: Option<(i64, &'static str)>, limit| {
-        let page =
-            store.read(move |tx| reads::conversations::page(tx, W, before, limit)).await.unwrap();
+        let page = store
+            .read(move |tx| reads::conversations::page(tx, W, &Reach::All, before, limit))
+            .await
+            .unwrap();
         page.into_iter().map(|row| row.conversation_id).collect::<Vec<_>>()
     };
     assert_eq!(conversations(None, 9).await, ["d", "b", "a", "e"]);
@@ -88,6 +90,16 @@ pub(crate) async fn conversations_and_events_are_paged(ground: Ground) {
     assert_eq!(events(None, 2, 3).await, [1]);
     assert_eq!(events(Some("b"), i64::MAX, 3).await, [2]);
     assert!(events(Some("b"), 2, 3).await.is_empty());
+    let sent_by = Some("token:web".to_owned());
+    accept(&store, AcceptEvent { sent_by: sent_by.clone(), ..event("f", "f") }).await;
+    accept(&store, AcceptEvent { sent_by, ..event("a", "a2") }).await;
+    let of = async |name: &str| {
+        let reach = Reach::BegunBy(name.to_owned());
+        let page = store.read(move |tx| reads::conversations::page(tx, W, &reach, None, 9)).await;
+        page.unwrap().into_iter().map(|row| row.conversation_id).collect::<Vec<_>>()
+    };
+    assert_eq!(of("token:web").await, ["f"], "only the first event says who began it");
+    assert!(of("admin").await.is_empty());
 }
 
 pub(crate) async fn nobody_sees_another_workspace(ground: Ground) {
@@ -108,7 +120,7 @@ pub(crate) async fn nobody_sees_another_workspace(ground: Ground) {
             assert_eq!(reads::events::page(tx, w, None, i64::MAX, 9)?, []);
             assert_eq!(reads::events::page(tx, w, Some("c"), i64::MAX, 9)?, []);
             assert_eq!(reads::conversations::get(tx, w, "c")?, None);
-            assert_eq!(reads::conversations::page(tx, w, None, 9)?, []);
+            assert_eq!(reads::conversations::page(tx, w, &Reach::All, None, 9)?, []);
             assert_eq!(reads::conversations::history(tx, w, "c", &span)?, []);
             assert_eq!(reads::state::get(tx, w, "conversation:c", "a", 0)?, None);
             let none = reads::state::list(tx, w, "conversation:c", &all_state(), 0)?;

@@ -4,7 +4,7 @@ use greenroom_protocol::{Role, RunStatus};
 use greenroom_store::chunk::{ChunkBuilder, Delta};
 use greenroom_store::commands::{AcceptEvent, Accepted, Applied, ApplyResults, NewRun, Terminal};
 use greenroom_store::types::{Chunk, GrantDoc, NewItem, OnInterrupt, Queue, ResultRecord, RunRow};
-use greenroom_store::{Location, Options, Store, StoreError, Sync, reads};
+use greenroom_store::{Location, Options, SchemaVersion, Store, StoreError, Sync, reads};
 use greenroom_testkit::postgres::Database;
 use std::path::Path;
 
@@ -42,8 +42,16 @@ impl Ground {
         }
     }
 
+    pub(crate) fn location(&self) -> &Location {
+        &self.options.location
+    }
+
     pub(crate) fn try_open(&self) -> Result<Store, StoreError> {
         Store::open(&self.options)
+    }
+
+    pub(crate) fn version(&self) -> Result<Option<SchemaVersion>, StoreError> {
+        Store::version(&self.options)
     }
 
     pub(crate) fn open(&self) -> Store {
@@ -100,6 +108,7 @@ pub(crate) fn event(conversation: &str, name: &str) -> AcceptEvent {
         item: Some(item(&format!("item-{name}"), "user", name)),
         artifacts: Vec::new(),
         uploads: Vec::new(),
+        sent_by: None,
         now_ms: 1_000,
     }
 }

@@ -149,14 +149,14 @@ pub(crate) async fn deliveries_are_claimed_and_settled(ground: Ground) {
         DeliveryOutcome::Done,
         DeliveryOutcome::Failed { error: error() },
         DeliveryOutcome::Unknown { error: error() },
-        DeliveryOutcome::Again { error: error() },
+        DeliveryOutcome::Again { error: error(), waited_ms: 500, next_attempt_at: 3_500 },
     ];
     for (id, outcome) in ids.iter().zip(outcomes) {
         assert!(store.claim_delivery(ClaimDelivery { id: *id, now_ms: 2_500 }).await.unwrap());
         assert!(store.finish_delivery(finish(*id, outcome)).await.unwrap());
     }
     assert_eq!(open(&store).await, [ids[3]], "only what is tried again is open");
-    let lanes = store.read(|tx| reads::deliveries::lanes(tx, 10)).await.unwrap();
+    let lanes = store.read(|tx| reads::deliveries::lanes(tx, "", 10)).await.unwrap();
     assert_eq!(lanes.len(), 1, "one target waits");
     let target = lanes[0].target.clone();
     let next = store.read(move |tx| reads::deliveries::next(tx, &target)).await.unwrap();

@@ -1,0 +1,92 @@
+//! A database that was made new and one that was upgraded from the first version are equal.
+
+use super::*;
+use crate::drivers::{PostgresDriver, SqliteDriver};
+use crate::store::Sync;
+use greenroom_testkit::postgres::Database;
+
+/// Everything about tables, columns and indexes that two databases can differ in, without the words of the scripts.
+const SQLITE_CATALOG: &str = "
+    SELECT 'table ' || name || ' ' || type || ' ' || wr || strict FROM pragma_table_list
+        WHERE schema = 'main'
+    UNION ALL
+    SELECT 'column ' || t.name || ' ' || c.cid || ' ' || c.name || ' ' || c.type || ' ' || c.\"notnull\"
+        || ' ' || coalesce(c.dflt_value, '-') || ' ' || c.pk
+        FROM pragma_table_list AS t, pragma_table_xinfo(t.name) AS c WHERE t.schema = 'main'
+    UNION ALL
+    SELECT 'index ' || t.name || ' ' || i.name || ' ' || i.\"unique\" || i.partial || ' ' || x.seqno || ' '
+        || coalesce(x.name, '-') || ' ' || x.desc || ' ' || x.coll
+        FROM pragma_table_list AS t, pragma_index_list(t.name) AS i, pragma_index_xinfo(i.name) AS x
+        WHERE t.schema = 'main'
+    UNION ALL
+    SELECT 'where ' || name || ' ' || substr(sql, instr(sql, 'WHERE')) FROM sqlite_master
+        WHERE type = 'index' AND instr(sql, 'WHERE') > 0
+    UNION ALL
+    SELECT 'virtual ' || sql FROM sqlite_master WHERE sql LIKE 'CREATE VIRTUAL%'";
+
+const POSTGRES_CATALOG: &str = "
+    SELECT concat_ws(' ', 'column', table_name, ordinal_position, column_name, data_type, udt_name, is_nullable,
+        coalesce(column_default, '-'), coalesce(collation_name, '-'), is_identity)
+        FROM information_schema.columns WHERE table_schema = current_schema()
+    UNION ALL
+    SELECT 'index ' || indexdef FROM pg_indexes WHERE schemaname = current_schema()
+    UNION ALL
+    SELECT concat_ws(' ', 'constraint', conrelid::regclass, conname, pg_get_constraintdef(oid))
+        FROM pg_constraint WHERE connamespace = current_schema()::regnamespace
+    UNION ALL
+    SELECT concat_ws(' ', 'statistics', attrelid::regclass, attname, attstattarget) FROM pg_attribute
+        WHERE attrelid::regclass::text = 'search' AND attnum > 0";
+
+fn catalog(driver: &mut dyn Driver, sql: &'static str) -> Vec<String> {
+    let rows = driver.query(sql, &[]).unwrap();
+    let words = |text: String| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut rows: Vec<String> =
+        rows.into_iter().map(|mut row| words(row.text().unwrap())).collect();
+    rows.sort();
+    rows
+}
+
+fn assert_upgraded_equals_new(
+    mut upgraded: Box<dyn Driver>,
+    mut new: Box<dyn Driver>,
+    sql: &'static str,
+) {
+    create_at(&mut *upgraded, 1).unwrap();
+    prepare(&mut *upgraded).unwrap();
+    prepare(&mut *new).unwrap();
+    let expected = catalog(&mut *new, sql);
+    assert!(expected.len() > 200, "{expected:#?}");
+    assert_eq!(catalog(&mut *upgraded, sql), expected);
+    for driver in [&mut upgraded, &mut new] {
+        let version = version(&mut **driver).unwrap();
+        assert_eq!(version, Some(SchemaVersion { found: newest(), known: newest() }));
+    }
+}
+
+#[test]
+fn an_upgraded_sqlite_database_equals_a_new_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let open = |name: &str| -> Box<dyn Driver> {
+        Box::new(SqliteDriver::writer(&folder.path().join(name), Sync::Normal).unwrap())
+    };
+    assert_upgraded_equals_new(open("upgraded.db"), open("new.db"), SQLITE_CATALOG);
+}
+
+#[test]
+fn an_upgraded_postgres_database_equals_a_new_one() {
+    let (upgraded, new) = (Database::fresh(), Database::fresh());
+    let open = |database: &Database| -> Box<dyn Driver> {
+        Box::new(PostgresDriver::writer(&database.url).unwrap())
+    };
+    assert_upgraded_equals_new(open(&upgraded), open(&new), POSTGRES_CATALOG);
+}
+
+/// A migration that has landed never changes: data folders have run it.
+#[test]
+fn migrations_are_frozen() {
+    let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    let hash = |script: &str| format!("{:016x}", script.bytes().fold(0xcbf2_9ce4_8422_2325, step));
+    let frozen = ["fa5e3c0987bef090", "2393374cc4fcd657", "ec0d95f947644371"];
+    let hashes: Vec<String> = MIGRATIONS.iter().copied().map(hash).collect();
+    assert_eq!(hashes, frozen, "a new migration adds its hash; one that has landed keeps its own");
+}
