@@ -4,6 +4,7 @@
 //! deadline; no key is in an error.
 
 mod answer;
+mod probe;
 mod retry;
 
 use crate::limits::{Limits, Slot};
@@ -11,6 +12,7 @@ use crate::{ModelError, ModelSettings, refusal, wires};
 pub(crate) use answer::Answer;
 use bytes::Bytes;
 use greenroom_outgoing::{Outgoing, cause};
+pub use probe::Probe;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, RequestBuilder, Response, Url};
 use serde_json::Value;

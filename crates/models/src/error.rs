@@ -17,7 +17,7 @@ pub enum ModelError {
     #[error("the provider takes no more requests now: {message}")]
     RateLimited { message: String, retry_after: Option<Duration> },
     /// It could not be reached, or broke off.
-    #[error("the provider is not there: {0}")]
+    #[error("the provider cannot be reached: {0}")]
     Unavailable(String),
     /// It answered with something that is none of its wire's.
     #[error("the provider's answer cannot be read: {0}")]

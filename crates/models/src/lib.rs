@@ -26,6 +26,7 @@ mod turns;
 mod usage;
 mod wires;
 
+pub use client::Probe;
 pub use error::ModelError;
 pub use fold::Fold;
 pub use model::{Model, ModelStream, Models};

@@ -196,6 +196,8 @@ impl ModelStream {
 #[derive(Debug, Default)]
 pub struct Models {
     by_name: BTreeMap<String, Arc<Model>>,
+    /// In the order in which they are configured.
+    order: Vec<String>,
 }
 
 impl Models {
@@ -212,20 +214,22 @@ impl Models {
             .collect();
         let mut clients = Clients::default();
         let mut by_name = BTreeMap::new();
+        let order = all.iter().map(|settings| settings.name.clone()).collect();
         for settings in all {
             let limits = limits.get(&key(&settings)).cloned().unwrap_or_default();
             let model = Model::build(settings, limits, &mut clients)?;
             by_name.insert(model.settings.name.clone(), Arc::new(model));
         }
-        Ok(Self { by_name })
+        Ok(Self { by_name, order })
     }
 
     pub fn get(&self, name: &str) -> Option<Arc<Model>> {
         self.by_name.get(name).cloned()
     }
 
+    /// In the order in which they are configured.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.by_name.keys().map(String::as_str)
+        self.order.iter().map(String::as_str)
     }
 }
 

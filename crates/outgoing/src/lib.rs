@@ -8,6 +8,11 @@ use reqwest::{Client, Url};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+/// Longest wait for a connection where an entry does not say.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How one entry of the configuration talks to the outside.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
@@ -58,6 +63,28 @@ impl Outgoing {
             false => Ok(url),
         }
     }
+
+    /// Connects to the place of an address and sends nothing; the address that took the connection.
+    pub async fn connect(&self, url: &str) -> Result<SocketAddr, Unreachable> {
+        let url = self.check(url)?;
+        let limit = self.connect_timeout.unwrap_or(CONNECT_TIMEOUT);
+        let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']).to_owned();
+        let port = url.port_or_known_default().unwrap_or(443);
+        let late = || Unreachable::NoConnection(format!("no answer within {} s", limit.as_secs()));
+        let connected = timeout(limit, async {
+            let found = tokio::net::lookup_host((host.as_str(), port)).await;
+            let found = found.map_err(|error| Unreachable::NoName(error.to_string()))?;
+            let open: Vec<SocketAddr> =
+                found.filter(|at| self.allow_private || !is_private(at.ip())).collect();
+            if open.is_empty() {
+                return Err(Unreachable::Private);
+            }
+            let stream = TcpStream::connect(open.as_slice()).await;
+            let stream = stream.map_err(|error| Unreachable::NoConnection(error.to_string()))?;
+            stream.peer_addr().map_err(|error| Unreachable::NoConnection(error.to_string()))
+        });
+        connected.await.unwrap_or_else(|_| Err(late()))
+    }
 }
 
 /// Why an address is not called.
@@ -67,6 +94,10 @@ pub enum Unreachable {
     Invalid(String),
     #[error("the address is private")]
     Private,
+    #[error("the name cannot be resolved: {0}")]
+    NoName(String),
+    #[error("no connection: {0}")]
+    NoConnection(String),
 }
 
 /// The innermost cause, without the address that reqwest puts in front.

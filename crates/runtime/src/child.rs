@@ -39,6 +39,8 @@ pub struct ChildSpec {
     pub sandbox: bool,
     /// Readable and writable beside `dir`.
     pub paths: Vec<PathBuf>,
+    /// Those of `paths` that do not exist: once one does, a process needs a new sandbox to see it.
+    pub absent_paths: Vec<PathBuf>,
     /// Kept from it beside `Settings::hidden`, even where `dir` or `paths` contain them.
     pub hidden: Vec<PathBuf>,
     /// Cap on the processes of the tree.
@@ -58,6 +60,7 @@ impl Default for ChildSpec {
             env: BTreeMap::new(),
             sandbox: true,
             paths: Vec::new(),
+            absent_paths: Vec::new(),
             hidden: Vec::new(),
             processes: 32,
             memory_mb: 1024,

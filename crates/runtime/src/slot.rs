@@ -144,7 +144,7 @@ impl Slot {
             }
         };
         let reason = match &served {
-            Served::Replaced(_) => "has other files by now",
+            Served::Replaced(_) => "was replaced because its files changed",
             Served::Failed(reason) => {
                 self.gone(Phase::Starting);
                 reason

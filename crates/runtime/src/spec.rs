@@ -36,6 +36,8 @@ pub struct RunnerSpec {
     pub sandbox: bool,
     /// Readable and writable beside `dir`.
     pub paths: Vec<PathBuf>,
+    /// Those of `paths` that do not exist: once one does, a process needs a new sandbox to see it.
+    pub absent_paths: Vec<PathBuf>,
     /// Folders and files kept from it beside `Settings::hidden`, even where `dir` or `paths` contain them.
     pub hidden: Vec<PathBuf>,
     /// Cap on the processes of the tree.
@@ -60,6 +62,7 @@ impl Default for RunnerSpec {
             plugin: None,
             sandbox: true,
             paths: Vec::new(),
+            absent_paths: Vec::new(),
             hidden: Vec::new(),
             processes: 64,
             memory_mb: 2048,

@@ -12,6 +12,7 @@ pub mod project_cli;
 pub mod schema;
 pub mod search;
 pub mod skills;
+pub mod subject;
 mod tool;
 mod toolbox;
 pub mod ui;

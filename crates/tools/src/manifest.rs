@@ -53,6 +53,8 @@ pub struct ModuleMethod {
     /// Further folders that it may use.
     pub paths: Vec<PathBuf>,
     pub input: Arc<Schema>,
+    /// The inputs that a question about a call shows, in this order; all of them where it is absent.
+    pub show: Option<Vec<String>>,
 }
 
 /// Why a module cannot be used.
@@ -91,6 +93,8 @@ pub enum Problem {
     Schema { method: String, reason: BadSchema },
     #[error("the schema of `{0}` does not say `type = \"object\"`")]
     NotAnObject(String),
+    #[error("`show` of `{method}` names `{field}`, which its schema does not have")]
+    Show { method: String, field: String },
 }
 
 #[derive(Deserialize)]
@@ -118,6 +122,7 @@ struct FileMethod {
     command: Option<Vec<String>>,
     timeout_s: Option<u64>,
     network: Option<bool>,
+    show: Option<Vec<String>>,
 }
 
 impl Manifest {
@@ -205,6 +210,7 @@ fn checked(file: File, dir: &Path) -> Result<Checked, Problem> {
             dir: dir.to_owned(),
             network: method.network.unwrap_or(network),
             paths: paths.clone(),
+            show: shown(&full, method.show, &method.input_schema)?,
             input: Arc::new(input_schema(&full, &method.input_schema)?),
         };
         checked.insert(name, method);
@@ -218,6 +224,19 @@ fn input_schema(method: &str, source: &Value) -> Result<Schema, Problem> {
     match source.get("type").and_then(Value::as_str) {
         Some("object") => Ok(schema),
         _ => Err(Problem::NotAnObject(method.to_owned())),
+    }
+}
+
+fn shown(
+    method: &str,
+    show: Option<Vec<String>>,
+    schema: &Value,
+) -> Result<Option<Vec<String>>, Problem> {
+    let is_known = |field: &&String| schema["properties"].get(field.as_str()).is_some();
+    let unknown = show.iter().flatten().find(|field| !is_known(field)).cloned();
+    match unknown {
+        Some(field) => Err(Problem::Show { method: method.to_owned(), field }),
+        None => Ok(show),
     }
 }
 

@@ -88,3 +88,24 @@ impl ToolOutput {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn outputs_of_the_first_version_are_read() {
+        let done = r#"{"tool_name":"shed.note","tool_call_id":"note-1","tool_call_args":{"text":"笔记"},
+            "status":"success","result":{"noted":"笔记"}}"#;
+        let output: ToolAgentOutput = serde_json::from_str(done).unwrap();
+        assert_eq!((output.status, &output.result["noted"]), (Status::Success, &"笔记".into()));
+        let failed = r#"{"tool_name":"shed.note","tool_call_id":"note-2","tool_call_args":{},"status":"failure",
+            "result":null,"error":{"code":"INVALID_ARGUMENT","message":"no","field":"text"},"a_field_of_old":1}"#;
+        let output: ToolAgentOutput = serde_json::from_str(failed).unwrap();
+        let error = output.error.unwrap();
+        assert_eq!(
+            (error.code.as_str(), &error.details["field"]),
+            ("INVALID_ARGUMENT", &"text".into())
+        );
+    }
+}

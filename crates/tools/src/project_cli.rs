@@ -12,6 +12,7 @@ mod memory;
 mod methods;
 mod outcome;
 mod records;
+mod subject;
 mod table;
 
 pub use dry::check;
@@ -19,6 +20,7 @@ pub use http::{HttpRecords, OnBehalf};
 pub use methods::MethodSet;
 pub use outcome::CliResult;
 pub use records::{Found, LIST_MAX, Module, Put, Records, RecordsError};
+pub(crate) use subject::{named as named_records, subject};
 pub use table::{Action, MethodSpec, find, specs};
 
 use crate::{Risk, Source, Tool, ToolFailure};

@@ -16,8 +16,11 @@ use crate::project_cli::{self, MethodSet};
 use crate::schema::Schema;
 use crate::search::{ToolIndex, Vectors};
 use crate::skills::{self, Card, SkillError, Skills};
+use crate::subject;
 use crate::{Risk, Source, Tool, ToolFailure, ToolOutput};
 use greenroom_protocol::Object;
+use greenroom_protocol::api::platform::ApprovalSubject;
+use greenroom_protocol::records::RecordView;
 use greenroom_runtime::Runtime;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -249,6 +252,35 @@ impl Toolbox {
         }
     }
 
+    /// The records that a call names: their module and their ids.
+    pub fn named_records(
+        &self,
+        entry: &Entry,
+        args: &Object,
+    ) -> Option<(project_cli::Module, Vec<String>)> {
+        let call = project_cli::Call::read(args).ok().filter(|_| entry.is_project_cli())?;
+        project_cli::named_records(&call)
+    }
+
+    /// What a call is about, for whoever is asked; `found` are the records it names, if they were looked up.
+    pub fn subject(
+        &self,
+        entry: &Entry,
+        args: &Object,
+        found: Option<&BTreeMap<String, RecordView>>,
+    ) -> Option<ApprovalSubject> {
+        let call = project_cli::Call::read(args).ok().filter(|_| entry.is_project_cli());
+        let subject = match (&call, found) {
+            (Some(call), Some(found)) => project_cli::subject(call, found),
+            (Some(call), None) => {
+                let own = self.modules.find(&call.module, &call.method);
+                subject::of_inputs(&call.input, own.and_then(|own| own.show.as_deref()))
+            }
+            (None, _) => subject::of_inputs(args, None),
+        };
+        subject::bounded(subject)
+    }
+
     /// Carries a call out. Whatever becomes of it, there is one output.
     pub async fn invoke(&self, call: Invocation<'_>) -> ToolOutput {
         let cancel = call.cancel.clone();
@@ -275,7 +307,7 @@ impl Toolbox {
 
     async fn call_server(&self, name: &str, call: &Invocation<'_>) -> ToolOutput {
         let Some(server) = self.servers.iter().find(|server| server.name() == name) else {
-            let message = format!("the server `{name}` is not there any more");
+            let message = format!("the server `{name}` is no longer configured");
             return ToolOutput::failure(ToolFailure::new("UNAVAILABLE", message));
         };
         let (cancel, progress) = (call.cancel.clone(), call.progress.clone());

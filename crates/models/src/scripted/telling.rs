@@ -20,6 +20,18 @@ pub(super) fn told(text: &str) -> String {
     if lines.is_empty() { text.to_owned() } else { lines.join("\n") }
 }
 
+/// `“Lunch” (2026-01-31 12:00 – 13:00)`: the one thing that a result is about.
+pub(super) fn named(text: &str) -> String {
+    let result: Option<Value> = serde_json::from_str(text).ok();
+    let data = result.as_ref().map(|result| result.get("data").unwrap_or(result));
+    let name = data.and_then(|data| word(data, "title").or(word(data, "name")));
+    let when = data.and_then(when).map(|when| format!(" ({when})")).unwrap_or_default();
+    match name {
+        Some(name) => format!("“{name}”{when}"),
+        None => told(text),
+    }
+}
+
 /// One thing of a list; nothing for what has no name.
 fn line(item: &Value) -> Option<String> {
     if let Value::String(text) = item {
@@ -68,6 +80,9 @@ mod tests {
         assert_eq!(told(failed), "no event (NOT_FOUND)");
         let event = r#"{"data":{"id":"e","title":"x"}}"#;
         assert_eq!(told(event), "- x [e]");
+        let deleted = r#"{"data":{"outcome":"deleted","id":"e","title":"Sync",
+            "start_at":"2026-04-21T10:00:00Z","end_at":"2026-04-21T11:00:00Z"}}"#;
+        assert_eq!(named(deleted), "“Sync” (2026-04-21 10:00 – 11:00)");
         for unknown in ["three meetings", r#"{"a":1}"#, "[1]"] {
             assert_eq!(told(unknown), unknown);
         }

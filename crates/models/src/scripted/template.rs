@@ -31,14 +31,17 @@ enum Filter {
     HourLater,
     /// A tool's result in lines that people read.
     Told,
+    /// What a tool's result is about, by name and time.
+    Named,
 }
 
-const FILTERS: [(&str, Filter); 5] = [
+const FILTERS: [(&str, Filter); 6] = [
     ("json", Filter::Json),
     ("date", Filter::Date),
     ("time", Filter::Time),
     ("hour_later", Filter::HourLater),
     ("told", Filter::Told),
+    ("named", Filter::Named),
 ];
 
 #[derive(Debug, Clone, PartialEq)]
@@ -123,6 +126,7 @@ impl Filter {
             Self::Time => spoken::time(&text),
             Self::HourLater => spoken::hour_later(&text),
             Self::Told => telling::told(&text),
+            Self::Named => telling::named(&text),
         }
     }
 }

@@ -16,7 +16,8 @@ async fn models_with_one_address_and_key_share_their_limits() {
     let mut small = named(&server, "small");
     small.max_concurrent = Some(1);
     let models = Models::new(vec![small, named(&server, "large")]).unwrap();
-    assert_eq!(models.names().collect::<Vec<_>>(), ["large", "small"]);
+    // In the order in which they were configured.
+    assert_eq!(models.names().collect::<Vec<_>>(), ["small", "large"]);
     let (large, small) = (models.get("large").unwrap(), models.get("small").unwrap());
     let first = large.stream(question(), soon()).await.unwrap();
     let shortly = Instant::now() + Duration::from_millis(50);

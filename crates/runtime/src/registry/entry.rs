@@ -135,14 +135,15 @@ impl Entry {
 
     /// Takes files over that were saved anew, if nothing else is new and a process serves that can be replaced.
     pub(crate) fn takes_files(&mut self, spec: &RunnerSpec, hidden: &[PathBuf]) -> bool {
-        let with_files = RunnerSpec { changed_at: spec.changed_at, ..self.spec.clone() };
+        let (changed_at, absent_paths) = (spec.changed_at, spec.absent_paths.clone());
+        let with_files = RunnerSpec { changed_at, absent_paths, ..self.spec.clone() };
         let takes = with_files == *spec
             && self.hidden == hidden
             && !self.stop.is_cancelled()
             && !self.spec.command.is_empty()
             && self.phase == Phase::Ready;
         if takes {
-            self.spec.changed_at = spec.changed_at;
+            self.spec = with_files;
             self.changed.notify_one();
         }
         takes

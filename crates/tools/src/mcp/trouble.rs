@@ -121,7 +121,7 @@ pub(super) fn over_http(error: &StreamableHttpError<HttpError>, server: &str) ->
         StreamableHttpError::Deserialize(_) | StreamableHttpError::UnexpectedServerResponse(_) => {
             format!("answers with what is not MCP; {url}")
         }
-        StreamableHttpError::SessionExpired => "has let go of the session".to_owned(),
+        StreamableHttpError::SessionExpired => "has ended the session".to_owned(),
         error => short(&error.to_string()),
     }
 }

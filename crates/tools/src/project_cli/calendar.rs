@@ -7,10 +7,11 @@ mod change;
 mod event;
 
 pub(super) use change::{answer, delete, share, update};
+pub(super) use event::shown;
 
 use super::input::{Day, Id, Moment, Text, Trouble, Zone, given, read as strict};
 use super::records::{Found, Module, Put, Records};
-use event::{Event, rendered, shown};
+use event::{Event, rendered};
 use greenroom_protocol::Object;
 use greenroom_protocol::records::{RecordLink as Link, RecordView as Record};
 use jiff::tz::TimeZone;

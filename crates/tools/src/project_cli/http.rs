@@ -90,6 +90,11 @@ impl HttpRecords {
         Ok(Self { client, url, credential, actor })
     }
 
+    /// By a client that knows more of the host than its address, such as its certificate.
+    pub fn by(self, client: reqwest::Client) -> Self {
+        Self { client, ..self }
+    }
+
     async fn send<T: DeserializeOwned>(&self, op: &Op) -> Result<T, RecordsError> {
         let mut request = self.client.post(self.url.clone()).bearer_auth(&self.credential).json(op);
         if let Some(actor) = &self.actor {

@@ -82,7 +82,7 @@ fn an_error_in_the_stream_ends_it_with_that_error() {
     assert_eq!(error(Gemini, &[limit]), "the provider takes no more requests now: quota");
     assert_eq!(
         error(OpenAiChat, &[chat(json!({"content": "hi"}))]),
-        "the provider is not there: the answer broke off"
+        "the provider cannot be reached: the answer broke off"
     );
 }
 

@@ -47,7 +47,11 @@ impl Event {
 }
 
 /// The event as callers read it; times in its own zone unless another is asked for.
-pub(super) fn shown(record: &Record, zone: Option<&TimeZone>, links: Option<&[Link]>) -> Object {
+pub(in super::super) fn shown(
+    record: &Record,
+    zone: Option<&TimeZone>,
+    links: Option<&[Link]>,
+) -> Object {
     let event = Event::of(record);
     let own = event.zone();
     let zone = zone.unwrap_or(&own);
