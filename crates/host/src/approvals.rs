@@ -15,6 +15,7 @@ use greenroom_store::commands::{
     AnswerApproval, Answered, CancelApproval, Decision, ExpireApprovals,
 };
 use greenroom_store::reads::approvals::ApprovalFilter;
+use greenroom_store::reads::deliveries::Lane;
 use greenroom_store::types::{ApprovalRow, Delivered, DeliveryStatus};
 use greenroom_store::{StoreError, reads};
 use std::collections::HashMap;
@@ -22,6 +23,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::{Notify, broadcast};
 
+/// Where the target of a stored approval has what it is about.
+pub(crate) const SUBJECT: &str = "subject";
 /// Questions that expire in one commit.
 const EXPIRED_TOGETHER: i64 = 512;
 /// News of questions that are kept for a listener that is slow; one that misses some looks for itself.
@@ -266,7 +269,7 @@ impl Shared {
                     by = row.answered_by,
                     "approval answered"
                 );
-                self.wake_delivery.notify_one();
+                self.deliveries.has_work(row.asked.delivery.as_ref().map(Lane::from));
                 ApprovalAnswer::Decided(view(*row))
             }
             Answered::Repeated(row) => ApprovalAnswer::Decided(view(*row)),
@@ -281,6 +284,8 @@ impl Shared {
 fn view(row: ApprovalRow) -> ApprovalView {
     let object = |text: &str| serde_json::from_str::<Object>(text).unwrap_or_default();
     let asked = row.asked;
+    let mut target = object(&asked.target);
+    let subject = target.remove(SUBJECT).and_then(|subject| serde_json::from_value(subject).ok());
     let outcome = row.delivered.map(|Delivered { status, error }| ApprovalOutcome {
         status: outcome_of(status),
         delivery_id: asked.delivery.as_ref().map(|delivery| delivery.delivery_id.clone()),
@@ -290,8 +295,9 @@ fn view(row: ApprovalRow) -> ApprovalView {
         approval_id: asked.approval_id,
         nonce: asked.nonce,
         status: row.status,
-        target: object(&asked.target),
+        target,
         payload: object(&asked.payload),
+        subject,
         action: asked.action,
         agent: asked.agent,
         runner_id: asked.runner_id,
@@ -310,7 +316,7 @@ fn outcome_of(status: DeliveryStatus) -> OutcomeStatus {
     match status {
         DeliveryStatus::Pending | DeliveryStatus::Claimed => OutcomeStatus::Queued,
         DeliveryStatus::Done => OutcomeStatus::Done,
-        DeliveryStatus::Failed => OutcomeStatus::Failed,
+        DeliveryStatus::Failed | DeliveryStatus::Discarded => OutcomeStatus::Failed,
         DeliveryStatus::Unknown => OutcomeStatus::Unknown,
     }
 }

@@ -24,7 +24,7 @@ use greenroom_objects::{Objects, ObjectsError, Staged, mime};
 use greenroom_protocol::Object;
 use greenroom_protocol::api::artifacts::{ArtifactView, check_artifact_name};
 use greenroom_store::types::{ArtifactRow, NewArtifact};
-use greenroom_store::{Store, StoreError, fault};
+use greenroom_store::{StoreError, fault};
 use pins::{Pin, Pins};
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
@@ -113,8 +113,8 @@ impl Artifacts {
 }
 
 /// Under which name the places of this database's bytes are claimed.
-pub fn owner_of_bytes(store: &Store) -> String {
-    hex(&Sha256::digest(format!("greenroom artifacts {}", store.cursor_key())))
+pub fn owner_of_bytes(cursor_key: &str) -> String {
+    hex(&Sha256::digest(format!("greenroom artifacts {cursor_key}")))
 }
 
 /// An artifact as callers see it.

@@ -32,6 +32,23 @@ pub struct Bound {
     /// Others that would have taken it, the narrowest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub beside: Vec<String>,
+    /// The event names the agent, whose `events` do not list its type.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unlisted: bool,
+}
+
+impl Bound {
+    fn by(reason: Reason) -> Self {
+        Self { reason, beside: Vec::new(), unlisted: false }
+    }
+}
+
+/// What the sender of such an event should know.
+pub(crate) fn unlisted_warning(agent: &str, event_type: &str) -> String {
+    format!(
+        "agent `{agent}` does not list the event type `{event_type}` in `events`; \
+         it takes the event because the event names it"
+    )
 }
 
 /// What decided.
@@ -54,9 +71,12 @@ const BESIDE_MAX: usize = 20;
 /// Finds the agent for an event of a workspace.
 pub fn resolve<'a>(agents: &'a [Agent], event: &NewEvent, workspace: &str) -> Match<'a> {
     if let Some(name) = &event.agent {
-        let bound = Bound { reason: Reason::Named, beside: Vec::new() };
         let named = agents.iter().find(|agent| agent.name == *name);
-        return named.map_or(Match::Unknown, |agent| Match::One(agent, bound));
+        return named.map_or(Match::Unknown, |agent| {
+            // An agent without any is there to be named.
+            let unlisted = !agent.events.is_empty() && !takes_type(agent, &event.event_type);
+            Match::One(agent, Bound { unlisted, ..Bound::by(Reason::Named) })
+        });
     }
     let mut json = None;
     let mut matching: Vec<&Agent> = agents
@@ -74,12 +94,12 @@ pub fn resolve<'a>(agents: &'a [Agent], event: &NewEvent, workspace: &str) -> Ma
     matching.sort_by_key(|agent| Reverse(narrowness(agent, &event.event_type)));
     match matching.as_slice() {
         [] => Match::None,
-        [one] => Match::One(one, Bound { reason: Reason::OnlyMatch, beside: Vec::new() }),
+        [one] => Match::One(one, Bound::by(Reason::OnlyMatch)),
         [first, second, ..] => match narrower(first, second, &event.event_type) {
             Some(reason) => {
                 let beside = matching[1..].iter().take(BESIDE_MAX);
                 let beside = beside.map(|agent| agent.name.clone()).collect();
-                Match::One(first, Bound { reason, beside })
+                Match::One(first, Bound { beside, ..Bound::by(reason) })
             }
             None => {
                 let best = narrowness(first, &event.event_type);

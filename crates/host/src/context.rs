@@ -22,7 +22,8 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// An event as it is kept: what the sender said, and what only the entrance knows.
+/// An event as it is kept: what the sender said, and what only the entrance knows. A field that is added has a
+/// default (decision 015).
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Envelope {
     pub trigger: TriggerSource,
@@ -245,3 +246,6 @@ impl ContextParts<'_> {
 pub fn workspace_of(event: &NewEvent) -> &str {
     event.workspace_id.as_deref().unwrap_or(DEFAULT_WORKSPACE)
 }
+
+#[cfg(test)]
+mod tests;

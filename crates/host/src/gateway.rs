@@ -15,8 +15,10 @@ use crate::ledger::RESERVE_FIRST;
 use crate::metrics::Metrics;
 use crate::run::RunTask;
 use crate::settings::{Agent, Settings};
-use bound::{bind, is_replay};
-use greenroom_protocol::{AdapterContext, EventAnswer, NewEvent, RunStatus, TriggerSource};
+use bound::{bind, ids, is_replay, warnings};
+use greenroom_protocol::{
+    ActorContext, AdapterContext, EventAnswer, NewEvent, RunStatus, TriggerSource,
+};
 use greenroom_store::commands::{AcceptEvent, Accepted, NewRun, Way};
 use greenroom_store::types::{NewItem, RunRow};
 use greenroom_store::{StoreError, reads};
@@ -33,6 +35,10 @@ const HOST_SOURCE: &str = "host";
 #[derive(Debug, Clone)]
 pub struct Sender {
     pub entrance: TriggerSource,
+    /// Its token: `token:NAME` or `admin`; the conversations that it begins are known by it.
+    pub name: Option<Arc<str>>,
+    /// The one actor whose events it hands in; nothing means any.
+    pub actor: Option<Arc<str>>,
     /// The agents it may reach; nothing means all.
     pub agents: Option<Arc<[String]>>,
     /// What its protocol says beside the event; it is told to the runner, and nothing is decided by it.
@@ -42,6 +48,17 @@ pub struct Sender {
 impl Sender {
     fn may_reach(&self, agent: &str) -> bool {
         self.agents.as_ref().is_none_or(|agents| agents.iter().any(|name| name == agent))
+    }
+
+    /// An event that names nobody is that of the sender's actor; one that names another is refused.
+    fn sign(&self, event: &mut NewEvent) -> Result<(), Refusal> {
+        let Some(own) = &self.actor else { return Ok(()) };
+        let actor = event.actor.get_or_insert_with(|| ActorContext {
+            actor_type: "user".to_owned(),
+            ..ActorContext::default()
+        });
+        let named = actor.actor_id.get_or_insert_with(|| own.to_string());
+        if **named == **own { Ok(()) } else { Err(Refusal::OtherActor(named.clone())) }
     }
 }
 
@@ -56,6 +73,8 @@ pub enum Refusal {
     UnknownAgent(String),
     #[error("this token may not send to agent `{0}`")]
     NotAllowed(String),
+    #[error("this token may not send for actor `{0}`")]
+    OtherActor(String),
     #[error("agents {} take this event equally: make one of them narrower", .0.join(", "))]
     Tie(Vec<String>),
     #[error("too many runs are waiting, try again later")]
@@ -103,6 +122,7 @@ impl Host {
                 return self.shared.first_answer(sender, key, body_hash, refusal).await;
             }
         };
+        let warnings = warnings(&envelope);
         let shared = Arc::clone(&self.shared);
         let reach = sender.clone();
         let (tell, told) = oneshot::channel();
@@ -124,7 +144,8 @@ impl Host {
             }
         });
         let lost = || Refusal::Store(StoreError::Refused("the event was not dealt with".into()));
-        told.await.unwrap_or_else(|_| Err(lost()))
+        let (answer, is_new) = told.await.unwrap_or_else(|_| Err(lost()))?;
+        Ok((EventAnswer { warnings, ..answer }, is_new))
     }
 }
 
@@ -147,6 +168,7 @@ impl Shared {
         body_hash: [u8; 32],
     ) -> Result<(AcceptEvent, Arc<Envelope>, Vec<Kept>), Refusal> {
         let Ingested { mut event, raw_ref, kept } = ingested;
+        sender.sign(&mut event)?;
         event.check().map_err(|error| Refusal::Invalid(error.to_string()))?;
         if event.source == HOST_SOURCE {
             let message = format!("`source` `{HOST_SOURCE}` is kept for the host's own facts");
@@ -182,6 +204,7 @@ impl Shared {
             run,
             artifacts: kept.iter().map(|kept| kept.row.clone()).collect(),
             uploads: uploads_of(event),
+            sent_by: sender.name.as_deref().map(str::to_owned),
             now_ms: now_ms(),
         };
         Ok((command, envelope, kept))
@@ -330,22 +353,6 @@ pub(crate) fn hash(body: &RawValue) -> [u8; 32] {
     Sha256::digest(body.get()).into()
 }
 
-/// What says which event it is and where it belongs.
-fn ids(event: &NewEvent) -> [Option<&str>; 10] {
-    [
-        Some(&event.event_type),
-        Some(&event.source),
-        event.event_id.as_deref(),
-        event.bot_id.as_deref(),
-        event.workspace_id.as_deref(),
-        event.conversation_id.as_deref(),
-        event.thread_id.as_deref(),
-        event.agent.as_deref(),
-        event.actor.as_ref().and_then(|actor| actor.actor_id.as_deref()),
-        event.subject.as_ref().and_then(|subject| subject.subject_id.as_deref()),
-    ]
-}
-
 fn item(event: &NewEvent, event_id: &str, run: Option<&NewRun>) -> NewItem {
     let is_message = event.event_type.starts_with("message.");
     let body = json!({
@@ -368,7 +375,12 @@ fn item(event: &NewEvent, event_id: &str, run: Option<&NewRun>) -> NewItem {
 
 /// The answer of a message that a run under way takes.
 fn steered(event_id: String, run: &RunRow) -> EventAnswer {
-    EventAnswer { event_id, run_id: Some(run.run_id.clone()), status: "steered".to_owned() }
+    EventAnswer {
+        event_id,
+        run_id: Some(run.run_id.clone()),
+        status: "steered".to_owned(),
+        warnings: Vec::new(),
+    }
 }
 
 fn answer(event_id: String, run: Option<&RunRow>) -> EventAnswer {
@@ -376,5 +388,6 @@ fn answer(event_id: String, run: Option<&RunRow>) -> EventAnswer {
         event_id,
         run_id: run.map(|run| run.run_id.clone()),
         status: run.map_or("unbound", |run| run.status.as_str()).to_owned(),
+        warnings: Vec::new(),
     }
 }

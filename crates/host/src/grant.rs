@@ -24,43 +24,76 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
 
+/// A stored document of an earlier version may lack fields: what it does not say is not granted (decision 015).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Grant {
     pub agent: String,
     pub runner_id: RunnerId,
     /// The runner's config as it was when the run was accepted.
+    #[serde(default)]
     pub config: Object,
+    #[serde(default)]
     pub history: Pull<HistoryPermission>,
+    #[serde(default)]
     pub events: Pull<EventPermission>,
+    #[serde(default)]
     pub artifacts: Pull<ArtifactPermission>,
+    #[serde(default)]
     pub state: BTreeSet<StateScope>,
+    #[serde(default)]
     pub storage: BTreeSet<StorageArea>,
+    #[serde(default)]
     pub actions: BTreeMap<String, Approval>,
     /// In the order of the binding: the first is the one that a runner uses unless it is told otherwise.
+    #[serde(default)]
     pub models: Offer<ModelPermission, Vec<String>>,
+    #[serde(default)]
     pub tools: Offer<ToolPermission>,
+    #[serde(default)]
     pub knowledge: Offer<KnowledgePermission>,
     /// Methods of the project CLI, `module.method` each.
+    #[serde(default)]
     pub methods: BTreeSet<String>,
+    #[serde(default)]
     pub skills: BTreeSet<String>,
-    /// What becomes of a call by its risk.
+    /// What becomes of a call by its risk; one that is not named is asked about.
+    #[serde(default)]
     pub risks: BTreeMap<Risk, Approval>,
     /// Whether the run takes messages that arrive while it runs.
+    #[serde(default)]
     pub steering: bool,
 }
 
 /// Operations on facts, and how far they reach.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(bound(deserialize = "T: Deserialize<'de>"))]
 pub struct Pull<T: Ord> {
+    #[serde(default)]
     pub reach: Reach,
+    #[serde(default)]
     pub operations: BTreeSet<T>,
+}
+
+impl<T: Ord> Default for Pull<T> {
+    fn default() -> Self {
+        Self { reach: Reach::None, operations: BTreeSet::new() }
+    }
 }
 
 /// Operations on named resources, and which.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(bound(deserialize = "T: Deserialize<'de>, N: Deserialize<'de> + Default"))]
 pub struct Offer<T: Ord, N = BTreeSet<String>> {
+    #[serde(default)]
     pub names: N,
+    #[serde(default)]
     pub operations: BTreeSet<T>,
+}
+
+impl<T: Ord, N: Default> Default for Offer<T, N> {
+    fn default() -> Self {
+        Self { names: N::default(), operations: BTreeSet::new() }
+    }
 }
 
 impl Grant {
@@ -157,3 +190,6 @@ fn with_own(mut offer: Offer<ToolPermission>, policy: &GrantPolicy) -> Offer<Too
     }
     offer
 }
+
+#[cfg(test)]
+mod tests;

@@ -8,6 +8,7 @@ use crate::approvals::{self, Approvals};
 use crate::artifacts::{Artifacts, collect_regularly};
 use crate::budget::Budgets;
 use crate::cursor::Cursors;
+use crate::delivery::Mailbox;
 use crate::feed::Feeds;
 use crate::grant::MadeGrants;
 use crate::ids::now_ms;
@@ -23,6 +24,7 @@ use crate::run::FLUSH_BEAT;
 use crate::settings::Settings;
 use crate::tasks::Tasks;
 use crate::tool_vectors::{self, ToolVectors};
+use crate::ungranted::Ungranted;
 use crate::webhook::WebhookClient;
 use crate::{delivery, indexing, retention};
 use arc_swap::ArcSwap;
@@ -83,7 +85,7 @@ impl Host {
             metrics: Metrics::default(),
             tasks: Tasks::default(),
             pulse: Pulse::default(),
-            wake_delivery: Notify::new(),
+            deliveries: Mailbox::default(),
             approvals: Approvals::default(),
             artifacts: Artifacts::new(options.objects),
             wake_indexing: Notify::new(),
@@ -96,6 +98,7 @@ impl Host {
             budgets: Arc::new(budgets),
             tool_vectors: ToolVectors::default(),
             made_grants: MadeGrants::default(),
+            ungranted: Ungranted::default(),
             started_at: now_ms(),
             grants: Mutex::default(),
         });
@@ -134,8 +137,9 @@ impl Host {
         self.shared.runtime.apply(runners).await;
         self.shared.settings.store(Arc::new(settings));
         self.shared.resources.store(Arc::new(resources));
-        self.shared.wake_delivery.notify_one();
+        self.shared.deliveries.hurry_all();
         self.shared.tool_vectors.look_again();
+        self.shared.ungranted.clear();
         Ok(())
     }
 

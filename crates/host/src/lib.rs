@@ -8,6 +8,7 @@ mod approvals;
 pub mod artifacts;
 pub mod binding;
 mod budget;
+pub mod checks;
 pub mod context;
 mod credentials;
 pub mod cursor;
@@ -35,6 +36,7 @@ pub mod settings;
 mod subscription;
 mod tasks;
 mod tool_vectors;
+mod ungranted;
 mod webhook;
 
 pub use approvals::{ApprovalAnswer, ApprovalQuery};

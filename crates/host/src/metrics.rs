@@ -12,7 +12,10 @@ pub struct Metrics {
     pub proxy_calls: AtomicU64,
     pub proxy_refusals: AtomicU64,
     pub deliveries_done: AtomicU64,
-    pub deliveries_not_done: AtomicU64,
+    pub deliveries_failed: AtomicU64,
+    pub deliveries_unknown: AtomicU64,
+    /// Attempts that failed and are followed by another.
+    pub deliveries_retried: AtomicU64,
     pub run_ms: AtomicU64,
     runs_open: AtomicUsize,
     completed: AtomicU64,

@@ -4,6 +4,7 @@
 
 mod agents;
 mod audit;
+mod deliveries;
 mod lists;
 mod overview;
 mod runs;
@@ -14,18 +15,20 @@ pub use lists::{StateQuery, mime};
 pub use overview::Window;
 pub use story::Audience;
 
+use crate::binding::unlisted_warning;
 use crate::feed::write_json;
 use crate::host::Host;
 use crate::ids::{Moment, rfc3339};
 use bytes::BytesMut;
+use deliveries::delivery_view;
 use greenroom_protocol::{ModelCalls, Object, RunView};
 use greenroom_store::reads::Direction;
-use greenroom_store::reads::conversations::{Position, Span};
+use greenroom_store::reads::conversations::{Position, Reach, Span};
 use greenroom_store::reads::runs::RunFilter;
 use greenroom_store::reads::search::{Hit, SearchQuery};
 use greenroom_store::reads::spend::RunSpend;
 use greenroom_store::sql::Tx;
-use greenroom_store::types::{ApprovalRow, DeliveryRow, EventRow, ItemRow, RunRow};
+use greenroom_store::types::{ApprovalRow, EventRow, ItemRow, RunRow};
 use greenroom_store::{StoreError, reads};
 use greenroom_tools::ui::{self, Language};
 use serde::Serialize;
@@ -118,6 +121,7 @@ impl Host {
     pub async fn conversations(
         &self,
         workspace: &str,
+        reach: Reach,
         cursor: Option<&str>,
         limit: usize,
     ) -> Result<Option<Page<Value>>, StoreError> {
@@ -131,7 +135,7 @@ impl Host {
         let wanted = limit as i64 + 1;
         let rows = self.store().read(move |tx| {
             let before = before.as_ref().map(|(at, id)| (*at, id.as_str()));
-            reads::conversations::page(tx, &owner, before, wanted)
+            reads::conversations::page(tx, &owner, &reach, before, wanted)
         });
         let (rows, has_more) = cut(rows.await?, limit);
         let next = rows.last().map(|row| format!("{} {}", row.updated_at, row.conversation_id));
@@ -150,6 +154,7 @@ impl Host {
         &self,
         workspace: &str,
         conversation: &str,
+        reach: Reach,
         query: HistoryQuery,
     ) -> Result<Option<Option<Page<Value>>>, StoreError> {
         let domain = ["history", workspace, conversation];
@@ -162,7 +167,7 @@ impl Host {
         }
         let (owner, id) = (workspace.to_owned(), conversation.to_owned());
         let read = self.store().read(move |tx| {
-            if reads::conversations::get(tx, &owner, &id)?.is_none() {
+            if reads::conversations::within(tx, &owner, &id, &reach)?.is_none() {
                 return Ok(None);
             }
             reads::conversations::history_within(tx, &owner, &id, &span, PAGE_BYTES_MAX).map(Some)
@@ -180,21 +185,12 @@ impl Host {
     /// conversation.
     pub async fn search(
         &self,
-        workspace: &str,
-        conversation: &str,
-        (text, top_k): (&str, usize),
+        query: SearchQuery,
         language: Language,
     ) -> Result<Option<Page<Value>>, StoreError> {
-        let query = SearchQuery {
-            workspace: workspace.to_owned(),
-            text: text.to_owned(),
-            conversation: Some(conversation.to_owned()),
-            top_k,
-            ..SearchQuery::default()
-        };
-        let (owner, id) = (workspace.to_owned(), conversation.to_owned());
         let read = self.store().read(move |tx| {
-            if reads::conversations::get(tx, &owner, &id)?.is_none() {
+            let id = query.conversation.as_deref().unwrap_or_default();
+            if reads::conversations::within(tx, &query.workspace, id, &query.reach)?.is_none() {
                 return Ok(None);
             }
             reads::search::search(tx, &query).map(Some)
@@ -204,6 +200,23 @@ impl Host {
             next_cursor: None,
             has_more: false,
         }))
+    }
+
+    /// Whether there is such a conversation within reach.
+    pub async fn reaches(
+        &self,
+        workspace: &str,
+        conversation: &str,
+        reach: &Reach,
+    ) -> Result<bool, StoreError> {
+        if *reach == Reach::All {
+            return Ok(true);
+        }
+        let (owner, id, reach) = (workspace.to_owned(), conversation.to_owned(), reach.clone());
+        let read = self.store().read(move |tx| {
+            reads::conversations::within(tx, &owner, &id, &reach).map(|found| found.is_some())
+        });
+        read.await
     }
 
     /// Events with this id, one per source that used it.
@@ -346,19 +359,18 @@ pub(crate) fn hit_view(hit: Hit, language: Language) -> Value {
 pub(crate) fn event_view(row: EventRow) -> Value {
     let body: Value =
         row.body.and_then(|body| serde_json::from_str(&body).ok()).unwrap_or_default();
-    json!({
+    let mut view = json!({
         "event_id": row.event_id, "source": row.source, "event_type": row.event_type,
         "conversation_id": row.conversation_id, "conversation_seq": row.conversation_seq,
         "run_id": row.run_id, "seq": row.seq, "created_at": rfc3339(row.created_at),
         "trigger": body["trigger"], "raw_ref": body["raw_ref"],
         "event": if row.source == "host" { body.clone() } else { body["event"].clone() },
-    })
-}
-
-fn delivery_view(row: &DeliveryRow) -> Value {
-    json!({"delivery_id": row.delivery_id, "surface": row.surface, "sequence": row.sequence,
-        "status": row.status.as_str(), "attempts": row.attempts, "error": row.error,
-        "created_at": rfc3339(row.created_at), "updated_at": rfc3339(row.updated_at)})
+    });
+    if body["bound"]["unlisted"] == true {
+        let agent = body["event"]["agent"].as_str().unwrap_or_default();
+        view["warnings"] = json!([unlisted_warning(agent, &row.event_type)]);
+    }
+    view
 }
 
 /// What a run has asked, without what an answer needs.

@@ -162,7 +162,7 @@ impl Host {
                 return Err(AgentAPIError::new(ErrorCode::NotFound, "there is no such record"));
             }
             RecordWritten::Conflict(version) => {
-                let message = "the record has another version by now";
+                let message = "the record was changed in the meantime";
                 return Err(AgentAPIError::new(ErrorCode::InvalidArgument, message)
                     .detail("reason", "version_conflict")
                     .detail("version", version));
@@ -257,7 +257,7 @@ fn place(text: &str) -> Option<(i64, String)> {
     Some((at.parse().ok()?, id.to_owned()))
 }
 
-fn view(record: Record) -> RecordView {
+pub(crate) fn view(record: Record) -> RecordView {
     RecordView {
         id: record.record_id,
         owner: record.owner,

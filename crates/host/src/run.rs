@@ -29,6 +29,7 @@ use greenroom_runtime::{RunEvent, RunHandle};
 use greenroom_store::StoreError;
 use greenroom_store::commands::{Applied, ApplyResults};
 use greenroom_store::fault;
+use greenroom_store::reads::deliveries::Lane;
 use greenroom_store::types::{ResultRecord, RunRow};
 use std::sync::Arc;
 use std::time::Duration;
@@ -279,7 +280,7 @@ impl RunTask {
         let folded = self.fold(ledger).await;
         let pending = ledger.commit();
         let terminal = pending.terminal.clone();
-        let delivers = !pending.changes.deliveries.is_empty();
+        let lanes: Vec<Lane> = pending.changes.deliveries.iter().map(Lane::from).collect();
         let asks = !pending.changes.approvals.is_empty();
         self.run.effects |= pending.changes.effects;
         let epoch_now = self.shared.store.epoch();
@@ -297,8 +298,8 @@ impl RunTask {
         self.feed.publish_stored(batch);
         fault::point("after_publish");
         self.shared.wake_indexing.notify_one();
-        if delivers {
-            self.shared.wake_delivery.notify_one();
+        if !lanes.is_empty() {
+            self.shared.deliveries.has_work(lanes);
         }
         if asks {
             self.shared.approvals.due.notify_one();

@@ -71,9 +71,10 @@ pub struct Scope {
 }
 
 /// How far a run sees beyond its own event.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reach {
+    #[default]
     None,
     Conversation,
     Workspace,
@@ -194,7 +195,10 @@ pub struct Limits {
     pub subscriber_buffer: usize,
     pub runner_start: Duration,
     pub cancel_grace: Duration,
-    pub delivery_attempts: i64,
+    /// How long a delivery is tried again; none: it is tried once.
+    pub delivery_retry: Duration,
+    /// Longest pause between two attempts.
+    pub delivery_pause_max: Duration,
     /// Cost of the calls that one run may make per second; a look-up costs 1, a search 100.
     pub calls_per_s_run: u64,
     /// The same for all runs of one plugin together.
@@ -229,7 +233,8 @@ impl Default for Limits {
             subscriber_buffer: 1024,
             runner_start: Duration::from_secs(20),
             cancel_grace: Duration::from_secs(5),
-            delivery_attempts: 8,
+            delivery_retry: Duration::from_secs(86_400),
+            delivery_pause_max: Duration::from_secs(900),
             calls_per_s_run: 50_000,
             calls_per_s_plugin: 200_000,
             call_bytes: 8 << 20,

@@ -11,10 +11,11 @@ use greenroom_outgoing::{Outgoing, cause};
 use greenroom_store::types::DeliveryRow;
 use hmac::{Hmac, Mac};
 use reqwest::StatusCode;
+use reqwest::header::{HeaderMap, RETRY_AFTER};
 use sha2::Sha256;
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 /// What is known after a try.
 #[derive(Debug, PartialEq, Eq)]
@@ -22,8 +23,11 @@ pub(crate) enum Sent {
     Taken,
     /// The receiver said no, and will say no again.
     Refused(String),
-    /// Certainly not taken; worth another try.
-    NotTaken(String),
+    /// Certainly not taken; worth another try, after the pause that the receiver asks for.
+    NotTaken {
+        error: String,
+        retry_after: Option<Duration>,
+    },
     /// It may have been taken.
     Unknown(String),
 }
@@ -66,7 +70,7 @@ impl WebhookClient {
         };
         let client = match self.client(surface) {
             Ok(client) => client,
-            Err(error) => return Sent::NotTaken(cause(&error)),
+            Err(error) => return Sent::NotTaken { error: cause(&error), retry_after: None },
         };
         let timestamp = now_ms().div_euclid(1000);
         let mut request = client
@@ -87,16 +91,29 @@ fn judge(response: Result<reqwest::Response, reqwest::Error>) -> Sent {
         Ok(response) => match response.status() {
             status if status.is_success() => Sent::Taken,
             status @ (StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE) => {
-                Sent::NotTaken(format!("the surface answered {status}"))
+                let retry_after = retry_after(response.headers(), SystemTime::now());
+                Sent::NotTaken { error: format!("the surface answered {status}"), retry_after }
             }
             status if status.is_server_error() => {
                 Sent::Unknown(format!("the surface answered {status}"))
             }
             status => Sent::Refused(format!("the surface answered {status}")),
         },
-        Err(error) if error.is_connect() => Sent::NotTaken(cause(&error)),
+        Err(error) if error.is_connect() => {
+            Sent::NotTaken { error: cause(&error), retry_after: None }
+        }
         Err(error) => Sent::Unknown(cause(&error)),
     }
+}
+
+/// `Retry-After`: seconds, or the date of the end.
+fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
+    let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
+    if let Ok(seconds) = text.parse() {
+        return Some(Duration::from_secs(seconds));
+    }
+    let at = httpdate::parse_http_date(text).ok()?;
+    Some(at.duration_since(now).unwrap_or_default())
 }
 
 #[expect(clippy::expect_used, reason = "HMAC takes keys of any length")]
@@ -121,5 +138,19 @@ mod tests {
         let signature =
             sign(secret, "msg_p5jXN8AQM9LWM0D4loKWxJek", 1_614_265_330, "{\"test\": 2432232314}");
         assert_eq!(signature, "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=");
+    }
+
+    #[test]
+    fn a_receiver_says_in_seconds_or_by_a_date_when_to_try_again() {
+        let now = httpdate::parse_http_date("Sun, 06 Nov 1994 08:49:37 GMT").unwrap();
+        let read = |value: &'static str| {
+            let headers = HeaderMap::from_iter([(RETRY_AFTER, value.parse().unwrap())]);
+            retry_after(&headers, now).map(|pause| pause.as_secs())
+        };
+        assert_eq!(read("120"), Some(120));
+        assert_eq!(read("Sun, 06 Nov 1994 08:50:37 GMT"), Some(60));
+        assert_eq!(read("Sun, 06 Nov 1994 08:00:00 GMT"), Some(0), "it is over");
+        assert_eq!((read("soon"), read("-5"), read("")), (None, None, None));
+        assert_eq!(retry_after(&HeaderMap::new(), now), None);
     }
 }

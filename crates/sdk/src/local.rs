@@ -88,6 +88,15 @@ pub(crate) fn tool(
     granted("tool", name, operation, found.map(|tool| &tool.operations))
 }
 
+/// A call of a tool that the run was not told of goes to the host: it answers `not_found`, and tells its operator
+/// if only a grant is missing.
+pub(crate) fn tool_call(ctx: &AgentRunContext, name: &str) -> Result<(), AgentAPIError> {
+    match ctx.resources.tools.iter().any(|tool| tool.tool_name == name) {
+        true => tool(ctx, name, ToolPermission::Call),
+        false => Ok(()),
+    }
+}
+
 pub(crate) fn knowledge_base(
     ctx: &AgentRunContext,
     id: &str,

@@ -53,7 +53,7 @@ impl ToolsApi<'_> {
     /// The run's clock stands still on this side meanwhile, as the call may wait for a person; the host ends
     /// it in time.
     pub async fn call_with(&self, params: ToolCallParams) -> Result<ToolCallResult, AgentAPIError> {
-        local::tool(self.0, &params.tool_name, ToolPermission::Call)?;
+        local::tool_call(self.0, &params.tool_name)?;
         let _pause = self.0.pause_deadline();
         self.0.ask(&params).await
     }

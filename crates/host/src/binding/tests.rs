@@ -159,7 +159,7 @@ fn what_decided_is_told_with_those_that_were_passed_over() {
         };
         assert_eq!(
             bound,
-            Bound { reason, beside: beside.iter().map(|&name| name.into()).collect() }
+            Bound { beside: beside.iter().map(|&name| name.into()).collect(), ..Bound::by(reason) }
         );
     }
 }

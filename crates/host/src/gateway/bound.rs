@@ -3,7 +3,8 @@
 //! Invariant: a sender reaches its own agents only; a replay answers nobody.
 
 use super::{Refusal, Sender};
-use crate::binding::{Bound, Match, resolve};
+use crate::binding::{Bound, Match, resolve, unlisted_warning};
+use crate::context::Envelope;
 use crate::replay::REPLAY_OF;
 use crate::settings::{Agent, Settings};
 use greenroom_protocol::NewEvent;
@@ -52,4 +53,27 @@ pub(crate) fn surface(
 
 pub(super) fn is_replay(event: &NewEvent) -> bool {
     event.metadata.contains_key(REPLAY_OF)
+}
+
+/// What the sender should know although the event is taken.
+pub(super) fn warnings(envelope: &Envelope) -> Vec<String> {
+    let is_unlisted = envelope.bound.as_ref().is_some_and(|bound| bound.unlisted);
+    let agent = envelope.event.agent.as_ref().filter(|_| is_unlisted);
+    agent.map(|agent| unlisted_warning(agent, &envelope.event.event_type)).into_iter().collect()
+}
+
+/// What says which event it is and where it belongs.
+pub(super) fn ids(event: &NewEvent) -> [Option<&str>; 10] {
+    [
+        Some(&event.event_type),
+        Some(&event.source),
+        event.event_id.as_deref(),
+        event.bot_id.as_deref(),
+        event.workspace_id.as_deref(),
+        event.conversation_id.as_deref(),
+        event.thread_id.as_deref(),
+        event.agent.as_deref(),
+        event.actor.as_ref().and_then(|actor| actor.actor_id.as_deref()),
+        event.subject.as_ref().and_then(|subject| subject.subject_id.as_deref()),
+    ]
 }

@@ -7,6 +7,7 @@ use crate::budget::Budgets;
 use crate::context::{Envelope, Identity};
 use crate::credentials::Credentials;
 use crate::cursor::Cursors;
+use crate::delivery::Mailbox;
 use crate::feed::{Batch, Feeds};
 use crate::grant::{Grant, MadeGrants};
 use crate::ids::now_ms;
@@ -21,6 +22,7 @@ use crate::run::RunTask;
 use crate::settings::Settings;
 use crate::tasks::Tasks;
 use crate::tool_vectors::ToolVectors;
+use crate::ungranted::Ungranted;
 use crate::webhook::WebhookClient;
 use arc_swap::ArcSwap;
 use greenroom_protocol::payload::StateScope;
@@ -52,7 +54,7 @@ pub(crate) struct Shared {
     pub(crate) live: Live,
     pub(crate) metrics: Metrics,
     pub(crate) tasks: Tasks,
-    pub(crate) wake_delivery: Notify,
+    pub(crate) deliveries: Mailbox,
     pub(crate) approvals: Approvals,
     pub(crate) artifacts: Artifacts,
     pub(crate) wake_indexing: Notify,
@@ -66,6 +68,7 @@ pub(crate) struct Shared {
     pub(crate) budgets: Arc<Budgets>,
     pub(crate) tool_vectors: ToolVectors,
     pub(crate) made_grants: MadeGrants,
+    pub(crate) ungranted: Ungranted,
     /// Unix milliseconds.
     pub(crate) started_at: i64,
     pub(super) grants: Mutex<HashMap<String, Arc<Grant>>>,

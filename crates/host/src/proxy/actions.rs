@@ -12,6 +12,7 @@ use greenroom_protocol::api::platform::{ActionOutcome, ActionStatus, RequestActi
 use greenroom_protocol::{AgentAPIError, ErrorCode};
 use greenroom_store::commands::{Requested, Wanted};
 use greenroom_store::reads;
+use greenroom_store::reads::deliveries::Lane;
 use greenroom_store::types::{ApprovalKind, DeliveryStatus};
 use std::sync::Arc;
 use std::time::Duration;
@@ -54,11 +55,12 @@ pub(super) async fn request(call: &mut Call<'_>) -> Answer {
 async fn act(call: &mut Call<'_>, planned: Planned) -> Result<(), AgentAPIError> {
     let log = planned.log(&call.rights.identity);
     let call_id = planned.delivery.delivery_id.clone();
+    let lane = Lane::from(&planned.delivery);
     let command = command(call, Wanted::Act { delivery: planned.delivery, log }, &call_id);
     let requested = call.shared.store.request_action(command).await;
     match requested.map_err(|error| failed(&error))? {
         Requested::Queued => {
-            call.shared.wake_delivery.notify_one();
+            call.shared.deliveries.has_work([lane]);
             Ok(())
         }
         Requested::Asked | Requested::Earlier(_) | Requested::TooMany | Requested::Stale => {
@@ -89,6 +91,11 @@ async fn outcome(
                         format!("the surface did not take the action: {error}"),
                     );
                     return Err(refused.detail("reason", "failed"));
+                }
+                Some((DeliveryStatus::Discarded, _)) => {
+                    let message = "the action was discarded before the surface took it";
+                    let refused = refuse(ErrorCode::RuntimeError, message.to_owned());
+                    return Err(refused.detail("reason", "discarded"));
                 }
                 Some((DeliveryStatus::Pending | DeliveryStatus::Claimed, _)) | None => {
                     delivered.news().await;

@@ -83,6 +83,7 @@ pub(super) async fn search(call: &mut Call<'_>) -> Answer {
         before_ms: filters.before.map(|moment| moment.unix_ms),
         event_seq_before: identity.conversation_id.clone().zip(end_of_view(call)),
         top_k: usize::try_from(params.top_k).unwrap_or(usize::MAX),
+        ..SearchQuery::default()
     };
     let read = call.shared.store.read(move |tx| {
         let exists = exists(tx, &query.workspace, query.conversation.as_deref())?;

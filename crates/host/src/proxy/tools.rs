@@ -8,18 +8,21 @@
 mod carry_out;
 mod outcome;
 mod progress;
+mod subject;
 
 use super::asking::{Decided, ask};
 use super::call::{Answer, Call, answer, failed_inside, refuse, stale};
 use super::resources::granted;
-use crate::approvals::expires_ms;
+use crate::approvals::{SUBJECT, expires_ms};
 use crate::ids::{self, now_ms};
 use crate::live::Taken;
 use crate::resources::tool_resource;
 use crate::settings::Approval;
 use crate::tool_vectors;
+use crate::ungranted::{List, Refused, Ungranted};
 use carry_out::{Asked, Work, begin};
 use greenroom_protocol::api::Method;
+use greenroom_protocol::api::platform::ApprovalSubject;
 use greenroom_protocol::api::tools::{
     ToolCallParams, ToolCallResult, ToolDetailParams, ToolSearchParams, ToolSearchResult,
 };
@@ -81,16 +84,32 @@ fn detail(call: &Call<'_>, entry: &Entry) -> ToolResource {
 /// A granted tool. One whose server is away just now is granted and not there.
 fn find(call: &mut Call<'_>, name: &str) -> Result<Arc<Entry>, AgentAPIError> {
     let names = &call.rights.grant.tools.names;
-    granted(call, "tool", name, |grant, name| grant.tools.names.contains(name)).map_err(
-        |error| {
-            let known: Vec<String> = names.iter().cloned().collect();
-            error.detail("close_matches", close_matches(name, &known))
-        },
-    )?;
+    let is_granted = granted(call, "tool", name, |grant, name| grant.tools.names.contains(name));
+    if let Err(error) = is_granted {
+        if let Some(known) = meant(&call.rights.resources.tools.names(), name) {
+            note_missing(call, List::Tools, known);
+        }
+        let known: Vec<String> = names.iter().cloned().collect();
+        return Err(error.detail("close_matches", close_matches(name, &known)));
+    }
     call.rights.resources.tools.entry(name).ok_or_else(|| {
         let message = format!("`{name}` is not available now");
         refuse(ErrorCode::RuntimeError, message).retryable()
     })
+}
+
+/// The tool that is called, which may be written as providers write names: `files_read` for `files.read`.
+fn meant<'n>(known: &'n [String], name: &str) -> Option<&'n str> {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
+    let is_meant = |known: &&String| *known == name || known.chars().map(plain).eq(name.chars());
+    known.iter().find(is_meant).map(String::as_str)
+}
+
+/// For the operator: the runner learns nothing of what exists beyond its grant.
+fn note_missing(call: &Call<'_>, list: List, name: &str) {
+    let identity = &call.rights.identity;
+    let refused = Refused { run_id: &identity.run_id, agent: &identity.agent, list, name };
+    Ungranted::note(call.shared, call.settings, &refused);
 }
 
 /// Names that are kept in the audit as they are: what a model makes up may hold anything.
@@ -137,6 +156,10 @@ async fn call_tool(
         }
         _ => risk.as_str().to_owned(),
     };
+    let is_refused = admitted.as_ref().is_err_and(|error| error.code == project_cli::NOT_ALLOWED);
+    if is_refused && call.rights.resources.tools.methods().contains(&scope) {
+        note_missing(call, List::Modules, &scope);
+    }
     call.about(Some(&entry.tool.name), Some(scope.into()));
     let entered = call.live.tool_calls.enter(&tool_call_id).map_err(|taken| match taken {
         Taken::UnderWay => under_way(),
@@ -184,8 +207,8 @@ async fn permit(call: &mut Call<'_>, work: Work) -> Result<ToolCallResult, Agent
 
 /// The call is begun with the question: it has its one output whatever is decided, and whoever goes away.
 async fn ask_first(call: &mut Call<'_>, work: Work) -> Result<ToolCallResult, AgentAPIError> {
-    let wanted =
-        Wanted::AskForTool(Box::new(question(call, &work)), Box::new(work.beginning(None)));
+    let question = question(call, &work, subject::of(&work).await);
+    let wanted = Wanted::AskForTool(Box::new(question), Box::new(work.beginning(None)));
     let call_id = work.call_id();
     let mut waiting = Waiting(Some(work));
     let asked = ask(call, wanted, &call_id).await?;
@@ -216,11 +239,14 @@ async fn act(mut work: Work, begun: Begun) -> Result<ToolCallResult, AgentAPIErr
     }
 }
 
-fn question(call: &Call<'_>, work: &Work) -> NewApproval {
+fn question(call: &Call<'_>, work: &Work, subject: Option<ApprovalSubject>) -> NewApproval {
     let identity = &call.rights.identity;
     let tool = &work.entry.tool;
     let mut target = json!({"tool_name": tool.name, "tool_call_id": work.tool_call_id,
         "risk": work.risk.as_str(), "source": tool.source.to_string()});
+    if let Some(subject) = subject {
+        target[SUBJECT] = json!(subject);
+    }
     call.shared.redactor.value(&mut target);
     NewApproval {
         approval_id: ids::fresh("apr"),

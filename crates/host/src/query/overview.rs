@@ -6,6 +6,7 @@ use crate::host::Host;
 use crate::ids::{now_ms, rfc3339};
 use greenroom_protocol::RunStatus;
 use greenroom_store::rates::percentile;
+use greenroom_store::reads::deliveries::{Unsuccessful, unsuccessful};
 use greenroom_store::reads::rates::{
     ModelRate, RunRate, Steps, Waiting, database_bytes, error_at, models, runs, waiting,
 };
@@ -43,6 +44,7 @@ impl Window {
 /// What the store tells.
 struct Seen {
     waiting: Waiting,
+    unsuccessful: Unsuccessful,
     bytes: i64,
     runs: Vec<RunRate>,
     models: Vec<ModelRate>,
@@ -78,7 +80,9 @@ impl Host {
             "queue": {"queued": waits.map(|waits| waits.queued),
                 "running": waits.map(|waits| waits.running),
                 "waiting_approvals": waits.map(|waits| waits.approvals),
-                "deliveries_waiting": waits.map(|waits| waits.deliveries)},
+                "deliveries_waiting": waits.map(|waits| waits.deliveries),
+                "deliveries_failed": seen.as_ref().map(|seen| seen.unsuccessful.failed),
+                "deliveries_unknown": seen.as_ref().map(|seen| seen.unsuccessful.unknown)},
             "series": told.series(), "totals": told.totals(), "models": self.models(&told),
         })
     }
@@ -137,6 +141,7 @@ fn look(tx: &mut dyn Tx, workspace: &str, steps: Steps) -> Result<Seen, StoreErr
     }
     Ok(Seen {
         waiting: waiting(tx, workspace)?,
+        unsuccessful: unsuccessful(tx, workspace)?,
         bytes: database_bytes(tx)?,
         runs: runs(tx, workspace, steps)?,
         errors,

@@ -1,0 +1,123 @@
+//! What the host depends on, looked at now: its database, models, surfaces, and grants that runs lacked.
+//!
+//! Invariant: nothing here costs money or changes anything; every look has a limit and all run side by side; no
+//! key or password is in a message.
+
+use crate::host::Host;
+use crate::settings::Webhook;
+use futures_util::future::join_all;
+use greenroom_models::{Model, Probe};
+use greenroom_outgoing::{Outgoing, Unreachable};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Longest wait for one model or surface.
+const LOOK_MAX: Duration = Duration::from_secs(5);
+
+/// What was found of one thing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Check {
+    /// `database`, `model`, `surface` or `grant`.
+    pub kind: &'static str,
+    pub name: String,
+    pub ok: bool,
+    pub message: String,
+}
+
+impl Host {
+    /// Looks at everything outside the process, and at what runs were refused.
+    pub async fn checks(&self) -> Vec<Check> {
+        let resources = self.resources();
+        let all: Vec<Arc<Model>> =
+            resources.models.names().filter_map(|name| resources.models.get(name)).collect();
+        let settings = self.settings();
+        let (database, models, surfaces) =
+            tokio::join!(self.database(), models(&all), surfaces(&settings.surfaces));
+        let refused = self.shared.ungranted.list().into_iter().map(|message| Check {
+            kind: "grant",
+            name: String::new(),
+            ok: false,
+            message,
+        });
+        let checks = std::iter::once(database).chain(models).chain(surfaces).chain(refused);
+        checks.map(|check| self.clean(check)).collect()
+    }
+
+    async fn database(&self) -> Check {
+        let store = self.store();
+        let looked = match store.check().await {
+            Ok(()) => store.describe().await,
+            Err(error) => Err(error),
+        };
+        let (ok, message) = match looked {
+            Ok(message) => (true, message),
+            Err(error) => (false, format!("{}: {error}", store.name())),
+        };
+        Check { kind: "database", name: String::new(), ok, message }
+    }
+
+    /// Providers and receivers say what they like.
+    fn clean(&self, check: Check) -> Check {
+        Check { message: self.redactor().quote(&check.message), ..check }
+    }
+}
+
+/// Whether each model's provider answers, and takes the key where that can be seen for free.
+pub async fn models(models: &[Arc<Model>]) -> Vec<Check> {
+    join_all(models.iter().map(|model| async move {
+        let settings = model.settings();
+        let (ok, found) = match model.probe(LOOK_MAX).await {
+            Ok(Probe::Scripted) => (true, "scripted: fixed rules, no network".to_owned()),
+            Ok(Probe::Answers) => (true, "answers".to_owned()),
+            Ok(Probe::Unlisted) if settings.provider_name == "ollama" => {
+                (false, format!("is not installed; `ollama pull {}` gets it", settings.model))
+            }
+            Ok(Probe::Unlisted) => {
+                (true, "answers, but is not in the provider's list of models".to_owned())
+            }
+            Ok(Probe::KeyUnchecked) => {
+                (true, "the provider answers; the key is checked with the first call".to_owned())
+            }
+            Err(error) => (false, error.to_string()),
+        };
+        let message = match model.address() {
+            Some(address) => {
+                format!("`{}` of {} at {address}: {found}", settings.model, settings.provider_name)
+            }
+            None => found,
+        };
+        Check { kind: "model", name: settings.name.clone(), ok, message }
+    }))
+    .await
+}
+
+/// Whether each surface can be connected to; nothing is sent.
+pub async fn surfaces(surfaces: &BTreeMap<String, Webhook>) -> Vec<Check> {
+    join_all(surfaces.iter().map(|(name, hook)| async move {
+        let outgoing = Outgoing {
+            allow_private: hook.allow_private,
+            connect_timeout: Some(LOOK_MAX),
+            ..Outgoing::default()
+        };
+        let (ok, message) = match outgoing.connect(&hook.url).await {
+            Ok(address) => (true, format!("{} can be connected to ({address})", origin(&hook.url))),
+            Err(error @ Unreachable::Private) => {
+                let hint =
+                    format!("add `allow_private = true` to `[surfaces.{name}]` if it is meant");
+                (false, format!("{}: {error}; {hint}", origin(&hook.url)))
+            }
+            Err(error) => (false, format!("{}: {error}", origin(&hook.url))),
+        };
+        Check { kind: "surface", name: name.clone(), ok, message }
+    }))
+    .await
+}
+
+/// Scheme, host and port: a path may hold a secret.
+fn origin(url: &str) -> &str {
+    let start = url.find("://").map_or(0, |at| at + 3);
+    let end = url[start..].find(['/', '?', '#']).map_or(url.len(), |at| start + at);
+    &url[..end]
+}
