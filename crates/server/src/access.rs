@@ -12,6 +12,7 @@ use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
 use greenroom_host::Sender;
 use greenroom_protocol::TriggerSource;
+use greenroom_store::reads::conversations::Reach;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
@@ -20,12 +21,25 @@ use std::sync::Arc;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Role {
     Admin,
-    /// Hands events in and follows their runs; limited to these agents, or to none if nothing.
+    /// Hands events in, follows their runs and reads the conversations of its actors; limited to these agents,
+    /// or to none if nothing.
     Sender {
         agents: Option<Arc<[String]>>,
+        actors: Actors,
     },
     /// Reads everything, changes nothing.
     Reader,
+}
+
+/// For whom a sender speaks, and so whose conversations it reads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Actors {
+    /// For anyone, in the conversations that it begins.
+    Own,
+    /// For this actor alone, in the conversations that it begins.
+    One(Arc<str>),
+    /// For anyone in any conversation: a trusted bridge.
+    Any,
 }
 
 #[derive(Debug, Clone)]
@@ -83,28 +97,60 @@ pub(crate) struct Caller {
 impl Caller {
     /// May hand events in.
     pub(crate) fn sender(&self) -> Result<Sender, Problem> {
-        let agents = match &self.role {
-            Role::Admin => None,
-            Role::Sender { agents } => agents.clone(),
+        let (agents, actor) = match &self.role {
+            Role::Admin => (None, None),
+            Role::Sender { agents, actors: Actors::One(actor) } => {
+                (agents.clone(), Some(Arc::clone(actor)))
+            }
+            Role::Sender { agents, .. } => (agents.clone(), None),
             Role::Reader => return Err(Problem::forbidden("this token may only read")),
         };
-        Ok(Sender { entrance: TriggerSource::Api, agents, adapter: None })
+        let name = Some(Arc::clone(&self.name));
+        Ok(Sender { entrance: TriggerSource::Api, name, actor, agents, adapter: None })
+    }
+
+    /// The conversations that it may read.
+    pub(crate) fn reach(&self) -> Reach {
+        match &self.role {
+            Role::Admin | Role::Reader | Role::Sender { actors: Actors::Any, .. } => Reach::All,
+            Role::Sender { .. } => Reach::BegunBy((*self.name).to_owned()),
+        }
+    }
+
+    /// May read a list over all conversations, or the part of it that belongs to one of its own.
+    pub(crate) fn reader_of(&self, conversation: Option<&str>) -> Result<(), Problem> {
+        match conversation.is_some() || self.reach() == Reach::All {
+            true => Ok(()),
+            false => Err(Problem::forbidden(
+                "this token reads its own conversations: name one with `conversation_id`",
+            )),
+        }
+    }
+
+    /// Whose its events are where they do not say: its own, or its actor's.
+    pub(crate) fn actor(&self) -> &str {
+        match &self.role {
+            Role::Sender { actors: Actors::One(actor), .. } => actor,
+            _ => &self.name,
+        }
     }
 
     /// May read everything.
     pub(crate) fn reader(&self) -> Result<(), Problem> {
         match self.role {
             Role::Admin | Role::Reader => Ok(()),
-            Role::Sender { .. } => {
-                Err(Problem::forbidden("this token may only send events and follow their runs"))
-            }
+            Role::Sender { .. } => Err(Problem::forbidden(
+                "this token may only send events, follow their runs and read its own conversations",
+            )),
         }
     }
 
     /// May see the runs of an agent. A run out of reach looks like one that does not exist.
     pub(crate) fn sees(&self, agent: &str) -> Result<(), Problem> {
         match &self.role {
-            Role::Sender { agents: Some(agents) } if !agents.iter().any(|name| name == agent) => {
+            Role::Sender { agents: Some(agents), .. }
+                if !agents.iter().any(|name| name == agent) =>
+            {
                 Err(Problem::not_found("run"))
             }
             _ => Ok(()),
@@ -114,10 +160,10 @@ impl Caller {
     /// May see what an agent's runs made or were given. What no agent has yet is for those who may reach all.
     pub(crate) fn sees_artifact(&self, agent: Option<&str>) -> bool {
         match &self.role {
-            Role::Sender { agents: Some(agents) } => {
+            Role::Sender { agents: Some(agents), .. } => {
                 agent.is_some_and(|agent| agents.iter().any(|name| name == agent))
             }
-            Role::Admin | Role::Reader | Role::Sender { agents: None } => true,
+            Role::Admin | Role::Reader | Role::Sender { agents: None, .. } => true,
         }
     }
 
@@ -143,7 +189,7 @@ impl Caller {
         let (role, agents) = match &self.role {
             Role::Admin => ("admin", None),
             Role::Reader => ("reader", None),
-            Role::Sender { agents } => ("sender", agents.as_ref()),
+            Role::Sender { agents, .. } => ("sender", agents.as_ref()),
         };
         let mut view = json!({"name": &*self.name, "role": role, "answers": self.answers});
         if let Some(agents) = agents {
@@ -209,7 +255,7 @@ fn by_session(parts: &Parts, app: &App) -> Result<Caller, Problem> {
     if shown.peek().is_none() {
         return Err(Problem::unauthenticated());
     }
-    origin::check_own_page(&parts.method, &parts.uri, &parts.headers)?;
+    origin::check_own_page(parts)?;
     let mut open =
         shown.filter_map(|session| app.sessions.token_of(&session).map(|token| (session, token)));
     // With two of them somebody else may have put one there: nobody can tell who is meant.

@@ -16,6 +16,7 @@ use crate::accept::language;
 use crate::access::Caller;
 use crate::answer::{Answer, Problem};
 use crate::events::{check_type, read_body_within};
+use crate::facts::is_reached;
 use crate::id::Id;
 use crate::query::Params;
 use crate::router::App;
@@ -114,7 +115,8 @@ impl Asking {
             let message = "this `runId` was used before, in another thread or for another agent";
             Problem::new(StatusCode::CONFLICT, ErrorCode::InvalidArgument, message)
         };
-        if event["conversation_id"] != self.input.thread_id.as_str() {
+        if event["conversation_id"] != self.input.thread_id.as_str() || !self.is_ours(event).await?
+        {
             return Err(elsewhere());
         }
         let Some(run_id) = event["run_id"].as_str() else { return Err(elsewhere()) };
@@ -125,9 +127,17 @@ impl Asking {
         Ok(Some(Place { run_id: run.run_id, from, may_wait: true }))
     }
 
+    /// Whether the caller may read the thread of an event, or sent it under its own name.
+    async fn is_ours(&self, event: &Value) -> Result<bool, Problem> {
+        let actor = &event["event"]["actor"]["actor_id"];
+        let thread = event["conversation_id"].as_str();
+        Ok(actor == self.caller.actor()
+            || is_reached(&self.app, &self.caller, &self.workspace, thread).await?)
+    }
+
     /// Hands the newest message in.
     async fn begin(&self) -> Result<Result<Place, Refused>, Problem> {
-        let event = self.input.event(&self.workspace, &self.agent, self.caller.name())?;
+        let event = self.input.event(&self.workspace, &self.agent, self.caller.actor())?;
         self.input.check_size(&event, self.app.options.event_bytes_max)?;
         if self.caller.answers() {
             let place = (self.input.thread_id.as_str(), self.agent.as_str());

@@ -53,6 +53,10 @@ impl Problem {
         Self::new(StatusCode::UNAUTHORIZED, ErrorCode::Unauthorized, message)
     }
 
+    pub(crate) fn is_unproven(&self) -> bool {
+        self.status == StatusCode::UNAUTHORIZED
+    }
+
     pub(crate) fn rate_limited(message: impl Into<String>, retry_after_s: u64) -> Self {
         let status = StatusCode::TOO_MANY_REQUESTS;
         let mut problem = Self::new(status, ErrorCode::RateLimited, message);
@@ -78,6 +82,11 @@ impl Problem {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, ErrorCode::RuntimeError, message)
     }
 
+    pub(crate) fn detail(mut self, key: &str, value: &str) -> Self {
+        self.error.details.insert(key.to_owned(), value.into());
+        self
+    }
+
     pub(crate) fn unavailable(message: &str) -> Self {
         let status = StatusCode::SERVICE_UNAVAILABLE;
         let mut problem = Self::new(status, ErrorCode::RuntimeError, message);
@@ -87,17 +96,24 @@ impl Problem {
     }
 }
 
+/// The reason by which programs know that the database does not answer.
+const DATABASE_UNAVAILABLE: &str = "database_unavailable";
+
 impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Self {
         tracing::error!(%error, "the store failed a request");
         match error {
+            StoreError::Down(_) => {
+                Self::unavailable(&error.to_string()).detail("reason", DATABASE_UNAVAILABLE)
+            }
             StoreError::Full => Self::unavailable("there is no space left to store anything"),
             StoreError::Busy | StoreError::Unavailable(_) | StoreError::Lost(_) => {
                 Self::unavailable("the store is not available")
             }
-            StoreError::Refused(_) | StoreError::NewerSchema { .. } | StoreError::OtherSchema => {
-                Self::internal()
-            }
+            StoreError::Refused(_)
+            | StoreError::NewerSchema { .. }
+            | StoreError::Moved { .. }
+            | StoreError::UnreleasedSchema => Self::internal(),
         }
     }
 }
@@ -132,7 +148,7 @@ impl From<Refusal> for Problem {
             Refusal::UnknownAgent(_) => {
                 Self::new(StatusCode::NOT_FOUND, ErrorCode::NotFound, message)
             }
-            Refusal::NotAllowed(_) => Self::forbidden(message),
+            Refusal::NotAllowed(_) | Refusal::OtherActor(_) => Self::forbidden(message),
             Refusal::Busy => Self::rate_limited(message, 1),
             Refusal::Stopping => Self::unavailable(&message),
             Refusal::Store(error) => error.into(),

@@ -7,6 +7,7 @@ mod range;
 
 use crate::access::Caller;
 use crate::answer::{Answer, Problem, ok};
+use crate::facts::{is_reached, nothing};
 use crate::id::Id;
 use crate::query::Params;
 use crate::router::App;
@@ -103,16 +104,23 @@ pub(crate) async fn download(
 }
 
 pub(crate) async fn list(State(app): State<App>, caller: Caller, params: Params) -> Answer {
-    caller.reader()?;
     let known = ["workspace_id", "conversation_id", "run_id", "mime", "cursor", "limit"];
     let params = params.only(&known)?;
+    let (workspace, conversation) = (params.workspace(), params.text("conversation_id"));
+    caller.reader_of(conversation)?;
     let filter = ArtifactFilter {
         conversation_id: params.text("conversation_id").map(str::to_owned),
         run_id: params.text("run_id").map(str::to_owned),
         mime: params.text("mime").map(mime),
     };
-    let page = app.host.artifact_list(params.workspace(), filter, params.cursor(), params.limit()?);
-    ok(page.await?.ok_or_else(Problem::foreign_cursor)?)
+    let limit = params.limit()?;
+    if !is_reached(&app, &caller, workspace, conversation).await? {
+        return ok(nothing());
+    }
+    let page = app.host.artifact_list(workspace, filter, params.cursor(), limit).await?;
+    let mut page = page.ok_or_else(Problem::foreign_cursor)?;
+    page.items.retain(|artifact| caller.sees_artifact(artifact.agent.as_deref()));
+    ok(page)
 }
 
 pub(crate) async fn metadata(

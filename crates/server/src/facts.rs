@@ -8,20 +8,22 @@ use crate::query::Params;
 use crate::router::App;
 use axum::extract::State;
 use axum::http::StatusCode;
-use greenroom_host::{HistoryQuery, StateQuery};
+use greenroom_host::{HistoryQuery, Page, StateQuery};
 use greenroom_protocol::ErrorCode;
 use greenroom_protocol::payload::StateScope;
 use greenroom_store::reads::Direction;
+use greenroom_store::reads::conversations::Reach;
 use greenroom_store::reads::search::SearchQuery;
+use serde_json::Value;
 
 pub(crate) async fn conversations(
     State(app): State<App>,
     caller: Caller,
     params: Params,
 ) -> Answer {
-    caller.reader()?;
     let params = params.only(&["workspace_id", "cursor", "limit"])?;
-    let page = app.host.conversations(params.workspace(), params.cursor(), params.limit()?).await?;
+    let (workspace, reach) = (params.workspace(), caller.reach());
+    let page = app.host.conversations(workspace, reach, params.cursor(), params.limit()?).await?;
     ok(page.ok_or_else(Problem::foreign_cursor)?)
 }
 
@@ -32,7 +34,6 @@ pub(crate) async fn history(
     Id(conversation): Id,
     ReadIn(language): ReadIn,
 ) -> Answer {
-    caller.reader()?;
     let params = params.only(&["workspace_id", "cursor", "limit", "direction"])?;
     let direction = match params.text("direction") {
         None | Some("backward") => Direction::Backward,
@@ -43,7 +44,8 @@ pub(crate) async fn history(
     };
     let cursor = params.cursor().map(str::to_owned);
     let query = HistoryQuery { cursor, direction, limit: params.limit()?, language };
-    let page = app.host.history(params.workspace(), &conversation, query).await?;
+    let reach = caller.reach();
+    let page = app.host.history(params.workspace(), &conversation, reach, query).await?;
     let page = page.ok_or_else(Problem::foreign_cursor)?;
     ok(page.ok_or_else(|| Problem::not_found("conversation"))?)
 }
@@ -55,12 +57,18 @@ pub(crate) async fn search(
     Id(conversation): Id,
     ReadIn(language): ReadIn,
 ) -> Answer {
-    caller.reader()?;
     let params = params.only(&["workspace_id", "q", "limit"])?;
     let text = params.text("q").filter(|text| !text.is_empty());
     let text = text.ok_or_else(|| Problem::invalid("`q` says what to look for"))?;
-    let wanted = (text, params.limit()?);
-    let page = app.host.search(params.workspace(), &conversation, wanted, language).await?;
+    let query = SearchQuery {
+        workspace: params.workspace().to_owned(),
+        text: text.to_owned(),
+        conversation: Some(conversation),
+        reach: caller.reach(),
+        top_k: params.limit()?,
+        ..SearchQuery::default()
+    };
+    let page = app.host.search(query, language).await?;
     ok(page.ok_or_else(|| Problem::not_found("conversation"))?)
 }
 
@@ -74,7 +82,6 @@ pub(crate) async fn search_all(
     params: Params,
     ReadIn(language): ReadIn,
 ) -> Answer {
-    caller.reader()?;
     let known = [
         "workspace_id",
         "q",
@@ -97,6 +104,7 @@ pub(crate) async fn search_all(
         workspace: params.workspace().to_owned(),
         text: text.to_owned(),
         conversation: owned("conversation_id"),
+        reach: caller.reach(),
         roles: owned("role").into_iter().collect(),
         event_types: owned("event_type").into_iter().collect(),
         actor_id: owned("actor_id"),
@@ -130,10 +138,13 @@ pub(crate) async fn state(State(app): State<App>, caller: Caller, params: Params
 }
 
 pub(crate) async fn events(State(app): State<App>, caller: Caller, params: Params) -> Answer {
-    caller.reader()?;
     let params = params.only(&["workspace_id", "conversation_id", "cursor", "limit"])?;
     let conversation = params.text("conversation_id");
+    caller.reader_of(conversation)?;
     let limit = params.limit()?;
+    if !is_reached(&app, &caller, params.workspace(), conversation).await? {
+        return ok(nothing());
+    }
     let page = app.host.events(params.workspace(), conversation, params.cursor(), limit).await?;
     ok(page.ok_or_else(Problem::foreign_cursor)?)
 }
@@ -144,9 +155,14 @@ pub(crate) async fn event(
     params: Params,
     Id(event_id): Id,
 ) -> Answer {
-    caller.reader()?;
     let params = params.only(&["workspace_id", "source"])?;
-    let mut found = app.host.events_by_id(params.workspace(), &event_id).await?;
+    let mut found = Vec::new();
+    for event in app.host.events_by_id(params.workspace(), &event_id).await? {
+        let conversation = event["conversation_id"].as_str();
+        if is_reached(&app, &caller, params.workspace(), conversation).await? {
+            found.push(event);
+        }
+    }
     if let Some(source) = params.text("source") {
         found.retain(|event| event["source"] == source);
     }
@@ -158,4 +174,23 @@ pub(crate) async fn event(
             Err(Problem::new(StatusCode::CONFLICT, ErrorCode::InvalidArgument, message))
         }
     }
+}
+
+/// Whether a caller may read what belongs to a conversation; what belongs to none is for those who read all.
+pub(crate) async fn is_reached(
+    app: &App,
+    caller: &Caller,
+    workspace: &str,
+    conversation: Option<&str>,
+) -> Result<bool, Problem> {
+    let reach = caller.reach();
+    match conversation {
+        Some(conversation) => Ok(app.host.reaches(workspace, conversation, &reach).await?),
+        None => Ok(reach == Reach::All),
+    }
+}
+
+/// The list of a conversation that does not exist.
+pub(crate) fn nothing() -> Page<Value> {
+    Page { items: Vec::new(), next_cursor: None, has_more: false }
 }

@@ -4,6 +4,7 @@
 //! tokens nor query values reach the log. What is behind `/v1` stays in no cache that was not told to keep it.
 
 use crate::answer::Problem;
+use crate::front::{Outside, Peer};
 use crate::origin::{self, From};
 use crate::router::App;
 use axum::extract::{Request, State};
@@ -41,11 +42,12 @@ pub(crate) async fn guard(State(app): State<App>, mut request: Request, next: Ne
     response
 }
 
-async fn let_in(app: &App, request: Request, next: Next) -> Response {
-    let from = match origin::check(&app.options, request.uri(), request.headers()) {
-        Ok(from) => from,
+async fn let_in(app: &App, mut request: Request, next: Next) -> Response {
+    let (outside, from) = match looked_at(app, &request) {
+        Ok(found) => found,
         Err(problem) => return problem.into_response(),
     };
+    request.extensions_mut().insert(outside);
     let From::Allowed(page) = from else { return answer(request, next).await };
     let mut response = if origin::is_preflight(request.method(), request.headers()) {
         let mut response = StatusCode::NO_CONTENT.into_response();
@@ -56,6 +58,15 @@ async fn let_in(app: &App, request: Request, next: Next) -> Response {
     };
     origin::allow(page, response.headers_mut());
     response
+}
+
+/// How a request looks from outside, and where it comes from.
+fn looked_at(app: &App, request: &Request) -> Result<(Outside, From), Problem> {
+    let front = app.front.load();
+    let peer: Peer = request.extensions().get().copied().ok_or_else(Problem::internal)?;
+    let outside = Outside::of(&front, peer, request.uri(), request.headers())?;
+    let from = origin::check(&front, &outside, request.headers())?;
+    Ok((outside, from))
 }
 
 /// A panic is a mistake of ours; it ends this request and nothing else.

@@ -17,12 +17,13 @@ use serde_json::{Map, Value, json};
 pub(crate) async fn document(State(app): State<App>) -> Response {
     // A host that nobody asks spares the time and the memory.
     let page_size = app.host.settings().limits.page_size;
-    let build = || Bytes::from(describe(page_size, &app.options.cookie).to_string());
+    let (cookie, base_path) = (&app.options.cookie, app.options.base_path.as_str());
+    let build = || Bytes::from(describe(page_size, cookie, base_path).to_string());
     let document = app.openapi.get_or_init(build).clone();
     ([(CONTENT_TYPE, "application/json")], document).into_response()
 }
 
-fn describe(page_size_max: usize, cookie: &str) -> Value {
+fn describe(page_size_max: usize, cookie: &str, base_path: &str) -> Value {
     let mut paths: Map<String, Value> = Map::new();
     for operation in operations::all() {
         let methods = paths.entry(operation.path).or_insert_with(|| json!({}));
@@ -36,7 +37,7 @@ fn describe(page_size_max: usize, cookie: &str) -> Value {
             "description": "An agent host: events in, a runner's answer out, every fact kept.",
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
-        "servers": [{"url": "/"}],
+        "servers": [{"url": if base_path.is_empty() { "/" } else { base_path }}],
         "security": [{"token": []}],
         "tags": [
             {"name": "events", "description": "What happened: handed in, and looked up."},
@@ -44,6 +45,7 @@ fn describe(page_size_max: usize, cookie: &str) -> Value {
             {"name": "conversations", "description": "Events and answers as one transcript."},
             {"name": "artifacts", "description": "Bytes, kept under an id."},
             {"name": "approvals", "description": "Actions that somebody has to allow first."},
+            {"name": "deliveries", "description": "What is brought to surfaces, and what did not arrive."},
             {"name": "agui", "description": "AG-UI for front ends, and the routes of CopilotKit."},
             {"name": "audit", "description": "What runners asked the host for."},
             {"name": "session", "description": "Signing in from a browser, and out."},
@@ -77,7 +79,7 @@ mod tests {
 
     #[test]
     fn every_route_is_described_and_nothing_else() {
-        let document = describe(200, "cookie");
+        let document = describe(200, "cookie", "");
         let described: BTreeSet<(String, String)> = document["paths"]
             .as_object()
             .unwrap()
@@ -96,7 +98,7 @@ mod tests {
 
     #[test]
     fn every_reference_leads_somewhere() {
-        let document = describe(200, "cookie");
+        let document = describe(200, "cookie", "");
         let mut references = Vec::new();
         collect(&document, &mut references);
         assert!(!references.is_empty());

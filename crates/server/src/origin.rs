@@ -6,13 +6,14 @@
 //! Sessions are for the host's own pages: an allowed page brings a token of its own.
 
 use crate::answer::Problem;
-use crate::router::ServerOptions;
+use crate::front::{Front, Outside, Scheme};
 use axum::http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
-    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_METHOD, HOST,
-    ORIGIN, VARY,
+    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_METHOD, ORIGIN,
+    VARY,
 };
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method};
 use std::net::IpAddr;
 
 /// How a browser tells where a request comes from.
@@ -30,27 +31,20 @@ pub(crate) enum From {
 }
 
 pub(crate) fn check(
-    options: &ServerOptions,
-    uri: &Uri,
+    front: &Front,
+    outside: &Outside,
     headers: &HeaderMap,
 ) -> Result<From, Problem> {
-    let mut given = headers.get_all(HOST).iter().map(|value| value.to_str().unwrap_or_default());
-    let host = given.next().or_else(|| uri.authority().map(|authority| authority.as_str()));
-    let host = host.ok_or_else(|| Problem::invalid("`Host` is missing"))?;
-    let others = given.chain(uri.authority().map(|authority| authority.as_str()));
-    if others.into_iter().any(|other| !other.eq_ignore_ascii_case(host)) {
-        return Err(Problem::invalid("the request names several hosts"));
-    }
-    if !is_known(options, host) {
+    if !is_known(front, &outside.host) {
         let hint = "add it to `server.allowed_hosts`";
         return Err(Problem::forbidden(format!("`Host` is not a name of this host; {hint}")));
     }
     let Some(origin) = headers.get(ORIGIN) else { return Ok(From::Here) };
-    if is_own(origin, host) {
+    if is_own(origin, outside) {
         return Ok(From::Here);
     }
     let text = origin.to_str().unwrap_or_default();
-    if options.allowed_origins.iter().any(|allowed| allowed == text) {
+    if front.allowed_origins.iter().any(|allowed| allowed == text) {
         return Ok(From::Allowed(origin.clone()));
     }
     Err(Problem::forbidden("`Origin` is another site; add it to `server.allowed_origins`"))
@@ -58,23 +52,18 @@ pub(crate) fn check(
 
 /// For requests that a browser may have signed without being asked, by adding the cookie of a session: lets
 /// those through that a page of the host's own sent. Other ports of this machine are other sites here.
-pub(crate) fn check_own_page(
-    method: &Method,
-    uri: &Uri,
-    headers: &HeaderMap,
-) -> Result<(), Problem> {
+pub(crate) fn check_own_page(parts: &Parts) -> Result<(), Problem> {
+    let (method, headers) = (&parts.method, &parts.headers);
+    let outside: &Outside = parts.extensions.get().ok_or_else(Problem::internal)?;
     let is_read = method == Method::GET || method == Method::HEAD;
     let site = headers.get(SITE).map(|site| site.to_str().unwrap_or_default());
-    let host = headers.get(HOST).and_then(|host| host.to_str().ok());
-    let host = host.or_else(|| uri.authority().map(|authority| authority.as_str()));
-    let host = host.unwrap_or_default();
     let is_foreign = match site {
         None | Some("same-origin") => false,
         // Typed by a person, or a bookmark.
         Some("none") => !is_read,
         Some(_) => true,
     };
-    if is_foreign || headers.get_all(ORIGIN).iter().any(|origin| !is_own(origin, host)) {
+    if is_foreign || headers.get_all(ORIGIN).iter().any(|origin| !is_own(origin, outside)) {
         return Err(Problem::forbidden("sessions are for pages of this host alone"));
     }
     if is_read {
@@ -89,17 +78,23 @@ pub(crate) fn check_own_page(
     }
 }
 
-fn is_own(origin: &HeaderValue, host: &str) -> bool {
+/// A page that came encrypted is no page that somebody on the way may have written. Where it is not known that it
+/// did, a proxy may have seen to it that nobody told us about.
+fn is_own(origin: &HeaderValue, outside: &Outside) -> bool {
     let text = origin.to_str().unwrap_or_default();
-    let authority = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://"));
-    authority.is_some_and(|authority| authority.eq_ignore_ascii_case(host))
+    let authority = match (text.strip_prefix("https://"), text.strip_prefix("http://")) {
+        (Some(authority), _) => authority,
+        (None, Some(authority)) if outside.scheme == Scheme::Http => authority,
+        _ => return false,
+    };
+    authority.eq_ignore_ascii_case(&outside.host)
 }
 
-fn is_known(options: &ServerOptions, host: &str) -> bool {
+fn is_known(front: &Front, host: &str) -> bool {
     let Some(name) = host_name(host) else { return false };
     name.eq_ignore_ascii_case("localhost")
         || name.parse::<IpAddr>().is_ok()
-        || options
+        || front
             .allowed_hosts
             .iter()
             .any(|allowed| allowed.eq_ignore_ascii_case(name) || allowed.eq_ignore_ascii_case(host))
@@ -143,34 +138,44 @@ pub(crate) fn allow_requests(headers: &mut HeaderMap) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::session::SessionLimits;
+    use crate::front::Peer;
+    use axum::http::{Request, Uri};
     use proptest::prelude::*;
-    use std::time::Duration;
 
-    fn options() -> ServerOptions {
-        ServerOptions {
-            event_bytes_max: 1,
-            agui_bytes_max: 1,
-            frame_bytes_max: 1,
-            request_timeout: Duration::ZERO,
-            connections_max: 1,
+    fn front() -> Front {
+        Front {
             allowed_hosts: vec!["bots.example.com".to_owned()],
             allowed_origins: vec!["https://chat.example.com".to_owned()],
-            cookie: String::new(),
-            sessions: SessionLimits {
-                code: Duration::ZERO,
-                idle: Duration::ZERO,
-                whole: Duration::ZERO,
-                sessions_max: 1,
-            },
+            trusted_proxies: Vec::new(),
         }
     }
 
-    fn checked(headers: &[(&'static str, &str)]) -> Result<From, Problem> {
+    fn checked_at(
+        scheme: Scheme,
+        uri: &Uri,
+        headers: &[(&'static str, &str)],
+    ) -> Result<From, Problem> {
         let headers = headers.iter().map(|(name, value)| {
-            (name.parse::<axum::http::HeaderName>().unwrap(), HeaderValue::from_str(value).unwrap())
+            (name.parse::<HeaderName>().unwrap(), HeaderValue::from_str(value).unwrap())
         });
-        check(&options(), &Uri::from_static("/"), &headers.collect())
+        let (headers, peer) = (headers.collect(), Peer { address: [127, 0, 0, 1].into(), scheme });
+        check(&front(), &Outside::of(&front(), peer, uri, &headers)?, &headers)
+    }
+
+    fn checked(headers: &[(&'static str, &str)]) -> Result<From, Problem> {
+        checked_at(Scheme::Http, &Uri::from_static("/"), headers)
+    }
+
+    #[test]
+    fn a_host_that_is_reached_encrypted_has_encrypted_pages_alone() {
+        let from = |scheme, origin| {
+            let headers = [("host", "bots.example.com"), ("origin", origin)];
+            checked_at(scheme, &Uri::from_static("/"), &headers).is_ok()
+        };
+        assert!(from(Scheme::Https, "https://bots.example.com"));
+        assert!(!from(Scheme::Https, "http://bots.example.com"));
+        assert!(from(Scheme::Http, "https://bots.example.com"), "a proxy that says nothing");
+        assert!(from(Scheme::Http, "http://bots.example.com"));
     }
 
     #[test]
@@ -209,8 +214,7 @@ mod tests {
         assert!(checked(&[]).is_err());
         assert!(checked(&[("host", "localhost"), ("host", "evil.example")]).is_err());
         let elsewhere = Uri::from_static("http://evil.example/v1/runs");
-        let headers = HeaderMap::from_iter([(HOST, HeaderValue::from_static("localhost"))]);
-        assert!(check(&options(), &elsewhere, &headers).is_err());
+        assert!(checked_at(Scheme::Http, &elsewhere, &[("host", "localhost")]).is_err());
     }
 
     #[test]
@@ -234,11 +238,17 @@ mod tests {
     }
 
     fn own_page(method: &Method, headers: &[(&'static str, &str)]) -> bool {
-        let host = [("host", "localhost:8700")];
-        let headers = host.iter().chain(headers).map(|(name, value)| {
-            (name.parse::<HeaderName>().unwrap(), HeaderValue::from_str(value).unwrap())
+        let (host, client) = ("localhost:8700".to_owned(), [127, 0, 0, 1].into());
+        let request = Request::builder().method(method).extension(Outside {
+            client,
+            scheme: Scheme::Http,
+            host,
         });
-        check_own_page(method, &Uri::from_static("/"), &headers.collect()).is_ok()
+        let add = |request: axum::http::request::Builder, (name, value): &(&str, &str)| {
+            request.header(*name, *value)
+        };
+        let (parts, ()) = headers.iter().fold(request, add).body(()).unwrap().into_parts();
+        check_own_page(&parts).is_ok()
     }
 
     #[test]

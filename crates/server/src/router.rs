@@ -4,10 +4,12 @@
 
 use crate::access::Access;
 use crate::answer::Problem;
+use crate::base::BasePath;
+use crate::front::Front;
 use crate::session::{SessionLimits, Sessions};
 use crate::{
-    agents, agui, approvals, artifacts, audit, connect, events, facts, guard, openapi, overview,
-    resources, runs, session, system, tool_runtime, ui,
+    agents, agui, approvals, artifacts, audit, connect, deliveries, events, facts, guard, openapi,
+    overview, resources, runs, session, system, tool_runtime, ui,
 };
 use arc_swap::ArcSwap;
 use axum::Router;
@@ -32,10 +34,8 @@ pub struct ServerOptions {
     pub frame_bytes_max: usize,
     pub request_timeout: Duration,
     pub connections_max: usize,
-    /// Values of `Host` that are accepted beside loopback names and addresses.
-    pub allowed_hosts: Vec<String>,
-    /// Values of `Origin` that are accepted beside the host's own.
-    pub allowed_origins: Vec<String>,
+    /// The path that all addresses stand under.
+    pub base_path: BasePath,
     /// Name of the cookie of sessions, another one for every host of a machine.
     pub cookie: String,
     pub sessions: SessionLimits,
@@ -46,6 +46,7 @@ pub struct ServerOptions {
 pub(crate) struct App {
     pub(crate) host: Host,
     pub(crate) access: Arc<ArcSwap<Access>>,
+    pub(crate) front: Arc<ArcSwap<Front>>,
     pub(crate) options: Arc<ServerOptions>,
     pub(crate) sessions: Arc<Sessions>,
     pub(crate) stop: CancellationToken,
@@ -74,13 +75,15 @@ impl Server {
     pub fn new(
         host: Host,
         access: Access,
+        front: Front,
         options: ServerOptions,
         stop: CancellationToken,
     ) -> Self {
         let access = Arc::new(ArcSwap::from_pointee(access));
+        let front = Arc::new(ArcSwap::from_pointee(front));
         let sessions = Arc::new(Sessions::new(options.sessions));
         let (options, streams, openapi) = (Arc::new(options), Streams::default(), Arc::default());
-        Self { app: App { host, access, options, sessions, stop, streams, openapi } }
+        Self { app: App { host, access, front, options, sessions, stop, streams, openapi } }
     }
 
     /// Puts other tokens in force at once; sessions of those that are gone end.
@@ -88,6 +91,11 @@ impl Server {
         let access = Arc::new(access);
         self.app.access.store(Arc::clone(&access));
         self.app.sessions.keep(|token| access.caller(token).is_some());
+    }
+
+    /// Puts other names, pages and proxies in force at once.
+    pub fn set_front(&self, front: Front) {
+        self.app.front.store(Arc::new(front));
     }
 
     /// A code that opens one session of the token with this hash.
@@ -118,10 +126,19 @@ impl Server {
     }
 
     pub(crate) fn router(&self) -> Router {
-        let routes = routes().into_iter();
-        routes
-            .fold(Router::new(), |router, route| router.route(route.path, route.handler))
-            .fallback(ui::serve)
+        let router = Router::new().fallback(ui::serve);
+        self.finished(routes().into_iter().fold(router, Route::added_to))
+    }
+
+    /// What the host's own child processes may ask for.
+    pub(crate) fn router_for_children(&self) -> Router {
+        let routes = routes().into_iter().filter(|route| route.path == tool_runtime::RECORDS);
+        let router = Router::new().fallback(|| async { Problem::not_found("address") });
+        self.finished(routes.fold(router, Route::added_to))
+    }
+
+    fn finished(&self, router: Router<App>) -> Router {
+        router
             .method_not_allowed_fallback(|| async {
                 let message = "this address does not take that method";
                 Problem::new(StatusCode::METHOD_NOT_ALLOWED, ErrorCode::InvalidArgument, message)
@@ -139,6 +156,10 @@ pub(crate) struct Route {
 }
 
 impl Route {
+    fn added_to(router: Router<App>, route: Self) -> Router<App> {
+        router.route(route.path, route.handler)
+    }
+
     fn get<T: 'static>(path: &'static str, handler: impl Handler<T, App>) -> Self {
         Self { method: "get", path, handler: get(handler) }
     }
@@ -185,12 +206,16 @@ pub(crate) fn routes() -> Vec<Route> {
         Route::get("/v1/approvals", approvals::list),
         Route::get("/v1/approvals/{id}", approvals::show),
         Route::post("/v1/approvals/{id}", approvals::answer),
+        Route::get("/v1/deliveries", deliveries::list),
+        Route::get("/v1/deliveries/{id}", deliveries::show),
+        Route::post("/v1/deliveries/{id}/retry", deliveries::retry),
+        Route::post("/v1/deliveries/{id}/discard", deliveries::discard),
         Route::post("/v1/agui/{id}", agui::run),
         Route::get("/v1/agui/info", agui::copilot::info),
         Route::post("/v1/agui/agent/{id}/run", agui::run),
         Route::post("/v1/agui/agent/{id}/connect", agui::copilot::connect),
         Route::post("/v1/agui/agent/{id}/stop/{thread}", agui::copilot::stop),
-        Route::post("/v1/tool-runtime/records", tool_runtime::records),
+        Route::post(tool_runtime::RECORDS, tool_runtime::records),
         Route::get("/v1/runners", system::runners),
         Route::get("/v1/runners/connect", connect::connect),
         Route::get("/v1/agents", agents::list),
@@ -200,5 +225,6 @@ pub(crate) fn routes() -> Vec<Route> {
         Route::get("/v1/models", resources::models),
         Route::get("/v1/tools", resources::tools),
         Route::get("/v1/tool-servers", resources::tool_servers),
+        Route::get("/v1/checks", system::checks),
     ]
 }

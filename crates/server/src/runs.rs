@@ -4,6 +4,7 @@ use crate::accept::wants_stream;
 use crate::access::Caller;
 use crate::answer::{Answer, Problem, ok};
 use crate::events::{check_type, read_body};
+use crate::facts::{is_reached, nothing};
 use crate::id::Id;
 use crate::query::{Params, number};
 use crate::router::App;
@@ -31,8 +32,9 @@ pub(crate) const FILTERS: [&str; 8] = [
 ];
 
 pub(crate) async fn list(State(app): State<App>, caller: Caller, params: Params) -> Answer {
-    caller.reader()?;
     let params = params.only(&[&["workspace_id", "cursor", "limit"][..], &FILTERS].concat())?;
+    let (workspace, conversation) = (params.workspace(), params.text("conversation_id"));
+    caller.reader_of(conversation)?;
     let status = params.text("status").map(|text| {
         RunStatus::parse(text).ok_or_else(|| Problem::invalid("`status` is not a status of runs"))
     });
@@ -48,8 +50,13 @@ pub(crate) async fn list(State(app): State<App>, caller: Caller, params: Params)
         until_ms: params.time("until")?,
         ..RunFilter::default()
     };
-    let page = app.host.runs(params.workspace(), filter, params.cursor(), params.limit()?).await?;
-    ok(page.ok_or_else(Problem::foreign_cursor)?)
+    if !is_reached(&app, &caller, workspace, conversation).await? {
+        return ok(nothing());
+    }
+    let page = app.host.runs(workspace, filter, params.cursor(), params.limit()?).await?;
+    let mut page = page.ok_or_else(Problem::foreign_cursor)?;
+    page.items.retain(|run| caller.sees(&run.agent).is_ok());
+    ok(page)
 }
 
 pub(crate) async fn show(

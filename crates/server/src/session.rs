@@ -15,16 +15,17 @@ pub use open::SessionLimits;
 use crate::access::{Caller, hash_token};
 use crate::answer::{Answer, Problem, ok};
 use crate::events::{check_type, read_body_within};
-use crate::listen::Peer;
+use crate::front::Outside;
 use crate::origin;
 use crate::query::Params;
 use crate::router::App;
-use axum::Json;
 use axum::extract::{Request, State};
-use axum::http::header::{CACHE_CONTROL, SET_COOKIE};
-use axum::http::{HeaderValue, StatusCode};
+use axum::http::header::{AUTHORIZATION, CACHE_CONTROL, SET_COOKIE};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
 use book::{Proof, Refused};
+use cookie::Cookie;
 use serde::Deserialize;
 use serde_json::json;
 use tries::TRY_BACK_S;
@@ -34,12 +35,12 @@ const BODY_BYTES_MAX: usize = 8 * 1024;
 pub(crate) async fn sign_in(State(app): State<App>, params: Params, request: Request) -> Answer {
     params.only(&[])?;
     let (parts, body) = request.into_parts();
-    origin::check_own_page(&parts.method, &parts.uri, &parts.headers)?;
+    origin::check_own_page(&parts)?;
     check_type(&parts.headers)?;
     let proof = proof(&read_body_within(&app, body, BODY_BYTES_MAX).await?)?;
     let access = app.access.load();
-    let Peer(from) = parts.extensions.get().copied().ok_or_else(Problem::internal)?;
-    let token = app.sessions.prove(from, &proof, |token| access.caller(token).is_some());
+    let outside: &Outside = parts.extensions.get().ok_or_else(Problem::internal)?;
+    let token = app.sessions.prove(outside.client, &proof, |token| access.caller(token).is_some());
     let token = token.map_err(|refused| told(&proof, &refused))?;
     let caller = access.caller(&token).ok_or_else(Problem::unauthenticated)?;
     // Whoever signs in anew leaves no session behind that nobody has a cookie of.
@@ -47,21 +48,53 @@ pub(crate) async fn sign_in(State(app): State<App>, params: Params, request: Req
         app.sessions.end(&hash_token(old));
     }
     let secret = app.sessions.begin(token).map_err(|_| Problem::internal())?;
-    let kept = cookie::kept(&app.options.cookie, &secret, app.sessions.limits().whole);
+    let kept = place(&app, outside).kept(&secret, app.sessions.limits().whole);
     with_cookie(Json(caller.view()).into_response(), kept)
 }
 
-pub(crate) async fn show(caller: Caller, params: Params) -> Answer {
-    params.only(&[])?;
-    ok(caller.view())
+/// With `optional=true` somebody who shows no token and has no session is told so with an empty answer, which is
+/// no error to a browser.
+pub(crate) async fn show(
+    caller: Result<Caller, Problem>,
+    params: Params,
+    headers: HeaderMap,
+) -> Answer {
+    let params = params.only(&["optional"])?;
+    let is_optional = match params.text("optional") {
+        None | Some("false") => false,
+        Some("true") => true,
+        Some(_) => return Err(Problem::invalid("`optional` is `true` or `false`")),
+    };
+    match caller {
+        Ok(caller) => ok(caller.view()),
+        Err(problem)
+            if is_optional && problem.is_unproven() && !headers.contains_key(AUTHORIZATION) =>
+        {
+            Ok(StatusCode::NO_CONTENT.into_response())
+        }
+        Err(problem) => Err(problem),
+    }
 }
 
-pub(crate) async fn sign_out(State(app): State<App>, caller: Caller, params: Params) -> Answer {
+fn place<'a>(app: &'a App, outside: &Outside) -> Cookie<'a> {
+    Cookie {
+        name: &app.options.cookie,
+        path: app.options.base_path.as_str(),
+        scheme: outside.scheme,
+    }
+}
+
+pub(crate) async fn sign_out(
+    State(app): State<App>,
+    caller: Caller,
+    params: Params,
+    Extension(outside): Extension<Outside>,
+) -> Answer {
     params.only(&[])?;
     if let Some(session) = caller.session() {
         app.sessions.end(session);
     }
-    let forgotten = cookie::forgotten(&app.options.cookie);
+    let forgotten = place(&app, &outside).forgotten();
     with_cookie(StatusCode::NO_CONTENT.into_response(), forgotten)
 }
 

@@ -23,10 +23,19 @@ pub(crate) async fn healthz() -> Answer {
 /// The host takes events, and its store answers and has space.
 pub(crate) async fn readyz(State(app): State<App>) -> Answer {
     if app.stop.is_cancelled() {
-        return Err(Problem::unavailable("the host is stopping"));
+        return Err(Problem::unavailable("the host is stopping").detail("not_ready", "host"));
     }
-    app.host.store().check().await?;
+    let database = app.host.store().check().await;
+    database.map_err(|error| Problem::from(error).detail("not_ready", "database"))?;
     ok(json!({"status": "ready"}))
+}
+
+/// Looks now at the database, the models and the surfaces; for admins, because it calls out.
+pub(crate) async fn checks(State(app): State<App>, caller: Caller, params: Params) -> Answer {
+    caller.admin()?;
+    params.only(&[])?;
+    let items = app.host.checks().await;
+    ok(json!({"items": items, "next_cursor": null, "has_more": false}))
 }
 
 pub(crate) async fn runners(State(app): State<App>, caller: Caller, params: Params) -> Answer {
@@ -74,7 +83,7 @@ pub(crate) async fn metrics(State(app): State<App>, caller: Caller, params: Para
 
 fn render(metrics: &Metrics) -> String {
     let mut out = String::new();
-    let counters: [(&str, &str, &AtomicU64); 9] = [
+    let counters: [(&str, &str, &AtomicU64); 11] = [
         ("events_accepted_total", "Events accepted.", &metrics.events_accepted),
         ("events_repeated_total", "Events that came again.", &metrics.events_repeated),
         ("events_refused_total", "Events refused by a full lane.", &metrics.events_refused),
@@ -82,10 +91,16 @@ fn render(metrics: &Metrics) -> String {
         ("proxy_calls_total", "Calls of runners.", &metrics.proxy_calls),
         ("proxy_refusals_total", "Calls of runners that were refused.", &metrics.proxy_refusals),
         ("deliveries_done_total", "Deliveries done.", &metrics.deliveries_done),
+        ("deliveries_failed_total", "Deliveries refused or given up.", &metrics.deliveries_failed),
         (
-            "deliveries_not_done_total",
-            "Deliveries failed or unknown.",
-            &metrics.deliveries_not_done,
+            "deliveries_unknown_total",
+            "Deliveries with an unknown outcome.",
+            &metrics.deliveries_unknown,
+        ),
+        (
+            "deliveries_retried_total",
+            "Attempts of deliveries that failed and are followed by another.",
+            &metrics.deliveries_retried,
         ),
         ("run_milliseconds_total", "Time that ended runs took.", &metrics.run_ms),
     ];

@@ -12,6 +12,8 @@ use axum::http::HeaderMap;
 use greenroom_host::RecordCaller;
 use greenroom_protocol::records::RecordOp;
 
+/// Where they ask.
+pub(crate) const RECORDS: &str = "/v1/tool-runtime/records";
 /// Whom an operator acts for.
 const ACTOR_HEADER: &str = "x-greenroom-actor";
 /// Who that is when they name nobody.

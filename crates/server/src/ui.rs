@@ -9,7 +9,10 @@ mod headers;
 
 use crate::answer::Problem;
 use crate::artifacts::has_bytes;
+use crate::base::BasePath;
+use crate::router::App;
 use axum::body::Body;
+use axum::extract::State;
 use axum::http::header::{
     ACCEPT, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, ETAG, HeaderValue, VARY,
 };
@@ -19,12 +22,13 @@ use bytes::Bytes;
 use files::{File, Files};
 
 /// First parts of the addresses that the interface has pages for.
-const PAGES: [&str; 11] = [
+const PAGES: [&str; 12] = [
     "chat",
     "runs",
     "agents",
     "runners",
     "events",
+    "deliveries",
     "conversations",
     "artifacts",
     "state",
@@ -33,26 +37,88 @@ const PAGES: [&str; 11] = [
     "signin",
 ];
 const INDEX: &str = "index.html";
+/// First parts of the addresses of its files.
+const FILES: [&str; 3] = [INDEX, ASSETS, "icon.svg"];
+const ASSETS: &str = "assets";
+/// First parts of addresses that programs use: what is not there is an error of the API.
+const API: [&str; 7] = ["v1", "mcp", "models", "healthz", "readyz", "metrics", "openapi.json"];
 const NOT_BUILT: &str = include_str!("ui/not-built.html");
 /// Their names change with what is in them.
 const HASHED: &str = "assets/";
 
 /// What no route of the table takes.
-pub(crate) async fn serve(method: Method, uri: Uri, headers: HeaderMap) -> Response {
+pub(crate) async fn serve(
+    State(app): State<App>,
+    method: Method,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Response {
     let is_read = method == Method::GET || method == Method::HEAD;
-    let found = is_read.then(|| answer(&files::carried, uri.path(), &headers)).flatten();
+    let (pages, path) =
+        (Pages { files: &files::carried, base: &app.options.base_path }, uri.path());
+    let found = is_read.then(|| pages.answer(path, &headers)).flatten();
     found.unwrap_or_else(|| Problem::not_found("address").into_response())
 }
 
-fn answer(files: &Files<'_>, path: &str, headers: &HeaderMap) -> Option<Response> {
-    if is_page(path, headers) {
-        return Some(page(files, headers));
+/// Whether addresses of the interface begin with a name.
+pub(crate) fn is_own(name: &str) -> bool {
+    PAGES.contains(&name) || FILES.contains(&name)
+}
+
+/// The files of the interface, for pages under a path.
+struct Pages<'a> {
+    files: &'a Files<'a>,
+    base: &'a BasePath,
+}
+
+impl Pages<'_> {
+    fn answer(&self, path: &str, headers: &HeaderMap) -> Option<Response> {
+        if is_page(path, headers) {
+            return Some(self.page(headers));
+        }
+        let name = path.strip_prefix('/').filter(|name| files::is_name(name));
+        self.file(name, headers).or_else(|| self.not_found(path, headers))
     }
-    let name = path.strip_prefix('/').filter(|name| files::is_name(name))?;
-    if let Some(file) = files(&format!("{name}.gz")) {
-        return Some(packed(name, file, headers));
+
+    fn file(&self, name: Option<&str>, headers: &HeaderMap) -> Option<Response> {
+        let (name, files) = (name?, self.files);
+        if let Some(file) = files(&format!("{name}.gz")) {
+            return Some(packed(name, file, headers));
+        }
+        Some(plain(name, files(name)?, headers))
     }
-    Some(plain(name, files(name)?, headers))
+
+    /// A person at an address that leads nowhere gets the page that says so; a program gets an error.
+    fn not_found(&self, path: &str, headers: &HeaderMap) -> Option<Response> {
+        let first = path.split('/').nth(1).unwrap_or_default();
+        if API.contains(&first) || first == ASSETS || !wants_page(headers) {
+            return None;
+        }
+        let mut response =
+            Some(self.page(&HeaderMap::new())).filter(|page| page.status().is_success())?;
+        *response.status_mut() = StatusCode::NOT_FOUND;
+        Some(response)
+    }
+
+    fn page(&self, headers: &HeaderMap) -> Response {
+        match (self.files)(INDEX) {
+            Some(file) => plain(INDEX, self.placed(&file), headers),
+            None => {
+                let mut response = (StatusCode::NOT_IMPLEMENTED, NOT_BUILT).into_response();
+                about(INDEX, "\"not-built\"", response.headers_mut());
+                response
+            }
+        }
+    }
+
+    /// Addresses in the page begin with `./`, which stands for the path of the host: the page is the same at
+    /// every address.
+    fn placed(&self, file: &File) -> File {
+        let base = self.base.as_str();
+        let text = String::from_utf8_lossy(&file.bytes);
+        let bytes = text.replace("\"./", &format!("\"{base}/")).into();
+        File { bytes, tag: format!("{}{}", file.tag, base.replace('/', "-")) }
+    }
 }
 
 /// Every page is the same file, which looks at its address itself.
@@ -70,17 +136,6 @@ fn wants_page(headers: &HeaderMap) -> bool {
     lists.flat_map(|list| list.split(',')).any(|range| {
         range.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("text/html"))
     })
-}
-
-fn page(files: &Files<'_>, headers: &HeaderMap) -> Response {
-    match files(INDEX) {
-        Some(file) => plain(INDEX, file, headers),
-        None => {
-            let mut response = (StatusCode::NOT_IMPLEMENTED, NOT_BUILT).into_response();
-            about(INDEX, "\"not-built\"", response.headers_mut());
-            response
-        }
-    }
 }
 
 fn plain(name: &str, file: File, headers: &HeaderMap) -> Response {

@@ -9,6 +9,7 @@ use super::input::Profile;
 use super::{Asking, Place, follow, history};
 use crate::access::Caller;
 use crate::answer::{Answer, Problem, ok};
+use crate::facts::is_reached;
 use crate::id::Id;
 use crate::query::Params;
 use crate::router::App;
@@ -18,6 +19,7 @@ use futures_util::stream;
 use greenroom_host::HistoryQuery;
 use greenroom_protocol::{RunStatus, RunView};
 use greenroom_store::reads::Direction;
+use greenroom_store::reads::conversations::Reach;
 use greenroom_store::reads::runs::RunFilter;
 use serde_json::{Map, Value, json};
 use std::collections::HashSet;
@@ -65,6 +67,9 @@ pub(crate) async fn stop(
     caller.sees(&agent)?;
     let workspace = params.workspace();
     let mut stopped = 0;
+    if !is_reached(&app, &caller, workspace, Some(&thread)).await? {
+        return ok(json!({"stopped": stopped}));
+    }
     for run in runs(&app, workspace, &agent, &thread).await? {
         if run.status.is_open() {
             app.host.cancel(workspace, &run.run_id).await?;
@@ -93,6 +98,11 @@ async fn runs(
 impl Asking {
     async fn connect(self) -> Answer {
         self.caller.sees(&self.agent)?;
+        if !is_reached(&self.app, &self.caller, &self.workspace, Some(&self.input.thread_id))
+            .await?
+        {
+            return Ok(self.told(Vec::new()));
+        }
         let runs = runs(&self.app, &self.workspace, &self.agent, &self.input.thread_id).await?;
         // The oldest of those under way: the others wait behind it.
         let live = runs.iter().rev().find(|run| run.status == RunStatus::Running);
@@ -107,15 +117,16 @@ impl Asking {
             let is_live = live.is_some_and(|live| live.run_id == run_id);
             told.contains(run_id) || (is_live && item["role"] == "user")
         });
+        let base = &self.app.options.base_path;
         let more = match items.is_empty() {
             true => Vec::new(),
-            false => vec![history::snapshot(&items)],
+            false => vec![history::snapshot(&items, base)],
         };
         match live {
             Some(live) => {
                 let place =
                     Place { run_id: live.run_id.clone(), from: From::Start, may_wait: true };
-                let (messages, state) = (history::messages(&items), self.input.state.clone());
+                let (messages, state) = (history::messages(&items, base), self.input.state.clone());
                 self.follow_with(place, messages, state, more).await
             }
             None => Ok(self.told(more)),
@@ -125,7 +136,11 @@ impl Asking {
     async fn items(&self) -> Result<Vec<Value>, Problem> {
         let (direction, language) = (Direction::Backward, self.language);
         let query = HistoryQuery { cursor: None, direction, limit: ITEMS_SHOWN, language };
-        let page = self.app.host.history(&self.workspace, &self.input.thread_id, query).await?;
+        let page = self
+            .app
+            .host
+            .history(&self.workspace, &self.input.thread_id, Reach::All, query)
+            .await?;
         Ok(page.flatten().map(|page| page.items).unwrap_or_default())
     }
 

@@ -209,9 +209,9 @@ impl Follow {
         match interrupt::pending(&self.app, workspace, &run_id).await {
             Ok(approvals) if approvals.is_empty() => Bytes::new(),
             Ok(approvals) => {
-                let after = self.after;
+                let place = (self.after, self.what.language);
                 let interrupts = approvals.iter().map(|approval| {
-                    interrupt::of(approval, after, |call| translator.call_id(call))
+                    interrupt::of(approval, place, |call| translator.call_id(call))
                 });
                 let interrupts = interrupts.collect();
                 frames(translator.interrupted(interrupts), None)

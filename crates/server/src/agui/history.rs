@@ -4,25 +4,28 @@
 
 use super::card;
 use super::event::Event;
+use crate::base::BasePath;
 use serde_json::{Map, Value, json};
 use std::collections::HashSet;
 
 /// What the client has from now on, its cards included.
-pub(crate) fn snapshot(items: &[Value]) -> Event {
+pub(crate) fn snapshot(items: &[Value], base: &BasePath) -> Event {
     let own = json!({"authoritativeActivityTypes": [card::ACTIVITY]});
     let metadata = Map::from_iter([("@ag-ui/client".to_owned(), own)]);
-    Event::MessagesSnapshot { messages: messages(items), metadata }
+    Event::MessagesSnapshot { messages: messages(items, base), metadata }
 }
 
-pub(crate) fn messages(items: &[Value]) -> Vec<Value> {
+pub(crate) fn messages(items: &[Value], base: &BasePath) -> Vec<Value> {
     let mut used = HashSet::new();
-    items.iter().flat_map(|item| message(item, &mut used)).collect()
+    items.iter().flat_map(|item| message(item, base, &mut used)).collect()
 }
 
-fn message(item: &Value, used: &mut HashSet<String>) -> Vec<Value> {
+fn message(item: &Value, base: &BasePath, used: &mut HashSet<String>) -> Vec<Value> {
     let (id, text) = (&item["item_id"], item["text"].as_str().unwrap_or_default());
     match item["role"].as_str() {
-        Some("user") => vec![json!({"id": id, "role": "user", "content": content(item, text)})],
+        Some("user") => {
+            vec![json!({"id": id, "role": "user", "content": content(item, text, base)})]
+        }
         Some(role @ ("assistant" | "system")) => {
             vec![json!({"id": id, "role": role, "content": text})]
         }
@@ -32,16 +35,16 @@ fn message(item: &Value, used: &mut HashSet<String>) -> Vec<Value> {
 }
 
 /// Text alone where there is nothing else; what is kept as an artifact is named.
-fn content(item: &Value, text: &str) -> Value {
+fn content(item: &Value, text: &str, base: &BasePath) -> Value {
     let segments = item["segments"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let parts: Vec<Value> = segments.iter().filter_map(part).collect();
+    let parts: Vec<Value> = segments.iter().filter_map(|segment| part(segment, base)).collect();
     match parts.iter().any(|part| part["type"] != "text") {
         true => parts.into(),
         false => text.into(),
     }
 }
 
-fn part(segment: &Value) -> Option<Value> {
+fn part(segment: &Value, base: &BasePath) -> Option<Value> {
     let kind = match segment["type"].as_str()? {
         "text" => return Some(json!({"type": "text", "text": segment["text"].as_str()?})),
         kind @ ("image" | "audio" | "video") => kind,
@@ -50,7 +53,7 @@ fn part(segment: &Value) -> Option<Value> {
     };
     let mut source = match (&segment["artifact_id"], &segment["url"], &segment["data_base64"]) {
         (Value::String(id), _, _) => {
-            json!({"type": "url", "value": format!("/v1/artifacts/{id}")})
+            json!({"type": "url", "value": format!("{}/v1/artifacts/{id}", base.as_str())})
         }
         (_, Value::String(url), _) => json!({"type": "url", "value": url}),
         (_, _, Value::String(data)) => json!({"type": "data", "value": data}),
@@ -123,7 +126,7 @@ mod tests {
                 "activityType": "a2ui-surface", "content": {"a2ui_operations": [{"x": 1}]}})
         };
         assert_eq!(
-            messages(&items),
+            messages(&items, &BasePath::default()),
             [
                 json!({"id": "i1", "role": "user", "content": [{"type": "text", "text": "look"},
                     {"type": "image", "source": {"type": "url", "value": "/v1/artifacts/art_1",

@@ -10,10 +10,14 @@ use crate::access::Caller;
 use crate::answer::Problem;
 use crate::router::App;
 use greenroom_host::{ApprovalAnswer, ApprovalQuery};
+use greenroom_protocol::Object;
 use greenroom_protocol::api::platform::{ApprovalStatus, ApprovalView};
 use greenroom_store::StoreError;
 use greenroom_store::commands::Decision;
 use greenroom_store::reads::runs::RunFilter;
+use greenroom_tools::project_cli::TOOL_NAME;
+use greenroom_tools::ui::Language;
+use greenroom_tools::{Risk, subject};
 use serde_json::{Value, json};
 
 /// Approvals of one run that are looked at.
@@ -70,25 +74,47 @@ pub(crate) async fn pending_in(
 /// An approval as the client is asked about it, where its stream stands behind number `after`.
 pub(crate) fn of(
     approval: &ApprovalView,
-    after: i64,
+    (after, language): (i64, Language),
     client_id: impl Fn(&str) -> Option<String>,
 ) -> Interrupt {
     let named = approval.target.get("tool_call_id").and_then(Value::as_str);
     let tool_call_id = named.and_then(client_id);
-    let tool = approval.target.get("tool_name").and_then(Value::as_str);
     Interrupt {
         id: format!("{}.{after}", approval.approval_id),
         reason: if tool_call_id.is_some() { "tool_call" } else { "greenroom:action" },
-        message: match tool {
-            Some(tool) => format!("The agent wants to call `{tool}`."),
-            None => format!("The agent wants to do `{}`.", approval.action),
-        },
+        message: message(approval, language),
         tool_call_id,
         response_schema: json!({"type": "object", "required": ["approved"],
             "properties": {"approved": {"type": "boolean"}}}),
         expires_at: approval.expires_at.clone(),
         metadata: json!({"approval_id": approval.approval_id, "run_id": approval.run_id,
-            "action": approval.action, "target": approval.target, "payload": approval.payload}),
+            "action": approval.action, "target": approval.target, "payload": approval.payload,
+            "subject": approval.subject}),
+    }
+}
+
+/// What is asked, about what, and what to know before saying yes.
+fn message(approval: &ApprovalView, language: Language) -> String {
+    let part =
+        |object: &Object, key: &str| object.get(key).and_then(Value::as_str).map(str::to_owned);
+    let method = part(&approval.payload, "module").zip(part(&approval.payload, "method"));
+    let what = match (part(&approval.target, "tool_name"), method) {
+        (Some(tool), Some((module, method))) if tool == TOOL_NAME => format!("{module}.{method}"),
+        (Some(tool), _) => tool,
+        (None, _) => approval.action.clone(),
+    };
+    let about = approval.subject.as_ref().map(|subject| subject::line(subject, language, None));
+    let risk = part(&approval.target, "risk").and_then(|risk| Risk::parse(&risk));
+    let warning = subject::warning(risk.unwrap_or(Risk::External), language);
+    match language {
+        Language::English => {
+            let about = about.map(|about| format!(": {about}")).unwrap_or_default();
+            format!("The agent wants to run `{what}`{about}. {warning}")
+        }
+        Language::Chinese => {
+            let about = about.map(|about| format!("：{about}")).unwrap_or_default();
+            format!("智能体想执行 `{what}`{about}。{warning}")
+        }
     }
 }
 

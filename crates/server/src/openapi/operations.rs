@@ -4,6 +4,7 @@
 
 mod agui;
 mod artifacts;
+mod deliveries;
 mod resources;
 mod session;
 mod views;
@@ -71,7 +72,15 @@ impl Operation {
 
 pub(super) fn all() -> Vec<Operation> {
     let facts = [events(), runs(), conversations(), artifacts::all(), approvals(), audit()];
-    let rest = [agui::all(), records(), host(), resources::all(), session::all(), views::all()];
+    let rest = [
+        deliveries::all(),
+        agui::all(),
+        records(),
+        host(),
+        resources::all(),
+        session::all(),
+        views::all(),
+    ];
     facts.into_iter().chain(rest).flatten().collect()
 }
 

@@ -6,6 +6,7 @@ use crate::query::{LIMIT_DEFAULT, VALUE_BYTES_MAX};
 use greenroom_protocol::api::platform::ApprovalStatus;
 use greenroom_protocol::event::EVENT_ID_BYTES_MAX;
 use greenroom_protocol::payload::StateScope;
+use greenroom_store::types::DeliveryStatus;
 use serde_json::{Map, Value, json};
 
 /// Text without control characters.
@@ -42,6 +43,8 @@ fn filters() -> Value {
         "role": query("role", "Of this role only.", json!({"enum": roles})),
         "scope": query("scope", "Of this scope only.",
             json!({"enum": StateScope::ALL.map(StateScope::as_str)})),
+        "optional": query("optional", "Whether it is no error to be nobody.",
+            json!({"type": "boolean", "default": false})),
         "prefix": query("prefix", "Keys that begin so only.", text()),
         "mime": query("mime", "Of this type only, or of a family such as `image/*`.", text()),
         "minutes": query("minutes", "How far to look back.",
@@ -64,6 +67,9 @@ fn common(page_size_max: usize) -> Value {
         "status": query("status", "In this status only.", json!({"enum": statuses})),
         "approval_status": query("status", "In this status only.",
             json!({"enum": ApprovalStatus::ALL.map(ApprovalStatus::as_str)})),
+        "delivery_status": query("status", "In this status only.",
+            json!({"enum": DeliveryStatus::ALL.map(DeliveryStatus::as_str)})),
+        "surface": query("surface", "To this surface only.", text()),
         "run_id": query("run_id", "Of this run only.", text()),
         "method": query("method", "Of this method only, e.g. `history.page`.", text()),
         "code": query("code", "That ended so only.",
@@ -91,6 +97,7 @@ fn common(page_size_max: usize) -> Value {
             "description": "For streams: the number of the last result seen; stands over `after`."},
         "run_id_in_path": in_path("The id of a run."),
         "approval_id_in_path": in_path("The id of an approval."),
+        "delivery_id_in_path": in_path("The id of a delivery."),
         "agent_in_path": in_path("The name of an agent."),
         "thread_in_path": {"name": "thread", "in": "path", "required": true,
             "description": "The id of a thread, which is a conversation.",

@@ -156,7 +156,7 @@ fn own() -> Map<String, Value> {
 }
 
 /// What agents can be granted, and where it comes from.
-fn resources() -> [(&'static str, Value); 3] {
+fn resources() -> [(&'static str, Value); 4] {
     let optional = || json!({"type": ["string", "null"]});
     let count = || json!({"type": "integer", "minimum": 0});
     [
@@ -193,6 +193,15 @@ fn resources() -> [(&'static str, Value); 3] {
                 "pid": {"type": ["integer", "null"]}, "tools": count(), "restarts": count(),
                 "warnings": {"type": "array", "items": {"type": "string"}},
                 "last_error": optional(),
+            }}),
+        ),
+        (
+            "Check",
+            json!({"type": "object", "required": ["kind", "name", "ok", "message"],
+            "properties": {
+                "kind": {"enum": ["database", "model", "surface", "grant"]},
+                "name": {"type": "string"}, "ok": {"type": "boolean"},
+                "message": {"type": "string"},
             }}),
         ),
     ]

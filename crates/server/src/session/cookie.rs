@@ -3,6 +3,7 @@
 //! Invariant: no script reads it, no other site's page sends it, and two hosts of one machine do not overwrite
 //! each other's: browsers tell cookies apart by name and not by port.
 
+use crate::front::Scheme;
 use axum::http::header::COOKIE;
 use axum::http::{HeaderMap, HeaderValue};
 use std::time::Duration;
@@ -10,21 +11,40 @@ use std::time::Duration;
 /// Cookies of one name that are looked at: other programs of the machine can add some.
 const SAME_NAME_MAX: usize = 8;
 
-/// What tells the browser to keep a session.
-pub(super) fn kept(name: &str, secret: &str, life: Duration) -> Option<HeaderValue> {
-    written(name, secret, life.as_secs())
+/// Under which name a browser keeps it, and to which addresses it sends it.
+pub(super) struct Cookie<'a> {
+    pub(super) name: &'a str,
+    /// The path of the host; nothing is the whole site.
+    pub(super) path: &'a str,
+    /// A cookie that came encrypted is sent encrypted alone.
+    pub(super) scheme: Scheme,
 }
 
-/// What tells the browser to forget it.
-pub(super) fn forgotten(name: &str) -> Option<HeaderValue> {
-    written(name, "", 0)
-}
+impl Cookie<'_> {
+    /// What tells the browser to keep a session.
+    pub(super) fn kept(&self, secret: &str, life: Duration) -> Option<HeaderValue> {
+        self.written(secret, life.as_secs())
+    }
 
-fn written(name: &str, value: &str, max_age_s: u64) -> Option<HeaderValue> {
-    let text = format!("{name}={value}; HttpOnly; SameSite=Strict; Path=/; Max-Age={max_age_s}");
-    let mut header = HeaderValue::from_str(&text).ok()?;
-    header.set_sensitive(true);
-    Some(header)
+    /// What tells the browser to forget it.
+    pub(super) fn forgotten(&self) -> Option<HeaderValue> {
+        self.written("", 0)
+    }
+
+    fn written(&self, value: &str, max_age_s: u64) -> Option<HeaderValue> {
+        let name = self.name;
+        let path = if self.path.is_empty() { "/" } else { self.path };
+        let secure = match self.scheme {
+            Scheme::Http => "",
+            Scheme::Https => "; Secure",
+        };
+        let text = format!(
+            "{name}={value}; HttpOnly; SameSite=Strict; Path={path}; Max-Age={max_age_s}{secure}"
+        );
+        let mut header = HeaderValue::from_str(&text).ok()?;
+        header.set_sensitive(true);
+        Some(header)
+    }
 }
 
 /// What a request has under a name.

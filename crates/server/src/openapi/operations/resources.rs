@@ -16,5 +16,12 @@ pub(super) fn all() -> Vec<Operation> {
             "MCP servers, and how they are",
         )
         .answers("200", page_of("ToolServer")),
+        Operation::get(
+            "/v1/checks",
+            "list_checks",
+            "host",
+            "Looks now whether the database, the models and the surfaces answer\nFor admins. No model is called and nothing is sent.",
+        )
+        .answers("200", page_of("Check")),
     ]
 }

@@ -40,9 +40,14 @@ fn sign_in() -> Operation {
 }
 
 fn show() -> Operation {
+    let headers = json!({"X-Request-Id": by_ref("headers", "X-Request-Id")});
+    let nobody =
+        json!({"description": "With `optional=true`: nobody is signed in.", "headers": headers});
     by_either(
         Operation::get("/v1/session", "get_session", "session", "Who is asking")
-            .answers("200", view("Whoever the token or the session stands for.")),
+            .takes(&["optional"])
+            .answers("200", view("Whoever the token or the session stands for."))
+            .answers("204", nobody),
     )
 }
 

@@ -12,6 +12,7 @@ pub(super) fn all() -> Map<String, Value> {
         ("TriedEvent", tried()),
         ("Overview", overview()),
         ("StateEntry", state()),
+        ("Delivery", delivery()),
     ];
     own.into_iter().map(|(name, schema)| (name.to_owned(), schema)).collect()
 }
@@ -102,8 +103,7 @@ fn story() -> Value {
                 "version": optional()}},
         "model_calls": list(&["model", "method", "at", "duration_ms", "input_tokens",
             "output_tokens", "cached_input_tokens", "tokens", "cost_usd", "outcome", "failed"]),
-        "deliveries": list(&["delivery_id", "surface", "sequence", "status", "attempts",
-            "error", "created_at", "updated_at"]),
+        "deliveries": {"type": "array", "items": by_ref("schemas", "Delivery")},
         "approvals": list(&["approval_id", "action", "status", "answered_by", "created_at",
             "answered_at"]),
         "diagnostics": list(&["kind", "message", "created_at"]),
@@ -154,13 +154,30 @@ fn overview() -> Value {
         "host": {"type": "object", "required": ["version", "started_at", "memory_bytes", "epoch"]},
         "store": {"type": "object", "required": ["kind", "ok", "sync", "size_bytes"]},
         "queue": {"type": "object",
-            "required": ["queued", "running", "waiting_approvals", "deliveries_waiting"]},
+            "required": ["queued", "running", "waiting_approvals", "deliveries_waiting",
+                "deliveries_failed", "deliveries_unknown"]},
         "series": {"type": "array",
             "items": {"type": "object", "required": with_time, "properties": step}},
         "models": {"type": "array", "items": {"type": "object",
             "required": ["name", "provider", "configured", "calls", "failed", "input_tokens",
                 "output_tokens", "cost_usd", "last_ok_at", "last_error"]}},
         "totals": totals,
+    }})
+}
+
+fn delivery() -> Value {
+    json!({"type": "object",
+    "required": ["delivery_id", "surface", "target", "conversation_id", "run_id", "sequence",
+        "status", "attempts", "error", "created_at", "updated_at", "next_attempt_at"],
+    "properties": {
+        "delivery_id": {"type": "string"}, "surface": {"type": "string"},
+        "target": {"type": "string", "description": "Deliveries of one target keep their order."},
+        "conversation_id": optional(), "run_id": {"type": "string"}, "sequence": count(),
+        "status": {"enum": ["pending", "claimed", "done", "failed", "unknown", "discarded"]},
+        "attempts": count(), "error": optional(), "created_at": time(), "updated_at": time(),
+        "next_attempt_at": or_null(time()),
+        "payload": {"type": ["object", "null"],
+            "description": "What is sent; with one delivery only."},
     }})
 }
 

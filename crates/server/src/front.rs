@@ -1,0 +1,239 @@
+//! What stands in front of the host: proxies that are believed, and a request as its sender sees it.
+//!
+//! Invariant: `X-Forwarded-*` counts from addresses alone that the configuration trusts; of everyone else the
+//! connection itself tells who it is and how it came.
+
+use crate::answer::Problem;
+use axum::http::header::HOST;
+use axum::http::{HeaderMap, Uri};
+use std::net::IpAddr;
+use std::str::FromStr;
+
+/// What may change while the host runs.
+#[derive(Debug, Clone, Default)]
+pub struct Front {
+    /// Values of `Host` that are accepted beside loopback names and addresses.
+    pub allowed_hosts: Vec<String>,
+    /// Values of `Origin` that are accepted beside the host's own.
+    pub allowed_origins: Vec<String>,
+    /// Whose `X-Forwarded-*` is believed.
+    pub trusted_proxies: Vec<Network>,
+}
+
+impl Front {
+    fn trusts(&self, address: IpAddr) -> bool {
+        self.trusted_proxies.iter().any(|network| network.contains(address))
+    }
+}
+
+/// An address, or all that share its first bits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Network {
+    address: IpAddr,
+    bits: u32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("it is neither an address nor a network such as `10.0.0.0/8`")]
+pub struct NotANetwork;
+
+impl FromStr for Network {
+    type Err = NotANetwork;
+
+    fn from_str(text: &str) -> Result<Self, NotANetwork> {
+        let (address, bits) = match text.split_once('/') {
+            Some((address, bits)) => (address, Some(bits)),
+            None => (text, None),
+        };
+        let address: IpAddr = address.parse().map_err(|_| NotANetwork)?;
+        let whole = if address.is_ipv4() { 32 } else { 128 };
+        let bits = match bits {
+            Some(bits) => bits.parse().ok().filter(|bits| *bits <= whole).ok_or(NotANetwork)?,
+            None => whole,
+        };
+        Ok(Self { address, bits })
+    }
+}
+
+impl Network {
+    fn contains(&self, address: IpAddr) -> bool {
+        match (self.address, address.to_canonical()) {
+            (IpAddr::V4(own), IpAddr::V4(other)) => {
+                let differing = u32::from(own) ^ u32::from(other);
+                differing.checked_shr(32 - self.bits).unwrap_or(0) == 0
+            }
+            (IpAddr::V6(own), IpAddr::V6(other)) => {
+                let differing = u128::from(own) ^ u128::from(other);
+                differing.checked_shr(128 - self.bits).unwrap_or(0) == 0
+            }
+            _ => false,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Scheme {
+    Http,
+    Https,
+}
+
+/// The other end of a connection.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Peer {
+    pub(crate) address: IpAddr,
+    /// Whether the connection itself is encrypted.
+    pub(crate) scheme: Scheme,
+}
+
+/// A request as its sender sees it, in front of all trusted proxies.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Outside {
+    pub(crate) client: IpAddr,
+    pub(crate) scheme: Scheme,
+    /// Name and port, as a browser writes them.
+    pub(crate) host: String,
+}
+
+impl Outside {
+    pub(crate) fn of(
+        front: &Front,
+        peer: Peer,
+        uri: &Uri,
+        headers: &HeaderMap,
+    ) -> Result<Self, Problem> {
+        let host = named_host(uri, headers)?;
+        let Peer { address, scheme } = peer;
+        if !front.trusts(address) {
+            return Ok(Self { client: address, scheme, host: host.to_owned() });
+        }
+        let scheme = match last(headers, "x-forwarded-proto") {
+            Some(told) if told.eq_ignore_ascii_case("https") => Scheme::Https,
+            Some(told) if told.eq_ignore_ascii_case("http") => Scheme::Http,
+            _ => scheme,
+        };
+        let host = last(headers, "x-forwarded-host").unwrap_or(host).to_owned();
+        Ok(Self { client: client(front, address, headers), scheme, host })
+    }
+}
+
+/// The one host that a request names.
+fn named_host<'a>(uri: &'a Uri, headers: &'a HeaderMap) -> Result<&'a str, Problem> {
+    let mut given = headers.get_all(HOST).iter().map(|value| value.to_str().unwrap_or_default());
+    let host = given.next().or_else(|| uri.authority().map(|authority| authority.as_str()));
+    let host = host.ok_or_else(|| Problem::invalid("`Host` is missing"))?;
+    let others = given.chain(uri.authority().map(|authority| authority.as_str()));
+    if others.into_iter().any(|other| !other.eq_ignore_ascii_case(host)) {
+        return Err(Problem::invalid("the request names several hosts"));
+    }
+    Ok(host)
+}
+
+/// Whoever stands before the trusted proxies: each of them adds at the end whom it was asked by.
+fn client(front: &Front, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
+    let mut client = peer;
+    for told in values(headers, "x-forwarded-for").into_iter().rev() {
+        let Some(address) = address(told) else { break };
+        client = address;
+        if !front.trusts(client) {
+            break;
+        }
+    }
+    client
+}
+
+/// Some proxies add the port.
+fn address(text: &str) -> Option<IpAddr> {
+    let bare = text.strip_prefix('[').and_then(|rest| rest.split(']').next()).unwrap_or(text);
+    let parsed = bare.parse().ok();
+    parsed.or_else(|| text.parse().ok().map(|socket: std::net::SocketAddr| socket.ip()))
+}
+
+/// What the nearest proxy says.
+fn last<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    values(headers, name).into_iter().next_back()
+}
+
+fn values<'a>(headers: &'a HeaderMap, name: &str) -> Vec<&'a str> {
+    let lists = headers.get_all(name).into_iter().filter_map(|value| value.to_str().ok());
+    let each = lists.flat_map(|list| list.split(',')).map(str::trim);
+    each.filter(|value| !value.is_empty()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::http::{HeaderName, HeaderValue};
+
+    fn seen(peer: &str, headers: &[(&str, &str)]) -> (String, Scheme, String) {
+        let trusted = ["127.0.0.1", "10.0.0.0/8", "fd00::/8"];
+        let front = Front {
+            trusted_proxies: trusted.iter().map(|text| text.parse().unwrap()).collect(),
+            ..Front::default()
+        };
+        let peer = Peer { address: peer.parse().unwrap(), scheme: Scheme::Http };
+        let host = [("host", "inner:8700")];
+        let headers = host.iter().chain(headers).map(|(name, value)| {
+            (name.parse::<HeaderName>().unwrap(), HeaderValue::from_str(value).unwrap())
+        });
+        let uri = Uri::from_static("/");
+        let outside = Outside::of(&front, peer, &uri, &headers.collect()).unwrap();
+        (outside.client.to_string(), outside.scheme, outside.host)
+    }
+
+    #[test]
+    fn what_a_trusted_proxy_forwards_is_believed() {
+        let forwarded = [
+            ("x-forwarded-for", "203.0.113.7, 10.1.2.3"),
+            ("x-forwarded-proto", "https"),
+            ("x-forwarded-host", "bots.example.com"),
+        ];
+        let expected = ("203.0.113.7".to_owned(), Scheme::Https, "bots.example.com".to_owned());
+        for peer in ["127.0.0.1", "10.9.9.9", "::ffff:10.9.9.9", "fd00::1"] {
+            assert_eq!(seen(peer, &forwarded), expected, "{peer}");
+        }
+        for peer in ["127.0.0.2", "11.0.0.1", "fe80::1"] {
+            let own = (peer.to_owned(), Scheme::Http, "inner:8700".to_owned());
+            assert_eq!(seen(peer, &forwarded), own, "{peer}");
+        }
+    }
+
+    #[test]
+    fn a_client_cannot_put_an_address_in_front_of_its_own() {
+        for (told, client) in [
+            ("1.2.3.4, 203.0.113.7", "203.0.113.7"),
+            ("10.0.0.1, 203.0.113.7, 10.0.0.2, 127.0.0.1", "203.0.113.7"),
+            ("10.0.0.1, 10.0.0.2", "10.0.0.1"),
+            ("203.0.113.7:4711", "203.0.113.7"),
+            ("[2001:db8::1]:4711", "2001:db8::1"),
+            ("2001:db8::1", "2001:db8::1"),
+            ("nonsense, 10.0.0.3", "10.0.0.3"),
+            ("nonsense", "127.0.0.1"),
+            ("", "127.0.0.1"),
+        ] {
+            assert_eq!(seen("127.0.0.1", &[("x-forwarded-for", told)]).0, client, "{told}");
+        }
+        let two = [("x-forwarded-for", "1.2.3.4"), ("x-forwarded-for", "203.0.113.7")];
+        assert_eq!(seen("127.0.0.1", &two).0, "203.0.113.7");
+    }
+
+    #[test]
+    fn the_nearest_proxy_says_how_it_was_asked() {
+        let scheme = |told| seen("127.0.0.1", &[("x-forwarded-proto", told)]).1;
+        assert_eq!(scheme("HTTPS"), Scheme::Https);
+        assert_eq!(scheme("http, https"), Scheme::Https);
+        assert_eq!(scheme("https, http"), Scheme::Http);
+        assert_eq!(scheme("ftp"), Scheme::Http);
+    }
+
+    #[test]
+    fn networks_are_addresses_with_bits() {
+        for text in ["", "10.0.0.0/33", "10.0.0.0/-1", "10.0.0/8", "::/129", "example.com", "/8"] {
+            assert_eq!(text.parse::<Network>(), Err(NotANetwork), "{text}");
+        }
+        let all: Network = "0.0.0.0/0".parse().unwrap();
+        assert!(all.contains([255, 1, 2, 3].into()) && !all.contains("::1".parse().unwrap()));
+        let some: Network = "192.168.4.0/22".parse().unwrap();
+        assert!(some.contains([192, 168, 7, 255].into()));
+        assert!(!some.contains([192, 168, 8, 0].into()));
+    }
+}
