@@ -3,15 +3,21 @@
 //! Invariant: one line each, of bounded width, that cannot steer a terminal.
 
 use crate::output::{columns_of, plain};
+use crate::timezone;
 use greenroom_protocol::Object;
 use greenroom_protocol::api::platform::ApprovalView;
 use greenroom_tools::project_cli::TOOL_NAME;
+use greenroom_tools::ui::Language;
+use greenroom_tools::{Risk, subject};
+use jiff::tz::TimeZone;
 use serde_json::Value;
 
 /// The action of an approval that a tool's call waits for.
 const TOOL_CALL: &str = "tool.call";
 /// Columns of the arguments of a call.
 const ARGUMENTS_COLUMNS: usize = 80;
+/// Columns of what would be changed.
+const SUBJECT_COLUMNS: usize = 200;
 
 /// The tool; for the project CLI the method behind it, as `calendar.read`.
 pub fn name(tool_name: &str, parameters: &Value) -> String {
@@ -36,15 +42,40 @@ pub fn arguments(tool_name: &str, parameters: &Value) -> String {
 }
 
 /// What an approval is about: the tool or the action, and with what.
-pub fn asked(approval: &ApprovalView) -> (String, String) {
+pub fn asked(approval: &ApprovalView, language: Language) -> (String, String) {
     let payload = Value::Object(approval.payload.clone());
     match tool_of(&approval.action, &approval.target) {
-        Some(tool) => (name(tool, &payload), arguments(tool, &payload)),
+        Some(tool) => {
+            let about = about(approval, language);
+            (name(tool, &payload), about.unwrap_or_else(|| arguments(tool, &payload)))
+        }
         None => {
             let target = approval.target.values().filter_map(Value::as_str);
             let target = target.map(|target| format!("{target} ")).collect::<String>();
             let shown = format!("{target}{payload}");
             (short(&approval.action, 80), short(&shown, ARGUMENTS_COLUMNS))
+        }
+    }
+}
+
+/// What would be changed, as the host looked it up; times in the zone of this machine.
+pub fn about(approval: &ApprovalView, language: Language) -> Option<String> {
+    let zone = timezone::of_machine().and_then(|name| TimeZone::get(&name).ok());
+    let line = subject::line(approval.subject.as_ref()?, language, zone.as_ref());
+    Some(short(&line, SUBJECT_COLUMNS))
+}
+
+/// What to know before an answer, and the commands that give one: to allow it, then to deny it.
+pub fn answers(approval: &ApprovalView, language: Language, option: &str) -> String {
+    let risk = approval.target.get("risk").and_then(Value::as_str).and_then(Risk::parse);
+    let warning = subject::warning(risk.unwrap_or(Risk::External), language);
+    let id = plain(&approval.approval_id);
+    let [allow, deny] =
+        ["allow", "deny"].map(|decision| format!("`greenroom approvals {decision} {id}{option}`"));
+    match language {
+        Language::English => format!("  {warning}\n  allow: {allow}\n  deny:  {deny}"),
+        Language::Chinese => {
+            format!("  {warning}\n  允许\u{ff1a}{allow}\n  拒绝\u{ff1a}{deny}")
         }
     }
 }
@@ -116,13 +147,13 @@ mod tests {
             "payload": {"module": "calendar", "method": "delete", "input": {"event_id": "e1"}},
             "actor": {"actor_type": "user", "actor_id": "ann"}}));
         let expected = ("calendar.delete".to_owned(), r#"{"event_id":"e1"}"#.to_owned());
-        assert_eq!(asked(&call), expected);
+        assert_eq!(asked(&call, Language::English), expected);
         assert_eq!(actor(&call).as_deref(), Some("user ann"));
         assert_eq!(risk(&call).as_deref(), Some("destructive"));
         let send = approval(json!({"action": "message.send", "target": {"surface": "hook"},
             "payload": {"text": "hi"}}));
         let expected = ("message.send".to_owned(), r#"hook {"text":"hi"}"#.to_owned());
-        assert_eq!(asked(&send), expected);
+        assert_eq!(asked(&send, Language::English), expected);
         assert_eq!((actor(&send), risk(&send)), (None, None));
     }
 }

@@ -16,7 +16,7 @@ Exit codes:
 Environment:
   GREENROOM_URL     address of the host to talk to, e.g. http://127.0.0.1:8700
   GREENROOM_TOKEN   token to present to that host
-  GREENROOM_CONFIG  configuration file of `serve`, `check`, `doctor` and `tool`
+  GREENROOM_CONFIG  configuration file of `serve`, `check`, `doctor`, `tool`, `backup` and `move`
   GREENROOM_DATA    data folder
   GREENROOM_LOG     what is logged, e.g. `info` or `greenroom_host=debug`
   GREENROOM_MODEL   model to use where none is configured, as `provider/model`
@@ -55,6 +55,8 @@ pub enum Command {
     Runs(Runs),
     Approvals(Approvals),
     #[command(subcommand)]
+    Deliveries(Deliveries),
+    #[command(subcommand)]
     Artifacts(Artifacts),
     History(commands::history::Args),
     #[command(subcommand)]
@@ -65,6 +67,9 @@ pub enum Command {
     Tool(commands::tool::Args),
     #[command(subcommand)]
     Dev(Dev),
+    #[command(subcommand)]
+    Backup(Backup),
+    Move(commands::move_to::Args),
     Bench(commands::bench::Args),
     Doctor(commands::doctor::Args),
     Completions(commands::completions::Args),
@@ -120,6 +125,30 @@ Examples:
     Deny(commands::approvals_answer::Args),
 }
 
+/// List deliveries to surfaces, send them again, discard them
+#[derive(Debug, Subcommand)]
+pub enum Deliveries {
+    List(commands::deliveries_list::Args),
+    /// Send deliveries again that failed or have an unknown outcome
+    #[command(after_help = "\
+A delivery keeps its id and its place in the order of its target, and gets fresh time for retries.
+One with an unknown outcome may arrive a second time.
+
+Examples:
+  greenroom deliveries retry dlv_0197…
+  greenroom deliveries retry --failed --surface helpdesk
+  greenroom deliveries retry --failed --unknown --run run_0197… --json")]
+    Retry(commands::deliveries_resolve::Args),
+    /// Discard deliveries, so that they are not sent
+    #[command(after_help = "\
+Also takes one that is pending; later deliveries of its target go on.
+
+Examples:
+  greenroom deliveries discard dlv_0197… dlv_0198…
+  greenroom deliveries discard --unknown --surface helpdesk")]
+    Discard(commands::deliveries_resolve::Args),
+}
+
 /// Put bytes into the host, get them back, show what is known of them
 #[derive(Debug, Subcommand)]
 pub enum Artifacts {
@@ -142,6 +171,14 @@ pub enum Runner {
     New(commands::runner_new::Args),
     Add(commands::runner_add::Args),
     Test(commands::runner_test::Args),
+}
+
+/// Copy everything a host keeps into one file, restore it, list such files
+#[derive(Debug, Subcommand)]
+pub enum Backup {
+    Create(commands::backup_create::Args),
+    Restore(commands::backup_restore::Args),
+    List(commands::backup_list::Args),
 }
 
 /// Tools for those who write runners, and for tests

@@ -4,6 +4,7 @@
 
 mod bytes;
 mod follow;
+mod pin;
 mod place;
 mod sse;
 mod waits;
@@ -68,9 +69,8 @@ impl Client {
             .connect_timeout(CONNECT_TIMEOUT)
             .read_timeout(SILENCE_MAX)
             .redirect(reqwest::redirect::Policy::none())
-            .no_proxy()
-            .build()
-            .map_err(anyhow::Error::new)?;
+            .no_proxy();
+        let http = place.http(http)?;
         Ok(Self { http, place })
     }
 
@@ -98,15 +98,14 @@ impl Client {
 
     /// Where the host is, as a browser on this machine would go there.
     pub fn address(&self) -> Result<String, Failure> {
-        let url = self.place.locate()?.url;
+        let mut url = self.place.locate()?.url;
         let listening = url.host_str().zip(url.port()).map(|(host, port)| format!("{host}:{port}"));
         let listening = listening.and_then(|text| text.parse().ok());
-        Ok(match listening {
-            Some(listening) if url.scheme() == "http" => {
-                format!("http://{}", crate::sign_in::reachable(listening))
-            }
-            _ => url.to_string(),
-        })
+        if let Some(listening) = listening {
+            // An address in place of an address: nothing that could be refused.
+            let _ = url.set_ip_host(crate::sign_in::reachable(listening).ip());
+        }
+        Ok(url.to_string())
     }
 
     /// What a command line needs to reach the same host, with a blank before it; nothing in the usual folder.
@@ -198,6 +197,11 @@ impl Error {
     }
 }
 
+/// Whether the host says that its database does not answer.
+fn is_down(refusal: &AgentAPIError) -> bool {
+    refusal.details.get("reason").is_some_and(|reason| reason == "database_unavailable")
+}
+
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let (exit, hint) = match &error {
@@ -205,6 +209,12 @@ impl From<Error> for Failure {
             Error::Unreachable { .. } | Error::Lost(_) => {
                 (Exit::NotFound, Some("is it running? `greenroom serve` starts it"))
             }
+            Error::Refused(refusal) if is_down(refusal) => (
+                Exit::Failure,
+                Some(
+                    "start the database: the host connects again by itself; `greenroom doctor` says where it is",
+                ),
+            ),
             Error::Refused(refusal) => match refusal.code {
                 ErrorCode::NotFound => (Exit::NotFound, None),
                 ErrorCode::Unauthorized => (

@@ -33,11 +33,11 @@ pub use problem::{Invalid, Problem};
 pub use retention::Retention;
 pub use runner::{Launch, Process, Runner, Sandbox, Wire, is_langbot_plugin};
 pub use secret::Secret;
-pub use server::{Server, Store, StoreUrl, Sync};
+pub use server::{Server, Store, StoreUrl, Sync, Tls};
 pub use surface::Webhook;
-pub use token::{Role, Token};
+pub use token::{Actors, Role, Token};
 pub use tool::{McpReach, McpServer, ToolSource};
-pub use warnings::{Warning, missing};
+pub use warnings::{Warning, missing, unchecked};
 
 use greenroom_models::ModelSettings;
 use reader::{Context, Reader};
@@ -67,7 +67,8 @@ pub struct Config {
     pub artifacts: Artifacts,
     pub limits: Limits,
     pub retention: Retention,
-    pub models: BTreeMap<String, ModelSettings>,
+    /// In the order of the file: the first is used where nobody chooses.
+    pub models: Vec<ModelSettings>,
     pub tools: BTreeMap<String, ToolSource>,
     /// `[tool_search]`: the model that makes vectors of tools.
     pub search_model: Option<String>,
@@ -207,7 +208,7 @@ impl Config {
             retention: table("retention").map(Retention::read).unwrap_or_default(),
             budget_day: table("budget").and_then(budget),
             search_model: table("tool_search").and_then(tool_search),
-            models: root.named("models", model::read),
+            models: models(&mut root),
             tools: root.named("tools", ToolSource::read),
             runners: root.named("runners", Runner::read),
             agents: root.named("agents", Agent::read),
@@ -216,12 +217,17 @@ impl Config {
             secrets: Vec::new(),
         };
         root.finish();
-        let mut config = config;
-        for (name, model) in &mut config.models {
-            model.name = name.clone();
-        }
         config
     }
+
+    pub fn model(&self, name: &str) -> Option<&ModelSettings> {
+        self.models.iter().find(|model| model.name == name)
+    }
+}
+
+fn models(root: &mut Reader<'_>) -> Vec<ModelSettings> {
+    let read: Vec<(String, ModelSettings)> = root.named("models", model::read);
+    read.into_iter().map(|(name, model)| ModelSettings { name, ..model }).collect()
 }
 
 /// `[budget]`: what all agents may cost together.

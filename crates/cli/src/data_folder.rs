@@ -2,23 +2,37 @@
 //!
 //! Invariant: one host per folder; the lock is taken before anything in it is read or written.
 
+use crate::doors::Doors;
 use crate::failure::Failure;
 use anyhow::{Context, anyhow};
 use rustix::fs::{FlockOperation, Mode, flock};
 use serde_json::{Value, json};
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{ErrorKind, Write};
-use std::net::SocketAddr;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 const LOCK_WAIT: Duration = Duration::from_secs(1);
 const LOCK_AGAIN: Duration = Duration::from_millis(20);
+/// Stands in a folder as long as a restore fills it.
+const INCOMPLETE: &str = "restore-incomplete";
 
 pub(crate) struct DataFolder {
     path: PathBuf,
     _lock: File,
+}
+
+/// The mark of a folder that is being filled.
+pub(crate) struct Incomplete {
+    folder: PathBuf,
+}
+
+impl Incomplete {
+    pub(crate) fn remove(self) -> std::io::Result<()> {
+        std::fs::remove_file(self.folder.join(INCOMPLETE))?;
+        File::open(&self.folder)?.sync_all()
+    }
 }
 
 impl DataFolder {
@@ -36,7 +50,37 @@ impl DataFolder {
         if !is_locked(&lock) {
             return Err(taken(&path));
         }
+        refuse_incomplete(&path)?;
         Ok(Self { path, _lock: lock })
+    }
+
+    /// Refuses a folder in which anything is kept.
+    pub(crate) fn refuse_filled(path: &Path) -> Result<(), Failure> {
+        refuse_incomplete(path)?;
+        let entries = match std::fs::read_dir(path) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+            Err(error) => {
+                let context = format!("cannot read `{}`", path.display());
+                return Err(anyhow::Error::new(error).context(context).into());
+            }
+        };
+        let known = ["lock", "greenroom.db.lock", "greenroom.db.part"];
+        for entry in entries {
+            let name = entry?.file_name();
+            if !known.iter().any(|known| name == *known) {
+                let message = format!("`{}` is not empty", path.display());
+                return Err(Failure::new(message).hint("name a new folder with `--data`"));
+            }
+        }
+        Ok(())
+    }
+
+    /// From now on no host starts with this folder, until the mark is removed.
+    pub(crate) fn mark_incomplete(&self) -> anyhow::Result<Incomplete> {
+        self.write(INCOMPLETE, "a restore into this folder has not finished\n")?;
+        File::open(&self.path)?.sync_all()?;
+        Ok(Incomplete { folder: self.path.clone() })
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -60,14 +104,13 @@ impl DataFolder {
     }
 
     /// Tells the other commands where this host is and which configuration it uses.
-    pub(crate) fn announce(
-        &self,
-        address: SocketAddr,
-        config: Option<&Path>,
-    ) -> anyhow::Result<()> {
+    pub(crate) fn announce(&self, doors: &Doors, config: Option<&Path>) -> anyhow::Result<()> {
         let config = config.and_then(|path| std::path::absolute(path).ok());
-        let file = json!({"url": format!("http://{address}"), "address": address.to_string(),
+        let mut file = json!({"url": doors.listening(), "address": doors.address().to_string(),
             "pid": std::process::id(), "version": env!("CARGO_PKG_VERSION"), "config": config});
+        if let Some(sha256) = doors.certificate_sha256() {
+            file["certificate_sha256"] = sha256.into();
+        }
         self.write("host.json", &format!("{file}\n"))
     }
 
@@ -89,6 +132,15 @@ impl DataFolder {
         };
         write().with_context(|| format!("cannot write `{}`", path.display()))
     }
+}
+
+/// Refuses a folder that a restore has begun to fill and not finished.
+pub(crate) fn refuse_incomplete(path: &Path) -> Result<(), Failure> {
+    if !path.join(INCOMPLETE).exists() {
+        return Ok(());
+    }
+    let message = format!("a restore into `{}` did not finish", path.display());
+    Err(Failure::new(message).hint("remove the folder, then restore the backup again"))
 }
 
 /// Takes the lock; a host that was killed while it started a process leaves it to that for a moment.

@@ -6,7 +6,7 @@
 pub const URL: &str = "GREENROOM_URL";
 /// The token those commands present.
 pub const TOKEN: &str = "GREENROOM_TOKEN";
-/// The configuration file of `serve`, `check`, `doctor` and `tool`.
+/// The configuration file of `serve`, `check`, `doctor`, `tool`, `backup` and `move`.
 pub const CONFIG: &str = "GREENROOM_CONFIG";
 /// The data folder.
 pub const DATA: &str = "GREENROOM_DATA";
@@ -24,6 +24,8 @@ pub const METHODS: &str = "GREENROOM_METHODS";
 pub const LOCALE: [&str; 3] = ["LC_ALL", "LC_MESSAGES", "LANG"];
 /// The time zone of the machine; as everywhere on the system.
 pub const TZ: &str = "TZ";
+/// The stream that leads to the system's journal, as `device:inode`; set by systemd.
+pub const JOURNAL_STREAM: &str = "JOURNAL_STREAM";
 /// When set and not empty, nothing is coloured.
 pub const NO_COLOR: &str = "NO_COLOR";
 
@@ -31,7 +33,7 @@ pub const NO_COLOR: &str = "NO_COLOR";
 pub const ALL: &[(&str, &str)] = &[
     (URL, "address of the host to talk to, e.g. http://127.0.0.1:8700"),
     (TOKEN, "token to present to that host"),
-    (CONFIG, "configuration file of `serve`, `check`, `doctor` and `tool`"),
+    (CONFIG, "configuration file of `serve`, `check`, `doctor`, `tool`, `backup` and `move`"),
     (DATA, "data folder"),
     (LOG, "what is logged, e.g. `info` or `greenroom_host=debug`"),
     (MODEL, "model to use where none is configured, as `provider/model`"),

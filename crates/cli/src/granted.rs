@@ -16,6 +16,22 @@ pub(crate) struct Offered {
     pub sources: Vec<String>,
     /// What the ready runners offer.
     pub runners: Vec<OfferedRunner>,
+    /// Configured runners that are not ready, so that what they offer is not known.
+    pub not_ready: Vec<NotReady>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct NotReady {
+    pub name: String,
+    /// `author/name`, where the configuration or an earlier start says so.
+    pub plugin: Option<String>,
+    pub has_failed: bool,
+}
+
+impl NotReady {
+    fn may_offer(&self, id: &RunnerId) -> bool {
+        self.plugin.as_deref().is_none_or(|plugin| plugin == id.plugin())
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,17 +51,9 @@ impl OfferedRunner {
 pub(crate) fn missing(config: &Config, offered: &Offered) -> Vec<String> {
     let mut found = Vec::new();
     for (agent, settings) in &config.agents {
-        let id = &settings.runner;
-        let of_plugin = offered.runners.iter().filter(|runner| runner.id.plugin() == id.plugin());
-        let known: Vec<String> = of_plugin.map(|runner| runner.id.to_string()).collect();
-        if !known.is_empty() && !known.contains(&id.to_string()) {
-            let near = close_matches(id.as_str(), &known).into_iter().next();
-            let hint = near.map_or_else(
-                || format!("there is `{}`", known.join("`, `")),
-                |near| format!("did you mean `{near}`?"),
-            );
-            found.push(format!("agent `{agent}`: there is no runner `{id}`; {hint}"));
-        }
+        found.extend(
+            no_runner(&settings.runner, offered).map(|text| format!("agent `{agent}`: {text}")),
+        );
         for granted in &settings.grant.tools {
             let source = granted.split('.').next().unwrap_or_default();
             let has_told = offered.sources.iter().any(|ready| ready == source);
@@ -56,6 +64,55 @@ pub(crate) fn missing(config: &Config, offered: &Offered) -> Vec<String> {
         }
     }
     found
+}
+
+/// Why a runner id leads nowhere, unless a runner that still starts may offer it.
+fn no_runner(id: &RunnerId, offered: &Offered) -> Option<String> {
+    if offered.runners.iter().any(|runner| runner.id == *id) {
+        return None;
+    }
+    let others: Vec<&NotReady> =
+        offered.not_ready.iter().filter(|runner| runner.may_offer(id)).collect();
+    if others.iter().any(|runner| !runner.has_failed) {
+        return None;
+    }
+    Some(match others.is_empty() {
+        true => {
+            let known = offered.runners.iter().map(|runner| runner.id.to_string());
+            format!("no runner offers `{id}`; {}", runner_hint(id, &known.collect::<Vec<_>>()))
+        }
+        // The id may well be right.
+        false => {
+            let names: Vec<String> =
+                others.iter().map(|runner| format!("`{}`", runner.name)).collect();
+            let names = names.join(", ");
+            format!(
+                "no runner that is ready offers `{id}`, and {names} failed to start; \
+                 `greenroom runner list` shows why"
+            )
+        }
+    })
+}
+
+/// The nearest id that is known, and where all of them are listed.
+pub(crate) fn runner_hint(id: &RunnerId, known: &[String]) -> String {
+    let near = close_matches(id.as_str(), known).into_iter().next();
+    let near = near.map(|near| format!("did you mean `{near}`? "));
+    format!("{}`greenroom runner list` shows the ids that exist", near.unwrap_or_default())
+}
+
+/// Agents of which nobody knows yet whether their runner exists.
+pub(crate) fn undecided(config: &Config, offered: &Offered) -> Vec<String> {
+    let offers = |id: &RunnerId| offered.runners.iter().any(|runner| runner.id == *id);
+    let agents = config.agents.iter().filter(|(_, agent)| !offers(&agent.runner));
+    let told = agents.filter_map(|(name, agent)| {
+        let id = &agent.runner;
+        let may = |runner: &&NotReady| runner.may_offer(id) && !runner.has_failed;
+        let runner = offered.not_ready.iter().find(may)?;
+        let ready = &runner.name;
+        Some(format!("agent `{name}`: whether `{id}` exists is known once `{ready}` is ready"))
+    });
+    told.collect()
 }
 
 /// Agents whose runner asks for models and gets none: it may be meant so.
@@ -145,12 +202,12 @@ mod tests {
     fn a_misspelt_tool_is_told_with_the_nearest_one_once_its_source_is_there() {
         let config = config(r#""files.raed", "files.read", "files.x*""#);
         let tools = vec!["files.read".to_owned(), "files.list_all".to_owned()];
-        assert_eq!(
-            missing(&config, &Offered { tools: tools.clone(), ..Offered::default() }),
-            [""; 0]
-        );
+        let id = RunnerId::parse("plugin:local/a/b").unwrap();
+        let runners = vec![OfferedRunner { id, asks_for_models: false }];
+        let offered = Offered { tools, runners, ..Offered::default() };
+        assert_eq!(missing(&config, &offered), [""; 0]);
         let sources = vec!["files".to_owned()];
-        let told = missing(&config, &Offered { tools, sources, ..Offered::default() });
+        let told = missing(&config, &Offered { sources, ..offered });
         assert_eq!(
             told,
             [
@@ -161,24 +218,51 @@ mod tests {
     }
 
     #[test]
-    fn a_misspelt_runner_is_told_once_its_plugin_is_there_and_so_is_a_missing_model() {
+    fn a_runner_id_that_nothing_offers_is_reported_and_so_is_a_missing_model() {
         let config = config("");
         let offered = |id: &str, asks_for_models| {
             let id = RunnerId::parse(id).unwrap();
             let runners = vec![OfferedRunner { id, asks_for_models }];
             Offered { runners, ..Offered::default() }
         };
-        assert_eq!(missing(&config, &offered("plugin:other/a/b", true)), [""; 0]);
-        assert_eq!(
-            missing(&config, &offered("plugin:local/a/bee", true)),
-            [
-                "agent `clerk`: there is no runner `plugin:local/a/b`; did you mean `plugin:local/a/bee`?"
-            ]
+        let all = "`greenroom runner list` shows the ids that exist";
+        let none = format!("agent `clerk`: no runner offers `plugin:local/a/b`; {all}");
+        assert_eq!(missing(&config, &offered("plugin:greenroom/echo/default", true)), [none]);
+        let near = format!(
+            "agent `clerk`: no runner offers `plugin:local/a/b`; \
+             did you mean `plugin:local/a/bee`? {all}"
         );
+        assert_eq!(missing(&config, &offered("plugin:local/a/bee", true)), [near]);
         assert_eq!(missing(&config, &offered("plugin:local/a/b", true)), [""; 0]);
         assert_eq!(without_models(&config, &offered("plugin:local/a/b", false)), [""; 0]);
         let told = without_models(&config, &offered("plugin:local/a/b", true));
         assert!(told[0].starts_with("agent `clerk`: its runner asks for models"), "{told:?}");
+    }
+
+    #[test]
+    fn a_runner_id_is_not_judged_while_a_runner_starts_that_may_offer_it() {
+        let config = config("");
+        let offered = |plugin: Option<&str>, has_failed| {
+            let (name, plugin) = ("slow".to_owned(), plugin.map(str::to_owned));
+            let not_ready = vec![NotReady { name, plugin, has_failed }];
+            Offered { not_ready, ..Offered::default() }
+        };
+        for plugin in [None, Some("local/a")] {
+            let starting = offered(plugin, false);
+            assert_eq!(missing(&config, &starting), [""; 0]);
+            let told =
+                "agent `clerk`: whether `plugin:local/a/b` exists is known once `slow` is ready";
+            assert_eq!(undecided(&config, &starting), [told]);
+            let failed = offered(plugin, true);
+            let told = missing(&config, &failed);
+            assert!(
+                told[0].contains("ready offers `plugin:local/a/b`, and `slow` failed"),
+                "{told:?}"
+            );
+            assert_eq!(undecided(&config, &failed), [""; 0]);
+        }
+        let other = offered(Some("local/other"), false);
+        assert!(missing(&config, &other)[0].contains("no runner offers `plugin:local/a/b`"));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //!
 //! Invariant: the only crate that prints or exits.
 
+mod backup;
 pub mod calls;
 pub mod cli;
 pub mod client;
@@ -9,6 +10,7 @@ pub mod commands;
 pub mod config;
 mod cut;
 mod data_folder;
+mod doors;
 pub mod env;
 pub mod failure;
 mod granted;
@@ -24,7 +26,9 @@ mod timezone;
 mod watch;
 mod wiring;
 
-use cli::{Approvals, ApprovalsCommand, Artifacts, Command, Dev, Events, Runner, Runs};
+use cli::{
+    Approvals, ApprovalsCommand, Artifacts, Backup, Command, Deliveries, Dev, Events, Runner, Runs,
+};
 use failure::{Failure, Outcome};
 
 /// Carries out a command that talks to a host, or to none.
@@ -40,6 +44,7 @@ pub async fn run(command: Command) -> Outcome {
         Command::Runs(Runs::Cancel(args)) => commands::runs_cancel::run(args).await,
         Command::Runs(Runs::Replay(args)) => commands::runs_replay::run(args).await,
         Command::Approvals(args) => approvals(args).await,
+        Command::Deliveries(command) => deliveries(command).await,
         Command::Artifacts(Artifacts::Put(args)) => commands::artifacts_put::run(args).await,
         Command::Artifacts(Artifacts::Get(args)) => commands::artifacts_get::run(args).await,
         Command::Artifacts(Artifacts::Show(args)) => commands::artifacts_show::run(args).await,
@@ -56,6 +61,10 @@ pub async fn run(command: Command) -> Outcome {
         Command::Check(args) => commands::check::run(&args),
         Command::Dev(Dev::ModelServer(args)) => commands::dev_model_server::run(args).await,
         Command::Bench(args) => commands::bench::run(args).await,
+        Command::Backup(Backup::Create(args)) => commands::backup_create::run(args).await,
+        Command::Backup(Backup::Restore(args)) => commands::backup_restore::run(args).await,
+        Command::Backup(Backup::List(args)) => commands::backup_list::run(&args),
+        Command::Move(args) => commands::move_to::run(args).await,
         Command::Doctor(args) => commands::doctor::run(&args).await,
         Command::Supervise(_) | Command::RunnerProcess(_) => {
             Err(Failure::new("this command is started by the host only"))
@@ -69,5 +78,17 @@ async fn approvals(Approvals { command, list }: Approvals) -> Outcome {
         ApprovalsCommand::Show(args) => commands::approvals_show::run(args).await,
         ApprovalsCommand::Allow(args) => commands::approvals_answer::run(args, "allow").await,
         ApprovalsCommand::Deny(args) => commands::approvals_answer::run(args, "deny").await,
+    }
+}
+
+async fn deliveries(command: Deliveries) -> Outcome {
+    match command {
+        Deliveries::List(args) => commands::deliveries_list::run(args).await,
+        Deliveries::Retry(args) => {
+            commands::deliveries_resolve::run(args, "retry", "will be sent again").await
+        }
+        Deliveries::Discard(args) => {
+            commands::deliveries_resolve::run(args, "discard", "discarded").await
+        }
     }
 }

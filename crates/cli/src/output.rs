@@ -3,7 +3,7 @@
 //! Invariant: the only place that writes to either; standard output carries nothing but data.
 
 use serde::Serialize;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 
 /// Data, for people or for programs.
 pub fn print(text: &str) -> io::Result<()> {
@@ -20,6 +20,18 @@ pub fn print_json(value: &impl Serialize) -> io::Result<()> {
 /// Anything that is not data; a closed standard error is no reason to stop.
 pub fn note(text: &str) {
     let _ = writeln!(io::stderr().lock(), "{text}");
+}
+
+/// Whether somebody watches standard error.
+pub fn is_terminal() -> bool {
+    io::stderr().is_terminal()
+}
+
+/// Replaces the last line on a terminal.
+pub fn overwrite(text: &str) {
+    let mut out = io::stderr().lock();
+    let _ = write!(out, "\r\x1b[2K{text}");
+    let _ = out.flush();
 }
 
 /// Rows as aligned columns, the first row being the head.
@@ -54,6 +66,15 @@ pub fn plain(text: &str) -> String {
 
 fn one_line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+/// A size in the unit that fits it, e.g. `12.3 KiB`.
+pub fn bytes(count: u64) -> String {
+    let units = [("GiB", 1_u64 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
+    match units.into_iter().find(|(_, size)| count >= *size) {
+        Some((unit, size)) => format!("{:.1} {unit}", count as f64 / size as f64),
+        None => format!("{count} B"),
+    }
 }
 
 /// How many columns of a terminal a text takes.

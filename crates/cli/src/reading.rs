@@ -161,12 +161,12 @@ impl Reading {
         let id = &run.run_id;
         let hint = match run.error.as_ref().map(|error| error.code.as_str()) {
             Some(run_code::UNAVAILABLE) => {
-                "`greenroom runner list` tells what its runner said last".to_owned()
+                "`greenroom runner list` shows the last output of its runner".to_owned()
             }
             Some(run_code::HOST_INTERRUPTED) => {
-                format!("`greenroom runs replay {id}` has the same event answered anew")
+                format!("`greenroom runs replay {id}` runs the same event again")
             }
-            _ => format!("`greenroom runs show {id}` tells its story"),
+            _ => format!("`greenroom runs show {id}` shows what happened"),
         };
         Err(Failure::new(message).exit(Exit::RunFailed).hint(hint))
     }
@@ -246,7 +246,10 @@ impl Shown {
             true => Some(""),
             false => whole.strip_prefix(shown),
         };
+        // Deltas that were shown and lost with the host are not part of the text that stands.
+        let is_shown = all.starts_with(&whole) || text.starts_with(&whole);
         let rest = rest_after(&all).or_else(|| rest_after(&text));
+        let rest = rest.or(is_shown.then_some(""));
         let shown = match rest {
             Some("") if !self.is_open => String::new(),
             Some(rest) => format!("{rest}\n"),
@@ -294,6 +297,15 @@ mod tests {
         assert_eq!(shown(&[HEL, LO, done]), "hello\n");
         assert_eq!(shown(&[HEL, done]), "hello\n");
         assert_eq!(shown(&[done, done]), "hello\nhello\n");
+    }
+
+    #[test]
+    fn text_that_a_restarted_host_kept_only_in_part_is_not_shown_again() {
+        let kept = ("message.completed", r#"{"message":{"role":"assistant","content":"hel"}}"#);
+        let none = ("message.completed", r#"{"message":{"role":"assistant","content":""}}"#);
+        assert_eq!(shown(&[HEL, LO, kept]), "hello\n");
+        assert_eq!(shown(&[HEL, LO, none]), "hello\n");
+        assert_eq!(shown(&[HEL, CALL, LO, kept]), "hel\nlo\n");
     }
 
     #[test]

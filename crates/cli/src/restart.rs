@@ -30,8 +30,8 @@ const LIMITS: [&str; 18] = [
 pub(crate) fn keys(before: &Config, now: &Config) -> Vec<String> {
     let sections = [
         ("server.listen", before.server.listen != now.server.listen),
-        ("server.allowed_hosts", before.server.allowed_hosts != now.server.allowed_hosts),
-        ("server.allowed_origins", before.server.allowed_origins != now.server.allowed_origins),
+        ("server.base_path", before.server.base_path != now.server.base_path),
+        ("server.tls", before.server.tls.is_some() != now.server.tls.is_some()),
         ("store.url", before.store.url != now.store.url),
         ("store.sync", before.store.sync != now.store.sync),
     ];

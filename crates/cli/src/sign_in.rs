@@ -1,11 +1,22 @@
 //! The address that signs a person in.
 //!
-//! Invariant: the code stands behind the `#`, which browsers keep to themselves.
+//! Invariant: the code stands behind the `#`, which browsers keep to themselves, and is not written to the system's
+//! journal, which others read.
 
+use crate::env;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 pub(crate) fn url(host: &str, code: &str) -> String {
     format!("{}/#code={code}", host.trim_end_matches('/'))
+}
+
+/// Whether standard error is the system's journal. Programs inherit the variable, so it names the stream.
+pub(crate) fn is_journal() -> bool {
+    let own = rustix::fs::fstat(std::io::stderr());
+    own.is_ok_and(|own| {
+        let own = format!("{}:{}", own.st_dev, own.st_ino);
+        env::get(env::JOURNAL_STREAM).is_some_and(|named| named == own)
+    })
 }
 
 /// Where a browser on this machine reaches a host that listens here: "every address" is none to go to.

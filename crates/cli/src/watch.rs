@@ -15,7 +15,7 @@ const SKILL: &str = "SKILL.md";
 pub(crate) struct Watched {
     path: Option<PathBuf>,
     seen: Option<SystemTime>,
-    /// Scripts of models, manifests of modules and skills, which the configuration names.
+    /// Scripts of models, manifests of modules, skills and certificates, which the configuration names.
     parts: Vec<(PathBuf, Option<SystemTime>)>,
 }
 
@@ -51,17 +51,23 @@ impl Watched {
 }
 
 fn parts(config: &Config) -> Vec<(PathBuf, Option<SystemTime>)> {
-    let scripts = config.models.values().filter_map(|model| model.script.clone());
+    let stamped = |path: PathBuf| {
+        let at = changed_at(Some(&path));
+        (path, at)
+    };
+    named_files(config).map(stamped).collect()
+}
+
+/// Scripts of models, manifests of modules, folders of skills and the skills in them.
+pub(crate) fn named_files(config: &Config) -> impl Iterator<Item = PathBuf> {
+    let scripts = config.models.iter().filter_map(|model| model.script.clone());
     let tools = config.tools.values().flat_map(|source| match source {
         ToolSource::Module { manifest } => vec![manifest.clone()],
         ToolSource::Skills { dir } => skills(dir),
         ToolSource::Mcp(_) => Vec::new(),
     });
-    let stamped = |path: PathBuf| {
-        let at = changed_at(Some(&path));
-        (path, at)
-    };
-    scripts.chain(tools).map(stamped).collect()
+    let tls = config.server.tls.iter().flat_map(|tls| [tls.cert.clone(), tls.key.clone()]);
+    scripts.chain(tools).chain(tls)
 }
 
 /// The folder, which changes with every skill that comes or goes, and what each skill says.

@@ -12,7 +12,9 @@ use greenroom_host::settings::{Agent, Approvals, Limits, Retention, Settings, We
 use greenroom_objects::{BucketPlace, Place};
 use greenroom_protocol::RunnerId;
 use greenroom_runtime::{Cleaner, RunnerSpec, Wire};
-use greenroom_server::{Access, Role, ServerOptions, SessionLimits, Token, hash_token};
+use greenroom_server::{
+    Access, Actors, Front, Role, ServerOptions, SessionLimits, Token, hash_token,
+};
 use greenroom_store::{Location, Options, Sync};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -77,7 +79,8 @@ pub(crate) fn settings(config: &Config) -> Settings {
             subscriber_buffer: size(limits.subscriber_buffer),
             runner_start: Duration::from_secs(limits.runner_start_s),
             cancel_grace: Duration::from_secs(limits.cancel_grace_s),
-            delivery_attempts: i64::try_from(limits.delivery_attempts).unwrap_or(i64::MAX),
+            delivery_retry: Duration::from_secs(limits.delivery_retry_s),
+            delivery_pause_max: Duration::from_secs(limits.delivery_pause_max_s),
             calls_per_s_run: limits.calls_per_s_run,
             calls_per_s_plugin: limits.calls_per_s_plugin,
             call_bytes: size(limits.call_bytes),
@@ -208,6 +211,7 @@ fn runner_spec(name: &str, runner: &config::Runner) -> RunnerSpec {
         env: env.collect(),
         sandbox: process.sandbox == config::Sandbox::On,
         paths: process.paths.clone(),
+        absent_paths: resources::absent(&process.paths),
         hidden: vec![process.configuration.clone()],
         processes: u32::try_from(process.processes).unwrap_or(u32::MAX),
         memory_mb: process.memory_mb,
@@ -221,16 +225,20 @@ fn runner_spec(name: &str, runner: &config::Runner) -> RunnerSpec {
 
 /// The values that must not show up in any output.
 pub(crate) fn secrets(config: &Config, admin_token: &str) -> Vec<String> {
-    // The address of the store may hold a password also where it is written into the file.
-    let store = match &config.store.url {
-        Some(StoreUrl::Postgres(url)) => Some(url),
-        _ => None,
-    };
-    let exposed = config.secrets.iter().chain(store).map(|secret| secret.expose().to_owned());
+    let exposed =
+        config.secrets.iter().chain(store_secret(config)).map(|secret| secret.expose().to_owned());
     // A key that was found in the environment is one as well.
     let found = models(config).into_iter().filter_map(|model| model.api_key);
     let exposed = exposed.chain(found.map(|key| key.expose().to_owned()));
     exposed.chain([admin_token.to_owned()]).collect()
+}
+
+/// The address of the store, which may hold a password also where it is written into the file.
+fn store_secret(config: &Config) -> Option<&config::Secret> {
+    match &config.store.url {
+        Some(StoreUrl::Postgres(url)) => Some(url),
+        _ => None,
+    }
 }
 
 /// Every file that a secret of the configuration was read from.
@@ -239,18 +247,16 @@ fn secret_files(config: &Config) -> Vec<PathBuf> {
         Launch::Connect { token } => vec![token],
         Launch::Process(process) => process.env.values().collect(),
     });
-    let store = match &config.store.url {
-        Some(StoreUrl::Postgres(url)) => Some(url),
-        _ => None,
-    };
     let tokens = config.tokens.values().map(|token| &token.token);
     let surfaces = config.surfaces.values().filter_map(|hook| hook.secret.as_ref());
     let artifacts = match &config.artifacts {
         Artifacts::Bucket(bucket) => vec![&bucket.access_key_id, &bucket.secret_access_key],
         Artifacts::InData | Artifacts::Folder(_) => Vec::new(),
     };
-    let secrets = runners.chain(store).chain(tokens).chain(surfaces).chain(artifacts);
-    secrets.filter_map(|secret| secret.file().map(Path::to_owned)).collect()
+    let secrets =
+        runners.chain(store_secret(config)).chain(tokens).chain(surfaces).chain(artifacts);
+    let files = secrets.filter_map(|secret| secret.file().map(Path::to_owned));
+    files.chain(config.server.tls.iter().map(|tls| tls.key.clone())).collect()
 }
 
 /// The data folder, and the store and the artifacts where they are elsewhere.
@@ -318,9 +324,14 @@ pub(crate) fn access(config: &Config, admin_token: &str) -> Access {
     let role = |role: &config::Role| match role {
         config::Role::Admin => Role::Admin,
         config::Role::Reader => Role::Reader,
-        config::Role::Sender { agents } => {
-            Role::Sender { agents: agents.as_ref().map(|agents| agents.as_slice().into()) }
-        }
+        config::Role::Sender { agents, actors } => Role::Sender {
+            agents: agents.as_ref().map(|agents| agents.as_slice().into()),
+            actors: match actors {
+                config::Actors::Own => Actors::Own,
+                config::Actors::One(actor) => Actors::One(actor.as_str().into()),
+                config::Actors::Any => Actors::Any,
+            },
+        },
     };
     let tokens = config.tokens.iter().map(|(name, token)| Token {
         hash: hash_token(token.token.expose()),
@@ -336,16 +347,25 @@ pub(crate) fn access(config: &Config, admin_token: &str) -> Access {
     Access::new(tokens.chain([admin]).collect(), runners.collect())
 }
 
+/// What the server takes over while it runs.
+pub(crate) fn front(config: &Config) -> Front {
+    let server = &config.server;
+    Front {
+        allowed_hosts: server.allowed_hosts.clone(),
+        allowed_origins: server.allowed_origins.clone(),
+        trusted_proxies: server.trusted_proxies.clone(),
+    }
+}
+
 pub(crate) fn server(config: &Config, admin_token: &str) -> ServerOptions {
     let limits = &config.limits;
     ServerOptions {
-        event_bytes_max: size(config.limits.event_bytes),
+        event_bytes_max: size(limits.event_bytes),
         agui_bytes_max: size(config.limits.agui_bytes),
         frame_bytes_max: size(config.limits.line_bytes),
         request_timeout: Duration::from_secs(config.limits.request_timeout_s),
         connections_max: size(config.limits.connections_open),
-        allowed_hosts: config.server.allowed_hosts.clone(),
-        allowed_origins: config.server.allowed_origins.clone(),
+        base_path: config.server.base_path.clone(),
         cookie: cookie(admin_token),
         sessions: SessionLimits {
             code: Duration::from_secs(limits.sign_in_code_s),

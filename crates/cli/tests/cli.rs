@@ -2,8 +2,12 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking, its helpers too")]
 
+#[path = "cli/database.rs"]
+mod database;
 #[path = "cli/docs.rs"]
 mod docs;
+#[path = "cli/doctor.rs"]
+mod doctor;
 #[path = "cli/fake_host.rs"]
 mod fake_host;
 #[path = "cli/help.rs"]
@@ -12,12 +16,18 @@ mod help;
 mod local;
 #[path = "cli/model_server.rs"]
 mod model_server;
+#[path = "cli/operate.rs"]
+mod operate;
 #[path = "cli/runner_test.rs"]
 mod runner_test;
+#[path = "cli/sending.rs"]
+mod sending;
 #[path = "cli/serving.rs"]
 mod serving;
 #[path = "cli/talking.rs"]
 mod talking;
+#[path = "cli/tls.rs"]
+mod tls;
 #[path = "cli/tool.rs"]
 mod tool;
 #[path = "cli/watching.rs"]
@@ -34,7 +44,7 @@ fn greenroom(dir: &Path, args: &[&str]) -> Command {
     for name in ["GREENROOM_URL", "GREENROOM_TOKEN", "GREENROOM_DATA", "GREENROOM_CONFIG"] {
         command.env_remove(name);
     }
-    command.env("COLUMNS", "100");
+    command.env("COLUMNS", "100").env("TZ", "UTC");
     command
 }
 

@@ -228,7 +228,7 @@ fn place(data: &Path, pid: u32) -> Option<Place> {
     if file["pid"].as_u64() != Some(u64::from(pid)) {
         return None;
     }
-    let address: SocketAddr = file["url"].as_str()?.strip_prefix("http://")?.parse().ok()?;
+    let address: SocketAddr = file["address"].as_str()?.parse().ok()?;
     let token = std::fs::read_to_string(data.join("admin-token")).ok()?;
     Some(Place { address, token: token.trim().into() })
 }

@@ -220,6 +220,21 @@ fn user_id(name: &str) -> u32 {
     ids.next().unwrap_or_else(|| panic!("there is no user `{name}`"))
 }
 
+/// Runs a script of SQL in a database; blocks.
+pub fn execute(url: &str, script: &str) {
+    let mut client = Client::connect(url, NoTls)
+        .unwrap_or_else(|error| panic!("no PostgreSQL at {url}: {error}"));
+    client.batch_execute(script).unwrap_or_else(|error| panic!("{error:?}"));
+}
+
+/// The first column of what a query finds, as text. It blocks, as does the one above.
+pub fn column(url: &str, query: &str) -> Vec<String> {
+    let mut client = Client::connect(url, NoTls)
+        .unwrap_or_else(|error| panic!("no PostgreSQL at {url}: {error}"));
+    let rows = client.query(query, &[]).unwrap_or_else(|error| panic!("{query}: {error:?}"));
+    rows.iter().map(|row| row.get(0)).collect()
+}
+
 /// Adds a database to a server and returns its URL.
 fn create_database(server: &str) -> String {
     static COUNT: AtomicU32 = AtomicU32::new(0);

@@ -26,6 +26,8 @@ pub enum Reaction {
     Answer(u16),
     /// Answers 204 once there is a permit.
     Held(Arc<Semaphore>),
+    /// Answers 429 and asks for a pause of so many seconds.
+    Later(u64),
     Redirect(String),
     /// Closes the connection without an answer.
     Drop,
@@ -103,6 +105,9 @@ async fn answer(stream: TcpStream, received: Arc<Mutex<Vec<Received>>>, react: A
             }
             Reaction::Answer(status) => {
                 format!("HTTP/1.1 {status} Said\r\ncontent-length: 0\r\n\r\n")
+            }
+            Reaction::Later(seconds) => {
+                format!("HTTP/1.1 429 Later\r\nretry-after: {seconds}\r\ncontent-length: 0\r\n\r\n")
             }
             Reaction::Redirect(to) => {
                 format!("HTTP/1.1 307 Elsewhere\r\nlocation: {to}\r\ncontent-length: 0\r\n\r\n")

@@ -2,6 +2,7 @@
 //!
 //! Invariant: a folder is read anew on every use, because a restarted host may have another address.
 
+use super::pin;
 use crate::config::Secret;
 use crate::env;
 use crate::failure::{Exit, Failure};
@@ -34,9 +35,28 @@ pub struct Host {
     pub token: Secret,
 }
 
+/// What a host says about itself in its folder.
 #[derive(Deserialize)]
-struct HostFile {
+pub(super) struct HostFile {
     url: String,
+    /// Of its own certificate, where it serves TLS itself.
+    pub(super) certificate_sha256: Option<String>,
+}
+
+impl HostFile {
+    pub(super) fn read(dir: &Path) -> Result<Self, Failure> {
+        let no_host = |source: std::io::Error| {
+            let message = format!("no host runs with the data folder `{}`", dir.display());
+            Failure::from(anyhow::Error::new(source).context(message)).exit(Exit::NotFound).hint(
+                "start one with `greenroom serve`, or name another with `--data DIR` or `GREENROOM_URL`",
+            )
+        };
+        let path = dir.join("host.json");
+        let text = std::fs::read_to_string(&path).map_err(no_host)?;
+        Ok(serde_json::from_str(&text).map_err(|error| {
+            anyhow::Error::new(error).context(format!("`{}` cannot be understood", path.display()))
+        })?)
+    }
 }
 
 impl Place {
@@ -57,6 +77,17 @@ impl Place {
         Ok(Place::Address { url: address(&url)?, token })
     }
 
+    /// A client that trusts the host there.
+    pub fn http(&self, builder: reqwest::ClientBuilder) -> Result<reqwest::Client, Failure> {
+        let builder = match self {
+            Place::Address { .. } => builder,
+            Place::Folder(dir) => {
+                builder.use_preconfigured_tls(pin::config(dir).map_err(anyhow::Error::new)?)
+            }
+        };
+        Ok(builder.build().map_err(anyhow::Error::new)?)
+    }
+
     pub fn locate(&self) -> Result<Host, Failure> {
         match self {
             Place::Address { url, token } => Ok(Host { url: url.clone(), token: token.clone() }),
@@ -66,17 +97,7 @@ impl Place {
 }
 
 fn in_folder(dir: &Path) -> Result<Host, Failure> {
-    let no_host = |source: std::io::Error| {
-        let message = format!("no host runs with the data folder `{}`", dir.display());
-        Failure::from(anyhow::Error::new(source).context(message)).exit(Exit::NotFound).hint(
-            "start one with `greenroom serve`, or name another with `--data DIR` or `GREENROOM_URL`",
-        )
-    };
-    let path = dir.join("host.json");
-    let text = std::fs::read_to_string(&path).map_err(no_host)?;
-    let file: HostFile = serde_json::from_str(&text).map_err(|error| {
-        anyhow::Error::new(error).context(format!("`{}` cannot be understood", path.display()))
-    })?;
+    let file = HostFile::read(dir)?;
     let path = dir.join("admin-token");
     let token = std::fs::read_to_string(&path).map_err(|error| {
         anyhow::Error::new(error).context(format!("cannot read `{}`", path.display()))

@@ -2,8 +2,10 @@
 
 use crate::client::{Client, HostArgs, Page};
 use crate::failure::{Exit, Outcome};
+use crate::reading::language_of;
 use crate::{calls, output, times};
 use greenroom_protocol::api::platform::{ApprovalStatus, ApprovalView};
+use greenroom_tools::ui::Language;
 
 /// List actions that wait for approval, newest first
 #[derive(Debug, clap::Args)]
@@ -40,21 +42,21 @@ pub async fn run(args: Args) -> Outcome {
         return Ok(Exit::Ok);
     }
     let head = ["APPROVAL", "STATUS", "ASKED", "WITH", "AGENT", "FOR", "CONVERSATION", "EXPIRES"];
-    let rows: Vec<Vec<String>> = page.items.iter().map(row).collect();
+    let language = language_of("");
+    let rows = page.items.iter().map(|approval| row(approval, language)).collect();
     let is_open = |approval: &&ApprovalView| approval.status == ApprovalStatus::Pending;
-    let first = page.items.iter().find(is_open).map(|approval| approval.approval_id.clone());
     super::print_page(head.map(str::to_owned).to_vec(), rows, &page.next_cursor)?;
-    if let Some(id) = first {
-        let option = client.option();
-        output::note(&format!(
-            "hint: `greenroom approvals allow {id}{option}` or `deny {id}{option}` answers; `show {id}{option}` tells all of it"
-        ));
+    if let Some(first) = page.items.iter().find(is_open) {
+        let (id, option) = (output::plain(&first.approval_id), client.option());
+        let answers = calls::answers(first, language, &option);
+        output::note(&format!("{id}:\n{answers}"));
+        output::note(&format!("hint: `greenroom approvals show {id}{option}` shows all of it"));
     }
     Ok(Exit::Ok)
 }
 
-fn row(approval: &ApprovalView) -> Vec<String> {
-    let (asked, with) = calls::asked(approval);
+fn row(approval: &ApprovalView, language: Language) -> Vec<String> {
+    let (asked, with) = calls::asked(approval, language);
     vec![
         approval.approval_id.clone(),
         approval.status.as_str().to_owned(),

@@ -4,8 +4,10 @@ use crate::calls;
 use crate::client::{Client, HostArgs};
 use crate::failure::{Exit, Failure, Outcome};
 use crate::output::{self, plain};
+use crate::reading::language_of;
 use greenroom_protocol::Object;
-use greenroom_protocol::api::platform::{ApprovalView, OutcomeStatus};
+use greenroom_protocol::api::platform::{ApprovalStatus, ApprovalView, OutcomeStatus};
+use greenroom_tools::ui::Language;
 
 /// Show one approval: the action with its target and payload, and what came of it
 #[derive(Debug, clap::Args)]
@@ -28,7 +30,13 @@ pub async fn run(args: Args) -> Outcome {
     let approval = load(&client, &args.approval).await?;
     match args.json {
         true => output::print_json(&approval)?,
-        false => output::print(&told(&approval))?,
+        false => {
+            let language = language_of("");
+            output::print(&told(&approval, language))?;
+            if approval.status == ApprovalStatus::Pending {
+                output::note(&calls::answers(&approval, language, &client.option()));
+            }
+        }
     }
     Ok(Exit::Ok)
 }
@@ -42,9 +50,9 @@ pub(super) async fn load(client: &Client, approval_id: &str) -> Result<ApprovalV
     })
 }
 
-fn told(approval: &ApprovalView) -> String {
+fn told(approval: &ApprovalView, language: Language) -> String {
     let json = |object: &Object| serde_json::to_string(object).unwrap_or_default();
-    let asked = calls::asked(approval).0;
+    let asked = calls::asked(approval, language).0;
     let answered = approval.answered_at.as_ref().map(|at| {
         let by = approval.answered_by.as_ref().map_or(String::new(), |by| format!(" by {by}"));
         format!("{at}{by}")
@@ -62,6 +70,7 @@ fn told(approval: &ApprovalView) -> String {
     let lines = [
         ("action", Some(approval.action.clone())),
         ("tool", Some(asked).filter(|asked| *asked != approval.action)),
+        ("about", calls::about(approval, language)),
         ("risk", calls::risk(approval)),
         ("target", Some(json(&approval.target))),
         ("payload", Some(json(&approval.payload))),
@@ -99,7 +108,7 @@ mod tests {
             "outcome": {"status": "failed", "delivery_id": "dlv_1", "error": "it answered 404"},
         }))
         .unwrap();
-        insta::assert_snapshot!(told(&approval), @r#"
+        insta::assert_snapshot!(told(&approval, Language::English), @r#"
         approval apr_1 allowed
 
           action        message.send

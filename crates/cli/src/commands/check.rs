@@ -1,6 +1,6 @@
 //! `greenroom check`: validates a configuration.
 
-use crate::config::Loaded;
+use crate::config::{self, Loaded};
 use crate::failure::{Exit, Outcome};
 use crate::{output, wiring};
 use greenroom_host::settings::Agent;
@@ -28,6 +28,13 @@ pub fn run(args: &Args) -> Outcome {
     let agents = wiring::agents(&config);
     let file = loaded.as_ref().map(Loaded::path);
     let warnings = loaded.as_ref().map(Loaded::warnings).unwrap_or_default();
+    let unchecked = config::unchecked(&config).into_iter().map(|(agent, id)| {
+        format!(
+            "agent `{agent}`: a running host checks whether a runner offers `{id}`; \
+             `greenroom doctor` asks it"
+        )
+    });
+    let unchecked: Vec<String> = unchecked.collect();
     if args.json {
         let agents: Vec<_> = agents
             .iter()
@@ -39,12 +46,11 @@ pub fn run(args: &Args) -> Outcome {
             .collect();
         let runners: Vec<_> = config.runners.keys().collect();
         output::print_json(
-            &json!({"ok": true, "file": file.map(|file| file.display().to_string()), "agents": agents, "runners": runners, "warnings": warnings}),
+            &json!({"ok": true, "file": file.map(|file| file.display().to_string()), "agents": agents,
+                "runners": runners, "warnings": warnings, "notes": unchecked}),
         )?;
         return Ok(Exit::Ok);
     }
-    let unpinned = config.runners.iter().filter(|(_, runner)| runner.plugin.is_none());
-    let unpinned: Vec<String> = unpinned.map(|(name, _)| format!("`{name}`")).collect();
     match file {
         Some(file) => {
             let but = match warnings.len() {
@@ -54,10 +60,7 @@ pub fn run(args: &Args) -> Outcome {
             };
             output::note(&format!("`{}` is valid{but}", file.display()));
             warnings.iter().for_each(|warning| output::note(&warning.told(file)));
-            if !unpinned.is_empty() {
-                let names = unpinned.join(", ");
-                output::note(&format!("note: what {names} offers is known once it runs"));
-            }
+            unchecked.iter().for_each(|text| output::note(&format!("note: {text}")));
         }
         None => output::note("no configuration file: the defaults are used"),
     }

@@ -2,6 +2,7 @@
 //!
 //! Invariant: looks and asks, and changes nothing.
 
+mod deliveries;
 mod running;
 mod sizes;
 
@@ -9,20 +10,24 @@ use crate::client::DEFAULT_DATA;
 use crate::config::{self, Config, Launch, Limits, Loaded};
 use crate::failure::{Exit, Outcome};
 use crate::{env, output, wiring};
-use greenroom_store::reads::sizes::Sizes;
-use greenroom_store::{Location, Store, StoreError};
+use futures_util::future::join;
+use greenroom_host::checks::{self, Check};
+use greenroom_models::Model;
+use greenroom_store::{Location, Probed, Store, StoreError};
 use running::Running;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Free space below which the disk of the data folder counts as a problem.
 const FREE_MIB_MIN: u64 = 256;
 
-/// Check this machine, the data folder, the host, its store and its runners
+/// Check this machine, the host, its database, models, surfaces and runners
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Asks the host of the data folder when one runs; without one it looks whether the runners could start.
-`--json` also has every limit and how much the store keeps.
+Looks now: asks the host of the data folder when one runs, which connects to its models and surfaces; without
+one it does so itself, and looks whether the runners could start. No model is called, nothing is sent.
+`--json` also has every limit and how much the database holds.
 
 Examples:
   greenroom doctor
@@ -46,10 +51,15 @@ pub async fn run(args: &Args) -> Outcome {
     let mut findings = vec![isolation(), data_folder(&data), disk(&data)];
     let (host, running) = Running::find(&data).await;
     findings.push(host);
+    let listening = running.as_ref().and_then(|running| running.address);
     let (mut limits, mut kept) = (None, None);
     let config = match wiring::load(args.config.as_deref()) {
         Ok((config, loaded)) => {
             findings.extend(configuration(loaded.as_ref(), running.as_ref()));
+            // The file tells what it says itself; an address can also come from the command line.
+            let elsewhere = listening.filter(|address| *address != config.server.listen);
+            let exposed = elsewhere.and_then(|address| config.server.exposed(address));
+            findings.extend(exposed.map(|text| finding("address", false, &text)));
             Some(config)
         }
         Err(failure) => {
@@ -61,14 +71,14 @@ pub async fn run(args: &Args) -> Outcome {
     let store = config.as_ref().map(|config| look_into_store(config, &data));
     findings.extend(match (&running, &config, &store) {
         (Some(running), config, _) => running.findings(config.as_ref()).await,
-        (None, Some(config), Some(store)) => without_host(config, store),
+        (None, Some(config), Some(store)) => without_host(config, store).await,
         (None, ..) => Vec::new(),
     });
     if let (Some(config), Some(store)) = (config, store) {
         let place = wiring::artifacts(&config, &data);
-        let sizes = store.as_ref().ok().and_then(Option::as_ref);
-        findings.push(sizes::artifacts(&place, sizes));
-        if let Ok(Some(sizes)) = store {
+        let sizes = store.ok().flatten().and_then(|probed| probed.sizes);
+        findings.push(sizes::artifacts(&place, sizes.as_ref()));
+        if let Some(sizes) = sizes {
             findings.push(sizes::told(&sizes));
             kept = Some(sizes::as_json(&sizes));
         }
@@ -109,10 +119,24 @@ fn isolation() -> Value {
 fn data_folder(data: &Path) -> Value {
     let shown = data.display();
     match std::fs::metadata(data) {
-        Ok(folder) if folder.is_dir() => finding("data folder", true, &shown.to_string()),
+        Ok(folder) if folder.is_dir() => {
+            let problem = unwritable(data).map(|problem| format!("{shown}: {problem}"));
+            finding("data folder", problem.is_none(), &problem.unwrap_or(shown.to_string()))
+        }
         Ok(_) => finding("data folder", false, &format!("{shown} is not a folder")),
         Err(_) => finding("data folder", true, &format!("{shown}, made at the first start")),
     }
+}
+
+/// Why nothing can be written into a folder, or into the one where it will be made.
+fn unwritable(folder: &Path) -> Option<String> {
+    let absolute = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+    let there = absolute.ancestors().find(|path| path.exists())?;
+    if !there.is_dir() {
+        return Some(format!("`{}` is not a folder", there.display()));
+    }
+    let access = rustix::fs::access(there, rustix::fs::Access::WRITE_OK);
+    access.err().map(|error| format!("`{}` cannot be written: {error}", there.display()))
 }
 
 /// The free space where the data folder is, or will be.
@@ -152,8 +176,8 @@ fn configuration(loaded: Option<&Loaded>, running: Option<&Running>) -> Vec<Valu
     std::iter::once(finding("configuration", is_used, &text)).chain(warnings).collect()
 }
 
-/// Whether the store can be reached and each runner could be started.
-fn without_host(config: &Config, found: &Found) -> Vec<Value> {
+/// Whether the database, the models and the surfaces can be reached, and each runner could be started.
+async fn without_host(config: &Config, found: &Found) -> Vec<Value> {
     let runner = |(name, runner): (&String, &config::Runner)| {
         let what = format!("runner {name}");
         let Launch::Process(process) = &runner.launch else {
@@ -166,25 +190,39 @@ fn without_host(config: &Config, found: &Found) -> Vec<Value> {
         let found = problem.as_deref().unwrap_or("its command is there; known once a host runs");
         finding(&what, problem.is_none(), found)
     };
-    std::iter::once(store(found)).chain(config.runners.iter().map(runner)).collect()
+    let runners = config.runners.iter().map(runner);
+    // One that cannot be made is a mistake of the configuration, which is reported as such.
+    let models = wiring::models(config).into_iter().filter_map(|model| Model::new(model).ok());
+    let models: Vec<Arc<Model>> = models.map(Arc::new).collect();
+    let surfaces = wiring::settings(config).surfaces;
+    let (models, surfaces) = join(checks::models(&models), checks::surfaces(&surfaces)).await;
+    let outside = models.iter().chain(&surfaces).map(checked);
+    std::iter::once(store(found)).chain(runners).chain(outside).collect()
 }
 
-/// What the store keeps; nothing when no host has used it yet.
-type Found = Result<Option<Sizes>, StoreError>;
+fn checked(check: &Check) -> Value {
+    finding(&format!("{} {}", check.kind, check.name), check.ok, &check.message)
+}
+
+/// The database; nothing when there is none yet.
+type Found = Result<Option<Probed>, (String, StoreError)>;
 
 fn look_into_store(config: &Config, data: &Path) -> Found {
     let options = wiring::store(config, data);
     match &options.location {
         Location::Sqlite(path) if !path.exists() => Ok(None),
-        _ => Store::probe(&options),
+        location => {
+            let probed = Store::probe(&options).map(Some);
+            probed.map_err(|error| (location.name(), error))
+        }
     }
 }
 
 fn store(found: &Found) -> Value {
     match found {
-        Ok(Some(_)) => finding("store", true, "can be read"),
-        Ok(None) => finding("store", true, "none yet, made at the first start"),
-        Err(error) => finding("store", false, &error.to_string()),
+        Ok(Some(probed)) => finding("database", true, &probed.description),
+        Ok(None) => finding("database", true, "none yet, made at the first start"),
+        Err((name, error)) => finding("database", false, &format!("{name}: {error}")),
     }
 }
 

@@ -7,6 +7,9 @@ use crate::times;
 use greenroom_protocol::Object;
 use serde_json::Value;
 
+/// The type of events that are plain messages.
+const MESSAGE: &str = "message.received";
+
 /// Show what was said in a conversation, or look for something in it
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -55,8 +58,67 @@ fn lines(item: &Object) -> String {
     let word = |key| item.get(key).and_then(Value::as_str);
     let role = word("role").unwrap_or_default();
     let head = format!("{}  {role:<9}  ", times::short(word("created_at").unwrap_or_default()));
-    let shown = word("snippet").or(word("text")).or(word("content"));
-    let text = plain(shown.unwrap_or_default());
-    let text = text.replace('\n', &format!("\n{}", " ".repeat(head.len())));
+    let indent = format!("\n{}", " ".repeat(head.len()));
+    let shown = word("snippet").or(word("text")).or(word("content")).unwrap_or_default();
+    let files = item.get("artifacts").and_then(Value::as_array).into_iter().flatten();
+    let parts = kind(item).map(|kind| format!("[{kind}]")).into_iter();
+    let parts = parts.chain([shown.to_owned()].into_iter().filter(|text| !text.is_empty()));
+    let parts: Vec<String> = parts.chain(files.map(attachment)).collect();
+    let text = plain(&parts.join("\n")).replace('\n', &indent);
     format!("{}\n", format!("{head}{text}").trim_end())
+}
+
+/// What kind of entry it is beyond its role: the type of an event, the tool that answered.
+fn kind(item: &Object) -> Option<&str> {
+    let metadata = item.get("metadata");
+    let word = |key| metadata.and_then(|metadata| metadata.get(key)?.as_str());
+    match item.get("role").and_then(Value::as_str)? {
+        "tool" => word("tool_name"),
+        _ => word("event_type").filter(|kind| *kind != MESSAGE),
+    }
+}
+
+/// E.g. `+ photo.png, image/png, 12.3 KiB: art_0197…`.
+fn attachment(file: &Value) -> String {
+    let word = |key: &str| file.get(key).and_then(Value::as_str).map(str::to_owned);
+    let size = file.get("size_bytes").and_then(Value::as_u64).map(output::bytes);
+    let name = word("name").unwrap_or_else(|| "unnamed".to_owned());
+    let facts = [Some(name), word("mime_type"), size];
+    let facts: Vec<String> = facts.into_iter().flatten().collect();
+    format!("+ {}: {}", facts.join(", "), word("artifact_id").unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn told(item: Value) -> String {
+        let mut item = item.as_object().unwrap().clone();
+        item.insert("created_at".to_owned(), "2026-01-02T03:04:05.000Z".into());
+        lines(&item)
+    }
+
+    #[test]
+    fn an_entry_tells_its_kind_and_its_attachments() {
+        let event = json!({"role": "event", "text": "disk full",
+            "metadata": {"event_type": "issue.opened"}, "artifacts": [
+            {"artifact_id": "art_1", "name": "log.txt", "mime_type": "text/plain", "size_bytes": 12_595},
+            {"artifact_id": "art_2"}]});
+        insta::assert_snapshot!(told(event), @r"
+        2026-01-02 03:04:05  event      [issue.opened]
+                                        disk full
+                                        + log.txt, text/plain, 12.3 KiB: art_1
+                                        + unnamed: art_2
+        ");
+        let message = json!({"role": "user", "text": "hi", "artifacts": [],
+            "metadata": {"event_type": "message.received"}});
+        assert_eq!(told(message), "2026-01-02 03:04:05  user       hi\n");
+        let tool =
+            json!({"role": "tool", "content": "{}", "metadata": {"tool_name": "files.read"}});
+        insta::assert_snapshot!(told(tool), @r"
+        2026-01-02 03:04:05  tool       [files.read]
+                                        {}
+        ");
+    }
 }

@@ -21,7 +21,7 @@ use std::time::Duration;
 #[command(after_help = "\
 Starts the command and speaks to it as the host does: introduction, manifests, a run, two runs at
 once, cancel, unknown methods, broken lines, shutdown, the end of its input.
-Whatever the runner asks the host for is refused.
+Whatever the runner asks the host for is refused; a run that fails because of it fails the test.
 
 Examples:
   greenroom runner test python3 runner.py

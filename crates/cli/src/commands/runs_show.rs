@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 /// Results that are read to tell the story; the rest is counted.
 const RESULTS_MAX: usize = 2_000;
 
-/// Tell the story of a run: when it was accepted, started, answered and ended
+/// Show what happened in a run: when it was accepted, started, answered and ended
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Id of the run
@@ -39,6 +39,7 @@ pub async fn run(args: Args) -> Outcome {
                 model_calls: model_calls(&client, &run).await,
             };
             output::print(&story::tell(&run, &event, &results, &beside))?;
+            story::retry_hint(&run, &client.option()).iter().for_each(|hint| output::note(hint));
         }
     }
     Ok(Exit::Ok)

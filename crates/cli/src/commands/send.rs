@@ -1,7 +1,9 @@
-//! `greenroom send`: one message in, and on request its answer as it comes.
+//! `greenroom send`: one event in, most often a message, and on request its answer as it comes.
 //!
 //! Invariant: the event has an id of ours before it is sent, so the same command line can be repeated safely
 //! with `--event-id`. What is attached is kept before the event that names it is sent.
+
+mod json;
 
 use super::artifacts_put::{body_of, is_stdin, name_of};
 use crate::client::{Client, HostArgs, Page, follow};
@@ -14,7 +16,10 @@ use greenroom_protocol::{
 use std::io::Read;
 use std::path::PathBuf;
 
-/// Send a message to an agent
+/// The type of an event that is a plain message.
+const MESSAGE: &str = "message.received";
+
+/// Send a message, or any other event, to an agent
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Without `--follow` the run's id is printed; with it the answer, as it comes.
@@ -24,16 +29,36 @@ Examples:
   greenroom send \"hello\" --follow
   greenroom send \"what is new?\" --agent triage --conversation c1
   greenroom send \"what is in it?\" --attach photo.png --attach notes.pdf --follow
-  git diff | greenroom send - --follow")]
+  git diff | greenroom send - --follow
+  greenroom send --type issue.opened --data '{\"severity\":\"high\"}'
+  greenroom send \"disk full\" --type alert.raised --data @alert.json --source monitor
+  jq .issue hook.json | greenroom send --type issue.opened --data -")]
 pub struct Args {
-    /// The message; `-` reads it from standard input
-    text: String,
+    /// The message; `-` reads it from standard input. An event of another type needs none
+    text: Option<String>,
+    /// Type of the event
+    #[arg(long = "type", value_name = "TYPE", default_value = MESSAGE)]
+    event_type: String,
+    /// `data` of the event, a JSON object: `{…}`, `@FILE`, or `-` for standard input. Any other value is the
+    /// data folder of the host, as for other commands [default: ./greenroom-data, or `GREENROOM_URL` with
+    /// `GREENROOM_TOKEN`]
+    #[arg(long, value_name = "JSON|DIR")]
+    data: Vec<String>,
     /// Agent that shall take it; without it the bindings decide
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
     /// Conversation it belongs to
     #[arg(long, value_name = "ID", default_value = "cli")]
     conversation: String,
+    /// Thread of the conversation
+    #[arg(long, value_name = "ID")]
+    thread: Option<String>,
+    /// Where the event comes from; event ids are unique per source
+    #[arg(long, value_name = "NAME", default_value = "api")]
+    source: String,
+    /// What the event is about, a JSON object with `subject_type`, `subject_id` and `data`
+    #[arg(long, value_name = "JSON")]
+    subject: Option<String>,
     /// Id of the sender
     #[arg(long, value_name = "ID", default_value = "cli")]
     actor: String,
@@ -45,8 +70,28 @@ pub struct Args {
     event_id: Option<String>,
     #[command(flatten)]
     watch: WatchArgs,
-    #[command(flatten)]
+}
+
+/// What `--data` was given for.
+struct Data {
+    json: Option<String>,
     host: HostArgs,
+}
+
+impl Data {
+    /// A value that looks like JSON, `@FILE` or `-` is the event's, any other one a folder.
+    fn of(values: &[String]) -> Result<Self, Failure> {
+        let is_json = |value: &&String| value.starts_with(['{', '[', '"', '@']) || *value == "-";
+        let (json, folders): (Vec<&String>, Vec<&String>) = values.iter().partition(is_json);
+        if json.len() > 1 || folders.len() > 1 {
+            let failure = Failure::new("`--data` is given twice for the same thing");
+            let hint =
+                "JSON, `@FILE` or `-` is the data of the event, anything else the host's folder";
+            return Err(failure.hint(hint).exit(Exit::Usage));
+        }
+        let data = folders.first().map(PathBuf::from);
+        Ok(Self { json: json.first().map(|json| (*json).clone()), host: HostArgs { data } })
+    }
 }
 
 /// How the answer is shown.
@@ -61,19 +106,17 @@ pub(super) struct WatchArgs {
 }
 
 pub async fn run(args: Args) -> Outcome {
-    let piped = args.attach.iter().filter(|file| is_stdin(file)).count();
-    if piped + usize::from(args.text == "-") > 1 {
-        let failure = Failure::new("standard input can be read only once");
-        return Err(failure.hint("name a file instead of one `-`").exit(Exit::Usage));
-    }
-    let text = match args.text.as_str() {
-        "-" => stdin()?,
-        text => text.to_owned(),
+    let data = Data::of(&args.data)?;
+    check(&args, &data)?;
+    let text = match args.text.as_deref() {
+        Some("-") => Some(stdin()?),
+        text => text.map(str::to_owned),
     };
-    let client = Client::new(&args.host)?;
-    let reading = Reading::new(args.watch.json, language_of(&text));
+    let mut event = event(&args, &data)?;
+    let client = Client::new(&data.host)?;
+    let reading = Reading::new(args.watch.json, language_of(text.as_deref().unwrap_or_default()));
     let attachments = attachments(&client, &args).await?;
-    let event = event(&args, AgentInput { text: Some(text), attachments, ..AgentInput::default() });
+    event.input = AgentInput { text, attachments, ..AgentInput::default() };
     let answer = client.post(&["v1", "events"], &event).await;
     let answer: EventAnswer = match answer {
         Ok(answer) => answer,
@@ -83,6 +126,22 @@ pub async fn run(args: Args) -> Outcome {
         Err(error) => return Err(error.into()),
     };
     finish(&client, &answer, &args.watch, reading).await
+}
+
+/// What no event can be made of.
+fn check(args: &Args, data: &Data) -> Result<(), Failure> {
+    let words = [&args.text, &data.json, &args.subject].into_iter().flatten();
+    let piped = words.filter(|word| *word == "-").count();
+    if piped + args.attach.iter().filter(|file| is_stdin(file)).count() > 1 {
+        let failure = Failure::new("standard input can be read only once");
+        return Err(failure.hint("name a file instead of one `-`").exit(Exit::Usage));
+    }
+    if args.event_type == MESSAGE && args.text.is_none() && args.attach.is_empty() {
+        let failure = Failure::new("the message is missing");
+        let hint = "write it behind `send`, or name another type of event with `--type`";
+        return Err(failure.hint(hint).exit(Exit::Usage));
+    }
+    Ok(())
 }
 
 /// The agents there are, for whoever named one that does not exist.
@@ -105,6 +164,9 @@ pub(super) async fn finish(
 ) -> Outcome {
     if watch.json {
         output::print_json(answer)?;
+    }
+    for warning in &answer.warnings {
+        output::note(&format!("warning: {}", output::plain(warning)));
     }
     let Some(run_id) = &answer.run_id else {
         return Err(Failure::new(format!("no agent takes the event `{}`", answer.event_id))
@@ -150,28 +212,36 @@ async fn attachments(client: &Client, args: &Args) -> Result<Vec<ArtifactRef>, F
     Ok(kept)
 }
 
-fn event(args: &Args, input: AgentInput) -> NewEvent {
-    NewEvent {
-        event_type: "message.received".to_owned(),
+fn event(args: &Args, data: &Data) -> Result<NewEvent, Failure> {
+    let data = data.json.as_deref().map(|value| json::object("--data", value)).transpose()?;
+    let subject = args.subject.as_deref().map(|value| json::object("--subject", value));
+    let subject = subject.transpose()?.map(|subject| serde_json::from_value(subject.into()));
+    let subject = subject.transpose().map_err(|error| {
+        Failure::new(format!("`--subject` is not a subject: {error}"))
+            .hint("it has a `subject_type`, and may have a `subject_id` and `data`")
+            .exit(Exit::Usage)
+    })?;
+    Ok(NewEvent {
+        event_type: args.event_type.clone(),
         event_id: Some(args.event_id.clone().unwrap_or_else(|| uuid::Uuid::now_v7().to_string())),
-        source: "api".to_owned(),
+        source: args.source.clone(),
         event_time: None,
         bot_id: None,
         workspace_id: None,
         conversation_id: Some(args.conversation.clone()),
-        thread_id: None,
+        thread_id: args.thread.clone(),
         actor: Some(ActorContext {
             actor_type: "user".to_owned(),
             actor_id: Some(args.actor.clone()),
             ..ActorContext::default()
         }),
-        subject: None,
-        input,
+        subject,
+        input: AgentInput::default(),
         delivery: None,
-        data: Object::new(),
+        data: data.unwrap_or_default(),
         agent: args.agent.clone(),
         metadata: Object::new(),
-    }
+    })
 }
 
 fn stdin() -> Result<String, Failure> {

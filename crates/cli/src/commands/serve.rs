@@ -1,30 +1,31 @@
 //! `greenroom serve`: starts the host.
 
+mod database;
+
 use crate::client::DEFAULT_DATA;
 use crate::config::{Config, Loaded};
 use crate::data_folder::DataFolder;
+use crate::doors::Doors;
 use crate::failure::{Exit, Failure, Outcome};
-use crate::granted::{self, Offered, OfferedRunner};
+use crate::granted::{self, NotReady, Offered, OfferedRunner};
 use crate::secrets::Secrets;
 use crate::watch::Watched;
 use crate::{env, output, restart, sign_in, wiring};
 use greenroom_host::artifacts::owner_of_bytes;
+use greenroom_host::resources::ResourceSettings;
 use greenroom_host::{Host, HostOptions, Redactor};
 use greenroom_objects::Objects;
 use greenroom_runtime::{RunnerSpec, RunnerStatus};
-use greenroom_server::{Server, hash_token, serve};
-use greenroom_store::Store;
+use greenroom_server::{Server, hash_token};
 use greenroom_tools::{McpServer, McpStatus};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
 /// Start the host; no configuration needed
 #[derive(Debug, clap::Args)]
@@ -43,6 +44,17 @@ pub struct Args {
     /// Address to listen on; port 0 picks a free one [default: 127.0.0.1:8700]
     #[arg(long, value_name = "ADDR")]
     pub listen: Option<SocketAddr>,
+    /// What to do about a database of an older version; SQLite files are copied aside first
+    #[arg(long, value_enum, value_name = "yes|no", default_value_t = Migrate::Yes, hide_possible_values = true)]
+    pub migrate: Migrate,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Migrate {
+    /// Upgrade it
+    Yes,
+    /// Refuse to start
+    No,
 }
 
 /// How long runner processes of an earlier host may take to end.
@@ -60,12 +72,12 @@ pub async fn run(args: Args) -> Outcome {
         greenroom_store::fault::arm(&spec);
     }
     let (config, loaded) = wiring::load(args.config.as_deref())?;
-    let named = args.data.or_else(|| env::get(env::DATA).map(PathBuf::from));
+    let named = args.data.clone().or_else(|| env::get(env::DATA).map(PathBuf::from));
     let folder = DataFolder::take(&named.unwrap_or_else(|| DEFAULT_DATA.into()))?;
     loaded.iter().for_each(tell_warnings);
     let file = Watched::new(loaded.map(|loaded| loaded.path().to_owned()), &config);
     let signals = Signals::listen()?;
-    let running = Running::start(config, folder, file, args.listen, redactor).await?;
+    let running = Running::start(config, folder, file, &args, redactor).await?;
     running.serve(signals).await
 }
 
@@ -110,14 +122,14 @@ struct Running {
     program: String,
     host: Host,
     server: Server,
-    listener: Option<TcpListener>,
-    address: SocketAddr,
+    doors: Doors,
     stop: CancellationToken,
     file: Watched,
     /// As the file was read last.
     config: Config,
     /// As they were started last.
     runners: Vec<RunnerSpec>,
+    resources: ResourceSettings,
     secrets: Secrets,
     /// Tools that are granted and not there, as they were told last.
     missing: Vec<String>,
@@ -128,14 +140,14 @@ impl Running {
         config: Config,
         folder: DataFolder,
         file: Watched,
-        listen: Option<SocketAddr>,
+        args: &Args,
         redactor: Redactor,
     ) -> Result<Self, Failure> {
         let data = folder.path().to_owned();
         let admin_token = folder.admin_token()?;
         let mut secrets = Secrets::new(redactor.clone());
         secrets.add(wiring::secrets(&config, &admin_token));
-        let listener = bind(listen.unwrap_or(config.server.listen))?;
+        let doors = Doors::open(&config.server, args.listen)?;
         let left = greenroom_runtime::wait_for_orphans(&data.join("run"), ORPHANS_WAIT).await;
         if left > 0 {
             let message = format!("{left} runner processes of an earlier host are still there");
@@ -144,25 +156,25 @@ impl Running {
         for own in ["echo", "local-agent"] {
             std::fs::create_dir_all(data.join("runners").join(own))?;
         }
-        let options = wiring::store(&config, &data);
-        let store = tokio::task::spawn_blocking(move || Store::open(&options)).await;
-        let store = store.map_err(anyhow::Error::new)?.map_err(|error| {
-            Failure::from(anyhow::Error::new(error).context("cannot open the store"))
-        })?;
+        let (options, migrate) = (wiring::store(&config, &data), args.migrate);
+        let store = tokio::task::spawn_blocking(move || database::open(&options, migrate)).await;
+        let store = store.map_err(anyhow::Error::new)??;
         let program = std::env::current_exe()?.to_string_lossy().into_owned();
         let runners = wiring::runners(&config, &program, &data);
         let place = wiring::artifacts(&config, &data);
-        let objects = Objects::open(&place, &owner_of_bytes(&store)).await.map_err(|error| {
-            let context = format!("cannot use `{place}` for artifacts");
-            Failure::from(anyhow::Error::new(error).context(context))
-        })?;
+        let objects =
+            Objects::open(&place, &owner_of_bytes(store.cursor_key())).await.map_err(|error| {
+                let context = format!("cannot use `{place}` for artifacts");
+                Failure::from(anyhow::Error::new(error).context(context))
+            })?;
+        let resources = wiring::resources(&config, &program, doors.for_children());
         let host = Host::start(HostOptions {
             store,
             objects,
             settings: wiring::settings(&config),
             runners: runners.clone(),
             runtime: wiring::runtime(&config, &program, &data),
-            resources: wiring::resources(&config, &program, listener.local_addr()?),
+            resources: resources.clone(),
             redactor,
         });
         let host = host.await.map_err(anyhow::Error::new)?;
@@ -173,12 +185,10 @@ impl Running {
         let stop = CancellationToken::new();
         let access = wiring::access(&config, &admin_token);
         let options = wiring::server(&config, &admin_token);
-        let server = Server::new(host.clone(), access, options, stop.clone());
-        let address = listener.local_addr()?;
-        let code = server.sign_in_code(hash_token(&admin_token)).map_err(anyhow::Error::new)?;
-        secrets.add(vec![code.clone()]);
-        folder.announce(address, file.path())?;
-        let url = sign_in::url(&format!("http://{}", sign_in::reachable(address)), &code);
+        let front = wiring::front(&config);
+        let server = Server::new(host.clone(), access, front, options, stop.clone());
+        folder.announce(&doors, file.path())?;
+        let url = address(&server, &doors, &admin_token, &mut secrets)?;
         output::note(&format!("greenroom is ready: {url}  (data in {})", data.display()));
         Ok(Self {
             folder,
@@ -186,12 +196,12 @@ impl Running {
             program,
             host,
             server,
-            listener: Some(listener),
-            address,
+            doors,
             stop,
             file,
             config,
             runners,
+            resources,
             secrets,
             missing: Vec::new(),
         })
@@ -200,8 +210,7 @@ impl Running {
     async fn serve(mut self, signals: Signals) -> Outcome {
         let Signals { mut end, mut reload } = signals;
         raise_open_files();
-        let Some(listener) = self.listener.take() else { return Ok(Exit::Failure) };
-        let serving = TaskTracker::new().spawn(serve(listener, self.server.clone()));
+        let Some(serving) = self.doors.serve(&self.server) else { return Ok(Exit::Failure) };
         loop {
             tokio::select! {
                 () = end.heard() => break,
@@ -275,11 +284,14 @@ impl Running {
         self.secrets.add(wiring::secrets(&config, &self.admin_token));
         let data = self.folder.path();
         let runners = wiring::runners(&config, &self.program, data);
-        let resources = wiring::resources(&config, &self.program, self.address);
-        match self.host.reload(wiring::settings(&config), runners.clone(), resources).await {
+        let resources = wiring::resources(&config, &self.program, self.doors.for_children());
+        let settings = wiring::settings(&config);
+        match self.host.reload(settings, runners.clone(), resources.clone()).await {
             Ok(()) => {
-                self.runners = runners;
+                (self.runners, self.resources) = (runners, resources);
                 self.server.set_access(wiring::access(&config, &self.admin_token));
+                self.server.set_front(wiring::front(&config));
+                self.doors.reload(&config.server);
                 tracing::info!(file = %file.display(), "the configuration was reloaded");
                 loaded.iter().for_each(tell_warnings);
                 for key in restart::keys(&self.config, &config) {
@@ -287,7 +299,7 @@ impl Running {
                 }
                 self.file.refers_to(&config);
                 self.config = config;
-                if let Err(error) = self.folder.announce(self.address, Some(&file)) {
+                if let Err(error) = self.folder.announce(&self.doors, Some(&file)) {
                     tracing::warn!(%error, "`host.json` does not tell which configuration is used");
                 }
             }
@@ -297,18 +309,19 @@ impl Running {
 }
 
 impl Running {
-    /// A runner whose program or script was saved anew is started anew; its runs end on the old process.
+    /// A runner or tool server whose program, script or paths changed is started again; runs end on the old process.
     async fn restart_changed(&mut self) {
         let runners = wiring::runners(&self.config, &self.program, self.folder.path());
-        if runners == self.runners {
+        let resources = wiring::resources(&self.config, &self.program, self.doors.for_children());
+        if runners == self.runners && resources == self.resources {
             return;
         }
         for runner in runners.iter().filter(|runner| !self.runners.contains(runner)) {
-            tracing::info!(runner = runner.name, "its files changed, it is started anew");
+            tracing::info!(runner = runner.name, "its files changed, it is started again");
         }
-        let resources = wiring::resources(&self.config, &self.program, self.address);
-        match self.host.reload(wiring::settings(&self.config), runners.clone(), resources).await {
-            Ok(()) => self.runners = runners,
+        let settings = wiring::settings(&self.config);
+        match self.host.reload(settings, runners.clone(), resources.clone()).await {
+            Ok(()) => (self.runners, self.resources) = (runners, resources),
             Err(error) => output::note(&format!("error: {error}")),
         }
     }
@@ -327,7 +340,14 @@ impl Running {
         let runners = ready.clone().flat_map(|runner| &runner.descriptors);
         let runners = runners.map(|offered| OfferedRunner::new(&offered.manifest)).collect();
         let sources = servers.chain(ready.map(|runner| runner.name.clone())).collect();
-        let offered = Offered { tools: toolbox.names(), sources, runners };
+        let others = states.iter().filter(|runner| runner.status != RunnerStatus::Ready);
+        let not_ready = others.map(|runner| NotReady {
+            name: runner.name.clone(),
+            plugin: runner.plugin.clone(),
+            has_failed: runner.last_error.is_some(),
+        });
+        let not_ready = not_ready.collect();
+        let offered = Offered { tools: toolbox.names(), sources, runners, not_ready };
         let mut missing = granted::missing(&self.config, &offered);
         missing.extend(granted::without_models(&self.config, &offered));
         for text in &missing {
@@ -339,11 +359,19 @@ impl Running {
     }
 }
 
-fn bind(address: SocketAddr) -> Result<TcpListener, Failure> {
-    greenroom_server::bind(address).map_err(|error| {
-        Failure::from(anyhow::Error::new(error).context(format!("cannot listen on `{address}`")))
-            .hint("another host may run already; `--listen 127.0.0.1:0` picks a free port")
-    })
+/// Where to go, signed in by the first visit; who reads the journal is not meant to sign in.
+fn address(
+    server: &Server,
+    doors: &Doors,
+    admin_token: &str,
+    secrets: &mut Secrets,
+) -> Result<String, Failure> {
+    if sign_in::is_journal() {
+        return Ok(doors.url());
+    }
+    let code = server.sign_in_code(hash_token(admin_token)).map_err(anyhow::Error::new)?;
+    secrets.add(vec![code.clone()]);
+    Ok(sign_in::url(&doors.url(), &code))
 }
 
 /// Every connection takes a descriptor, and systems give programs few unless they ask for more.

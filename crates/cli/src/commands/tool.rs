@@ -18,6 +18,10 @@ use greenroom_tools::project_cli::{
 use serde_json::{Value, json};
 use std::io::Read;
 use std::path::PathBuf;
+use std::time::Duration;
+
+/// How long the host may take to answer.
+const RECORDS_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Largest input of a method.
 const INPUT_BYTES_MAX: u64 = 1024 * 1024;
@@ -25,7 +29,7 @@ const INPUT_BYTES_MAX: u64 = 1024 * 1024;
 /// Call a method of the project CLI, or list what there is
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Without a method it lists those that there are; `greenroom tool calendar` tells what each of them takes.
+Without a method it lists those that there are; `greenroom tool calendar` shows the inputs of each.
 The host starts the same program for agents; it then finds its credential in its environment.
 Modules of your own are those of the configuration (`[tools.NAME]` of the kind `module`); by hand they run confined as on
 the host, but without a credential for records.
@@ -115,11 +119,16 @@ async fn built_in(
         let message = format!("`--actor` is not the id of an actor: {:?}", args.actor);
         return Err(Failure::new(message).hint("an id is not empty and stands on one line"));
     }
-    let host = Place::find(&args.host, &env::get)?.locate()?;
+    let place = Place::find(&args.host, &env::get)?;
+    let host = place.locate()?;
     let on_behalf = OnBehalf { actor: args.actor.clone(), workspace: args.workspace.clone() };
     let token = host.token.expose().to_owned();
     let records = HttpRecords::new(host.url.as_str(), token, Some(on_behalf));
-    let records = records.map_err(anyhow::Error::new)?;
+    let http = reqwest::Client::builder()
+        .timeout(RECORDS_TIMEOUT)
+        .redirect(reqwest::redirect::Policy::none())
+        .no_proxy();
+    let records = records.map_err(anyhow::Error::new)?.by(place.http(http)?);
     Ok(route(module, method, input, &MethodSet::all(), &records).await)
 }
 
@@ -216,7 +225,7 @@ fn list(module: Option<&str>, own: &Modules, json: bool) -> Outcome {
     let rows = built_in.iter().map(row).chain(own_methods.iter().map(own_row));
     let rows: Vec<Vec<String>> = std::iter::once(head).chain(rows).collect();
     output::print(&output::table(&rows))?;
-    output::note("hint: `greenroom tool MODULE` tells what its methods take");
+    output::note("hint: `greenroom tool MODULE` shows the inputs of its methods");
     Ok(Exit::Ok)
 }
 
@@ -264,7 +273,7 @@ fn unknown_method(module: &str, method: &str, own: &Modules) -> Failure {
     let failure = Failure::new(format!("there is no method `{module} {method}`")).exit(Exit::Usage);
     match close_matches(&format!("{module}.{method}"), &methods).first() {
         Some(near) => failure.hint(format!("did you mean `{}`?", near.replacen('.', " ", 1))),
-        None => failure.hint(format!("`greenroom tool {module}` tells those that exist")),
+        None => failure.hint(format!("`greenroom tool {module}` lists those that exist")),
     }
 }
 

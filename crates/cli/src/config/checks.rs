@@ -36,7 +36,7 @@ pub(super) fn check(cx: &Context<'_>, config: &Config, root: &DeTable<'_>) {
 /// Vectors come from a model that makes them.
 fn check_tool_search(cx: &Context<'_>, config: &Config, root: &DeTable<'_>) {
     let Some(name) = &config.search_model else { return };
-    let Some(model) = config.models.get(name).filter(|model| model.kind != Kind::Embedding) else {
+    let Some(model) = config.model(name).filter(|model| model.kind != Kind::Embedding) else {
         return;
     };
     let message = format!(

@@ -28,8 +28,7 @@ fn problems(config: &Config, agent: &Agent) -> Vec<(&'static str, String)> {
     if let Err(problem) = greenroom_local_agent::check_config(&agent.config) {
         found.push(("config", problem));
     }
-    let is_chat =
-        |name: &&String| config.models.get(*name).is_none_or(|model| model.kind == Kind::Chat);
+    let is_chat = |name: &&String| config.model(name).is_none_or(|model| model.kind == Kind::Chat);
     let granted: Vec<&str> =
         agent.grant.models.iter().filter(is_chat).map(String::as_str).collect();
     if granted.is_empty() {
@@ -51,20 +50,20 @@ fn problems(config: &Config, agent: &Agent) -> Vec<(&'static str, String)> {
     found
 }
 
-/// Models whose provider takes nobody without a key. At an address of one's own it may.
+/// Models without a key whose provider needs one. At an address of one's own it may do without.
 pub(super) fn models(config: &Config) -> Found<'_> {
-    let told = |(name, model): (&'_ String, &'_ greenroom_models::ModelSettings)| {
+    let told = |model: &greenroom_models::ModelSettings| {
         let key = presets::find(&model.provider_name)?.key_env?;
         let is_open = model.base_url.is_some() && model.provider_name != "azure";
         let has_key = model.api_key.is_some() || !model.headers.is_empty();
         (!is_open && !has_key).then(|| {
             format!(
-                "model `{name}`: `{}` takes nobody without a key; add \
+                "model `{}`: `{}` needs a key; add \
                  `api_key = {{ env = \"{key}\" }}`",
-                model.provider_name
+                model.name, model.provider_name
             )
         })
     };
     let all = config.models.iter();
-    all.filter_map(|one| Some((vec!["models", one.0.as_str()], told(one)?))).collect()
+    all.filter_map(|model| Some((vec!["models", model.name.as_str()], told(model)?))).collect()
 }

@@ -42,6 +42,8 @@ macro_rules! limits {
                         .and_then(|value| value.integer($min..=$max))
                         .unwrap_or($default),)+
                 };
+                // A file of an earlier version stays valid; a warning says what to write instead.
+                reader.knows(&REPLACED.map(|(old, _)| old));
                 reader.finish();
                 limits
             }
@@ -54,6 +56,12 @@ macro_rules! limits {
         }
     };
 }
+
+/// Limits of earlier versions, and what to do about them.
+pub(super) const REPLACED: [(&str, &str); 1] = [(
+    "delivery_attempts",
+    "has no effect: deliveries are retried for `limits.delivery_retry_s` seconds, set that instead",
+)];
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
@@ -135,8 +143,10 @@ limits! {
     session_s = 7 * DAY_S, 1, 90 * DAY_S;
     /// Sessions that are open at once; the oldest makes room for one more.
     sessions = 1_000, 1, 100_000;
-    /// Attempts to deliver one message.
-    delivery_attempts = 8, 1, 100;
+    /// Time for which a delivery is tried again when its surface does not take it; 0: it is tried once.
+    delivery_retry_s = DAY_S, 0, 30 * DAY_S;
+    /// Longest pause between two attempts of a delivery; pauses start with half a second and double.
+    delivery_pause_max_s = 900, 1, DAY_S;
     /// Time in which runs may finish when the host is asked to stop.
     shutdown_grace_s = 10, 0, 600;
 }

@@ -4,7 +4,6 @@
 
 use super::problem::Problem;
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use toml::de::{DeTable, DeValue};
@@ -115,25 +114,28 @@ impl<'a> Reader<'a> {
         self.cx.report(at, format!("unknown {what} `{}`{place}", clean(key)), Some(hint));
     }
 
-    /// Every entry of a table whose keys are free.
+    /// Every entry of a table whose keys are free, in the order of the file.
     pub(super) fn entries(&self) -> Vec<(&'a str, Range<usize>, Value<'a>)> {
         let entry = |key: &'a toml::Spanned<_>, value| {
             let name: &'a std::borrow::Cow<'a, str> = key.as_ref();
             (name.as_ref(), key.span(), self.value(name, value))
         };
-        self.table.iter().map(|(key, value)| entry(key, value)).collect()
+        let mut entries: Vec<_> = self.table.iter().map(|(key, value)| entry(key, value)).collect();
+        // The parser sorts keys; where they stand is in their spans.
+        entries.sort_by_key(|(_, at, _)| at.start);
+        entries
     }
 
-    /// A section of named tables, such as `[agents.NAME]`.
-    pub(super) fn named<T>(
+    /// A section of named tables, such as `[agents.NAME]`, in the order of the file.
+    pub(super) fn named<T, C: Default + FromIterator<(String, T)>>(
         &mut self,
         section: &'static str,
         read: impl Fn(Reader<'a>) -> Option<T>,
-    ) -> BTreeMap<String, T> {
+    ) -> C {
         let Some(section) = self.get(section).and_then(|value| value.table()) else {
-            return BTreeMap::new();
+            return C::default();
         };
-        let mut items = BTreeMap::new();
+        let mut items = Vec::new();
         for (name, at, value) in section.entries() {
             if !is_name(name) {
                 let message = format!("`{}` is not a name for `{}`", clean(name), section.path);
@@ -141,10 +143,10 @@ impl<'a> Reader<'a> {
                 self.cx.report(at, message, Some(hint.to_owned()));
             }
             if let Some(item) = value.table().and_then(&read) {
-                items.insert(name.to_owned(), item);
+                items.push((name.to_owned(), item));
             }
         }
-        items
+        items.into_iter().collect()
     }
 
     fn value(&self, key: &str, value: &'a toml::Spanned<DeValue<'a>>) -> Value<'a> {

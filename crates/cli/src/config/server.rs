@@ -4,6 +4,7 @@
 
 use super::Secret;
 use super::reader::{Reader, Value, clean};
+use greenroom_server::{BadBasePath, BasePath, Network};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -14,12 +15,31 @@ pub struct Server {
     pub allowed_hosts: Vec<String>,
     /// Values of `Origin` that browsers may send beside the host's own.
     pub allowed_origins: Vec<String>,
+    /// Proxies whose `X-Forwarded-*` is believed.
+    pub trusted_proxies: Vec<Network>,
+    /// The path that all addresses stand under.
+    pub base_path: BasePath,
+    /// `None`: no encryption of the host's own.
+    pub tls: Option<Tls>,
+}
+
+/// The files of a certificate.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tls {
+    pub cert: PathBuf,
+    pub key: PathBuf,
 }
 
 impl Default for Server {
     fn default() -> Self {
-        let listen = SocketAddr::from(([127, 0, 0, 1], 8700));
-        Self { listen, allowed_hosts: Vec::new(), allowed_origins: Vec::new() }
+        Self {
+            listen: SocketAddr::from(([127, 0, 0, 1], 8700)),
+            allowed_hosts: Vec::new(),
+            allowed_origins: Vec::new(),
+            trusted_proxies: Vec::new(),
+            base_path: BasePath::default(),
+            tls: None,
+        }
     }
 }
 
@@ -33,9 +53,64 @@ impl Server {
                 .get("allowed_origins")
                 .and_then(|v| v.list(origin))
                 .unwrap_or_default(),
+            trusted_proxies: reader
+                .get("trusted_proxies")
+                .and_then(|v| v.list(network))
+                .unwrap_or_default(),
+            base_path: reader.get("base_path").and_then(|v| base_path(&v)).unwrap_or_default(),
+            tls: reader.get("tls").and_then(|v| v.table()).and_then(Tls::read),
         };
         reader.finish();
         server
+    }
+
+    /// What is wrong with listening here, where other machines reach it and nobody encrypts.
+    pub fn exposed(&self, address: SocketAddr) -> Option<String> {
+        let is_covered = self.tls.is_some() || !self.trusted_proxies.is_empty();
+        (!is_covered && !address.ip().to_canonical().is_loopback()).then(|| {
+            format!(
+                "other machines reach `{address}` without TLS, and tokens can be read on the way: set \
+                 `server.tls`, or listen on loopback behind a proxy with TLS and name it in \
+                 `server.trusted_proxies`"
+            )
+        })
+    }
+}
+
+impl Tls {
+    fn read(mut reader: Reader<'_>) -> Option<Self> {
+        let file = |value: Option<Value<'_>>| {
+            value.and_then(|value| Some(value.cx.dir.join(value.filled_text()?)))
+        };
+        let (cert, key) = (file(reader.require("cert")), file(reader.require("key")));
+        reader.finish();
+        Some(Self { cert: cert?, key: key? })
+    }
+}
+
+fn network(value: &Value<'_>) -> Option<Network> {
+    let text = value.filled_text()?;
+    match text.parse() {
+        Ok(network) => Some(network),
+        Err(_) => value.fail(
+            format!("`{}` is not the address of a proxy", clean(text)),
+            "write an IP address or a network, e.g. `127.0.0.1` or `10.0.0.0/8`",
+        ),
+    }
+}
+
+fn base_path(value: &Value<'_>) -> Option<BasePath> {
+    let text = value.text()?;
+    match BasePath::parse(text) {
+        Ok(path) => Some(path),
+        Err(BadBasePath::Malformed) => value.fail(
+            format!("`{}` is not a path", clean(text)),
+            "write a path that begins with `/` and has plain names, e.g. `/greenroom`",
+        ),
+        Err(error @ BadBasePath::Taken(_)) => value.fail(
+            format!("`{}` cannot be the path of the host: {error}", clean(text)),
+            "write another name, e.g. `/greenroom`",
+        ),
     }
 }
 
@@ -66,6 +141,8 @@ fn origin(value: &Value<'_>) -> Option<String> {
 pub struct Store {
     /// `None`: SQLite in the data folder.
     pub url: Option<StoreUrl>,
+    /// Whether the address stands in the file, and not in a variable or a file of its own.
+    pub is_literal: bool,
     pub sync: Sync,
 }
 
@@ -88,8 +165,10 @@ pub enum Sync {
 impl Store {
     pub(super) fn read(mut reader: Reader<'_>) -> Self {
         let words = [("full", Sync::Full), ("normal", Sync::Normal)];
+        let url = reader.get("url");
         let store = Self {
-            url: reader.get("url").and_then(|value| store_url(&value)),
+            is_literal: url.as_ref().is_some_and(|value| !value.is_table()),
+            url: url.and_then(|value| store_url(&value)),
             sync: reader.get("sync").and_then(|v| v.choice(&words)).unwrap_or_default(),
         };
         reader.finish();

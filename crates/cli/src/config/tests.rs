@@ -1,6 +1,7 @@
 //! What a user reads for a mistake, and what a right file becomes.
 
 mod entries;
+mod front;
 mod mistakes;
 mod models;
 mod secrets;
@@ -16,11 +17,11 @@ fn read(text: &str) -> Result<Loaded, Invalid> {
     let env = |name: &str| match name {
         "EMPTY" => Some(String::new()),
         name if name.starts_with("MISSING") => None,
-        name => Some(format!("the-value-of-{name}")),
+        name => Some(format!("the-long-value-of-{name}")),
     };
     let read = |path: &Path| match path.ends_with("missing") {
         true => Err(io::Error::new(io::ErrorKind::NotFound, "no such file")),
-        false => Ok("the-value-of-a-file\n".to_owned()),
+        false => Ok("the-long-value-of-a-file\n".to_owned()),
     };
     let dir = Path::new("/srv/greenroom");
     parse(Path::new("greenroom.toml"), text, &Surroundings { dir, env: &env, read: &read })
@@ -74,7 +75,7 @@ fn a_runner_is_read_with_paths_relative_to_the_file() {
             owns_dir: true,
             env: BTreeMap::from([
                 ("LANG".to_owned(), secret("C.UTF-8")),
-                ("ISSUES_API_KEY".to_owned(), secret("the-value-of-ISSUES_API_KEY")),
+                ("ISSUES_API_KEY".to_owned(), secret("the-long-value-of-ISSUES_API_KEY")),
             ]),
             sandbox: Sandbox::On,
             paths: vec![PathBuf::from("/srv/greenroom/shared-files")],
@@ -86,7 +87,7 @@ fn a_runner_is_read_with_paths_relative_to_the_file() {
         wire: Wire::Native,
     };
     let far_away = Runner {
-        launch: Launch::Connect { token: secret("the-value-of-FAR_AWAY_TOKEN") },
+        launch: Launch::Connect { token: secret("the-long-value-of-FAR_AWAY_TOKEN") },
         plugin: None,
         wire: Wire::Native,
     };
@@ -127,7 +128,7 @@ fn surfaces_and_tokens_are_read_with_their_secrets() {
     let config = read(EXAMPLE).unwrap().config;
     let helpdesk = Webhook {
         url: "https://helpdesk.example.com/greenroom".to_owned(),
-        secret: Some(secret("the-value-of-HELPDESK_SECRET")),
+        secret: Some(secret("the-long-value-of-HELPDESK_SECRET")),
         allow_private: false,
         idempotent: false,
         timeout_s: 10,
@@ -135,8 +136,9 @@ fn surfaces_and_tokens_are_read_with_their_secrets() {
         actions: ["message.send".to_owned()].into(),
     };
     assert_eq!(config.surfaces, BTreeMap::from([("helpdesk".to_owned(), helpdesk)]));
-    let role = Role::Sender { agents: Some(vec!["triage".to_owned()]) };
-    let website = Token { role, token: secret("the-value-of-a-file") };
+    let agents = Some(vec!["triage".to_owned()]);
+    let role = Role::Sender { agents, actors: Actors::Own };
+    let website = Token { role, token: secret("the-long-value-of-a-file") };
     assert_eq!(config.tokens, BTreeMap::from([("website".to_owned(), website)]));
 }
 

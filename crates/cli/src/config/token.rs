@@ -1,9 +1,10 @@
 //! `[tokens.NAME]`: who may talk to the host, beside the admin of the data folder.
 //!
-//! Invariant: only a sender is limited to agents, and only to agents that exist.
+//! Invariant: only a sender is limited to agents, and only to agents that exist; only a sender speaks for actors.
 
 use super::Secret;
 use super::reader::{Reader, Value};
+use greenroom_protocol::event::EVENT_ID_BYTES_MAX;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Token {
@@ -17,8 +18,21 @@ pub enum Role {
     /// Sends events, to these agents only; `None`: to any.
     Sender {
         agents: Option<Vec<String>>,
+        actors: Actors,
     },
     Reader,
+}
+
+/// For whom a sender speaks, and so whose conversations it reads.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Actors {
+    /// Anyone, in the conversations that it begins.
+    #[default]
+    Own,
+    /// This actor alone, in the conversations that it begins.
+    One(String),
+    /// Anyone in any conversation.
+    Any,
 }
 
 #[derive(Clone, Copy)]
@@ -33,6 +47,7 @@ impl Token {
         let words = [("admin", Word::Admin), ("sender", Word::Sender), ("reader", Word::Reader)];
         let word = reader.require("role").and_then(|value| value.choice(&words));
         let agents = reader.get("agents");
+        let actors = reader.get("actors");
         let token = reader.require("token").and_then(|value| value.secret());
         reader.finish();
         let role = match word? {
@@ -41,12 +56,22 @@ impl Token {
                     Some(value) => Some(named(&value)?),
                     None => None,
                 };
-                Role::Sender { agents }
+                let actors = match actors {
+                    Some(value) => spoken_for(&value)?,
+                    None => Actors::Own,
+                };
+                Role::Sender { agents, actors }
             }
             _ if agents.is_some() => {
                 return agents?.fail(
                     "only a `sender` can be limited to agents",
                     "remove `agents`, or make it a `sender`",
+                );
+            }
+            _ if actors.is_some() => {
+                return actors?.fail(
+                    "only a `sender` speaks for actors",
+                    "remove `actors`, or make it a `sender`",
                 );
             }
             Word::Admin => Role::Admin,
@@ -65,4 +90,18 @@ fn named(value: &Value<'_>) -> Option<Vec<String>> {
         ),
         false => Some(agents),
     }
+}
+
+fn spoken_for(value: &Value<'_>) -> Option<Actors> {
+    Some(match value.filled_text()? {
+        "own" => Actors::Own,
+        "any" => Actors::Any,
+        actor if actor.len() > EVENT_ID_BYTES_MAX || actor.contains(char::is_control) => {
+            return value.fail(
+                format!("`{}` is not the id of an actor", value.path),
+                "write `own`, `any` or one actor id",
+            );
+        }
+        actor => Actors::One(actor.to_owned()),
+    })
 }

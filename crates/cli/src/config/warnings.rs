@@ -2,12 +2,26 @@
 //!
 //! Invariant: looks at the file system alone and starts nothing; a warning never keeps a host from starting.
 
-use super::{Config, Launch, Loaded, McpReach, Process, ToolSource, failing};
+use super::limits::REPLACED;
+use super::{
+    Config, Launch, Loaded, McpReach, Process, Runner, Secret, StoreUrl, ToolSource, failing,
+};
+use crate::granted;
+use greenroom_outgoing::{Outgoing, Unreachable};
+use greenroom_protocol::RunnerId;
+use greenroom_server::Certificate;
 use greenroom_tools::manifest::{Manifest, ModuleMethod};
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+
+/// The runners that the program carries.
+const BUILT_IN_RUNNERS: [&str; 2] =
+    ["plugin:greenroom/echo/default", "plugin:greenroom/local-agent/default"];
+
+/// A shorter token can be guessed.
+const TOKEN_CHARS_MIN: usize = 16;
 
 /// One thing to look at, with the line it stands in.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -27,10 +41,16 @@ impl Warning {
 impl Loaded {
     pub fn warnings(&self) -> Vec<Warning> {
         let config = &self.config;
-        let left_out = crate::granted::left_out(config).into_iter();
+        let left_out = granted::left_out(config).into_iter();
         let left_out = left_out.map(|(agent, text)| (vec!["agents", agent, "grant"], text));
-        let all = runners(config).into_iter().chain(tools(config)).chain(agents(config));
+        let all = server(config)
+            .into_iter()
+            .chain(self.replaced_limits())
+            .chain(runners(config))
+            .chain(tools(config))
+            .chain(agents(config));
         let all = all.chain(left_out).chain(failing::models(config)).chain(failing::agents(config));
+        let all = all.chain(surfaces(config)).chain(tokens(config)).chain(store(config));
         let warning = |(key, message): (Vec<&str>, String)| {
             let of_parent = || self.line_of(&key[..key.len() - 1]);
             Warning { line: self.line_of(&key).or_else(of_parent), message }
@@ -39,7 +59,28 @@ impl Loaded {
     }
 }
 
+impl Loaded {
+    /// Limits that the file sets and this version no longer has.
+    fn replaced_limits(&self) -> Found<'static> {
+        let is_set = |(old, _): &(&str, &str)| self.line_of(&["limits", old]).is_some();
+        let set = REPLACED.into_iter().filter(is_set);
+        set.map(|(old, advice)| (vec!["limits", old], format!("`limits.{old}` {advice}"))).collect()
+    }
+}
+
 pub(super) type Found<'c> = Vec<(Vec<&'c str>, String)>;
+
+/// An address that others reach unencrypted, and a certificate that cannot be used.
+fn server(config: &Config) -> Found<'_> {
+    let server = &config.server;
+    let exposed = server.exposed(server.listen).map(|text| (vec!["server", "listen"], text));
+    let unusable = server.tls.as_ref().and_then(|tls| {
+        let error = Certificate::load(&tls.cert, &tls.key).err()?;
+        let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}"));
+        Some((vec!["server", "tls"], format!("{error}{}", cause.unwrap_or_default())))
+    });
+    exposed.into_iter().chain(unusable).collect()
+}
 
 fn runners(config: &Config) -> Found<'_> {
     let mut found = Vec::new();
@@ -52,6 +93,9 @@ fn runners(config: &Config) -> Found<'_> {
         } else if let Some(problem) = missing(process) {
             found.push((vec!["runners", name, "command"], format!("runner `{name}`: {problem}")));
         }
+        found.extend(no_paths(&process.paths).map(|problem| {
+            (vec!["runners", name.as_str(), "paths"], format!("runner `{name}`: {problem}"))
+        }));
     }
     found
 }
@@ -133,20 +177,110 @@ fn is_program(path: &Path) -> bool {
 
 /// Agents whose runner nobody offers, as far as pins tell; the rest is known once the runners run.
 fn agents(config: &Config) -> Found<'_> {
-    let built_in = ["greenroom/echo", "greenroom/local-agent"];
-    let is_open = config.runners.values().any(|runner| runner.plugin.is_none());
-    let pinned = |plugin: &str| {
-        config.runners.values().any(|runner| runner.plugin.as_deref() == Some(plugin))
-    };
     let mut found = Vec::new();
     for (name, agent) in &config.agents {
-        let id = agent.runner.to_string();
-        let plugin =
-            id.trim_start_matches("plugin:").rsplit_once('/').map_or("", |(plugin, _)| plugin);
-        if !built_in.contains(&plugin) && !is_open && !pinned(plugin) {
-            let message = format!("agent `{name}`: no configured runner offers `{id}`");
+        if known_to_be_absent(config, &agent.runner) {
+            let hint = granted::runner_hint(&agent.runner, &possible(config, &agent.runner));
+            let message = format!("agent `{name}`: no runner offers `{}`; {hint}", agent.runner);
             found.push((vec!["agents", name, "runner"], message));
         }
     }
     found
+}
+
+/// Agents whose runner may or may not exist: what a process offers it says once it runs.
+pub fn unchecked(config: &Config) -> Vec<(&str, &RunnerId)> {
+    let agents = config.agents.iter().map(|(name, agent)| (name.as_str(), &agent.runner));
+    let is_open =
+        |id: &RunnerId| !BUILT_IN_RUNNERS.contains(&id.as_str()) && !known_to_be_absent(config, id);
+    agents.filter(|(_, id)| is_open(id)).collect()
+}
+
+fn known_to_be_absent(config: &Config, id: &RunnerId) -> bool {
+    let is_built_in = BUILT_IN_RUNNERS.iter().any(|own| own_plugin(own) == id.plugin());
+    let may = |runner: &Runner| runner.plugin.as_deref().is_none_or(|pin| pin == id.plugin());
+    match is_built_in {
+        true => !BUILT_IN_RUNNERS.contains(&id.as_str()),
+        false => !config.runners.values().any(may),
+    }
+}
+
+/// Ids that exist, or would if the pinned plugins call their runner as this one.
+fn possible(config: &Config, id: &RunnerId) -> Vec<String> {
+    let pinned = config.runners.values().filter_map(|runner| runner.plugin.as_deref());
+    let pinned = pinned.map(|plugin| format!("plugin:{plugin}/{}", id.runner()));
+    BUILT_IN_RUNNERS.map(str::to_owned).into_iter().chain(pinned).collect()
+}
+
+fn own_plugin(id: &str) -> &str {
+    id.trim_start_matches("plugin:").rsplit_once('/').map_or("", |(plugin, _)| plugin)
+}
+
+/// Surfaces at private addresses that deliveries would refuse; names are looked up by `doctor`.
+fn surfaces(config: &Config) -> Found<'_> {
+    let closed = config.surfaces.iter().filter(|(_, hook)| !hook.allow_private);
+    let private = closed.filter(|(_, hook)| is_private(&hook.url));
+    let told = private.map(|(name, hook)| {
+        let message = format!(
+            "surface `{name}`: the address `{}` is private, so that nothing is delivered; add \
+             `allow_private = true` if it is meant",
+            hook.url
+        );
+        (vec!["surfaces", name.as_str(), "url"], message)
+    });
+    told.collect()
+}
+
+/// Tokens that somebody could guess.
+fn tokens(config: &Config) -> Found<'_> {
+    let tokens = config.tokens.iter().map(|(name, token)| ("tokens", name, &token.token));
+    let runners = config.runners.iter().filter_map(|(name, runner)| match &runner.launch {
+        Launch::Connect { token } => Some(("runners", name, token)),
+        Launch::Process(_) => None,
+    });
+    let warn = |(section, name, token): (&'static str, &'_ String, &Secret)| {
+        let length = token.expose().chars().count();
+        (length < TOKEN_CHARS_MIN).then(|| {
+            format!(
+                "the token `{section}.{name}.token` has {length} characters and can be guessed; \
+                 `openssl rand -hex 32` makes one"
+            )
+        })
+    };
+    let found = tokens.chain(runners).filter_map(|entry| {
+        let (section, name, _) = entry;
+        warn(entry).map(|message| (vec![section, name.as_str(), "token"], message))
+    });
+    found.collect()
+}
+
+fn is_private(url: &str) -> bool {
+    let private = Outgoing::default().check(url) == Err(Unreachable::Private);
+    let host = url.split("://").nth(1).and_then(|rest| rest.split(['/', '?', '#', ':']).next());
+    let host = host.unwrap_or_default().trim_end_matches('.').to_lowercase();
+    private || host == "localhost" || host.ends_with(".localhost")
+}
+
+/// A password that stands in the file, where backups and other readers find it.
+fn store(config: &Config) -> Found<'_> {
+    let literal = match &config.store.url {
+        Some(StoreUrl::Postgres(url)) if config.store.is_literal => url,
+        _ => return Vec::new(),
+    };
+    if !has_password(literal.expose()) {
+        return Vec::new();
+    }
+    let message = "`store.url` holds a password; write `url = { env = \"DATABASE_URL\" }` and keep \
+                   the address in that variable";
+    vec![(vec!["store", "url"], message.to_owned())]
+}
+
+/// `postgres://USER:PASSWORD@HOST/…`, or `?password=…`.
+fn has_password(url: &str) -> bool {
+    let rest = url.split_once("://").map_or("", |(_, rest)| rest);
+    let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
+    let place = place.split('/').next().unwrap_or_default();
+    let user = place.rsplit_once('@').map_or("", |(user, _)| user);
+    user.split_once(':').is_some_and(|(_, password)| !password.is_empty())
+        || query.split('&').any(|pair| pair.starts_with("password="))
 }

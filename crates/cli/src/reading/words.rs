@@ -47,7 +47,7 @@ pub(super) fn silent(language: Language, run_id: &str) -> String {
     let run_id = plain(run_id);
     match language {
         Language::English => format!(
-            "hint: the run completed without an answer; `greenroom runs show {run_id}` tells its story"
+            "hint: the run completed without an answer; `greenroom runs show {run_id}` shows what happened"
         ),
         Language::Chinese => format!(
             "提示\u{ff1a}运行已完成\u{ff0c}但没有回答\u{ff1b}`greenroom runs show {run_id}` 显示其经过"
@@ -97,26 +97,20 @@ pub(super) fn waits(language: Language, wait: &Wait, option: &str) -> String {
             format!("… 等待运行器重新启动\u{ff1a}{}", plain(error))
         }
         (Wait::Approval(approval), language) => {
-            let (what, with) = calls::asked(approval);
+            let (what, with) = calls::asked(approval, language);
             let what = format!("{what} {with}");
             let what = what.trim_end();
             let risk = calls::risk(approval);
             let until = times::short(&approval.expires_at);
-            let id = plain(&approval.approval_id);
-            let answer = |decision| format!("`greenroom approvals {decision} {id}{option}`");
-            let (allow, deny) = (answer("allow"), answer("deny"));
+            let answers = calls::answers(approval, language, option);
             match language {
                 Language::English => {
                     let risk = risk.map(|risk| format!("{risk}, ")).unwrap_or_default();
-                    format!(
-                        "? waits for approval: {what} ({risk}until {until} UTC)\n  allow: {allow}\n  deny:  {deny}"
-                    )
+                    format!("? waits for approval: {what} ({risk}until {until} UTC)\n{answers}")
                 }
                 Language::Chinese => {
                     let risk = risk.map(|risk| format!("{risk}\u{ff0c}")).unwrap_or_default();
-                    format!(
-                        "? 等待批准\u{ff1a}{what} ({risk}{until} UTC 之前)\n  允许\u{ff1a}{allow}\n  拒绝\u{ff1a}{deny}"
-                    )
+                    format!("? 等待批准\u{ff1a}{what} ({risk}{until} UTC 之前)\n{answers}")
                 }
             }
         }

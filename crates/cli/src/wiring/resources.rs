@@ -15,6 +15,7 @@ use greenroom_tools::skills::Skills;
 use greenroom_tools::{CliProgram, McpSettings, McpTransport, ToolSettings, ToolsError};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::PathBuf;
 
 /// Names of sources that the host's own tools have.
 const RESERVED: [&str; 2] = ["skill", "project_cli"];
@@ -51,7 +52,7 @@ pub(crate) fn resources(config: &Config, program: &str, address: SocketAddr) -> 
 pub(crate) fn models(config: &Config) -> Vec<ModelSettings> {
     match config.models.is_empty() {
         true => vec![default_model(&env::get)],
-        false => config.models.values().cloned().collect(),
+        false => config.models.clone(),
     }
 }
 
@@ -139,8 +140,8 @@ fn versioned(preset: &Preset, url: &str) -> String {
 /// grants name of them is there.
 pub(super) fn check(loaded: &Loaded) -> Result<(), Failure> {
     let config = &loaded.config;
-    let wrong = config.models.iter().filter_map(|(name, model)| {
-        Some(mistake(loaded, name, model, &Model::new(model.clone()).err()?))
+    let wrong = config.models.iter().filter_map(|model| {
+        Some(mistake(loaded, &model.name, model, &Model::new(model.clone()).err()?))
     });
     let wrong: Vec<Problem> = wrong.collect();
     if !wrong.is_empty() {
@@ -286,12 +287,18 @@ fn transport(name: &str, reach: &McpReach) -> McpTransport {
             env: exposed(&process.env),
             sandbox: process.sandbox == config::Sandbox::On,
             paths: process.paths.clone(),
+            absent_paths: absent(&process.paths),
             hidden: vec![process.configuration.clone()],
             processes: u32::try_from(size(process.processes)).unwrap_or(u32::MAX),
             memory_mb: process.memory_mb,
             network: if *network { Network::On } else { Network::Off },
         }),
     }
+}
+
+/// Paths that do not exist now.
+pub(super) fn absent(paths: &[PathBuf]) -> Vec<PathBuf> {
+    paths.iter().filter(|path| !path.exists()).cloned().collect()
 }
 
 fn exposed(values: &BTreeMap<String, config::Secret>) -> BTreeMap<String, String> {

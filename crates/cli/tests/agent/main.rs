@@ -11,6 +11,7 @@ mod context;
 mod events;
 mod exchanges;
 mod form;
+mod grants;
 mod killed;
 mod knowledge;
 mod long;
@@ -23,6 +24,7 @@ mod models;
 mod programs;
 mod raw;
 mod scene;
+mod sentences;
 #[path = "../resources/models/server.rs"]
 #[expect(dead_code, reason = "shared with the tests of models, which need more of it")]
 mod server;

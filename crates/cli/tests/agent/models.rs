@@ -3,9 +3,10 @@
 use crate::checks::{kinds, shown};
 use crate::raw::Raw;
 use crate::scene::{Scene, Setting};
-use crate::stage::{PATIENCE, event, outcome};
+use crate::stage::{PATIENCE, Stage, config, event, outcome};
 use crate::yard::{FOLDER, at_gate, open_gate, yard};
 use greenroom_protocol::RunStatus;
+use greenroom_testkit::host::TestHost;
 use greenroom_testkit::wait::wait_for;
 use serde_json::{Value, json};
 use std::process::{Command, Output};
@@ -23,6 +24,33 @@ async fn the_model_that_was_granted_first_answers_whatever_its_name() {
         let setting =
             Setting { more: SPARE_MODEL, files: &[SPARE], models: &models, ..Setting::default() };
         assert_eq!(setting.open().await.answer("c1", "hello").await, expected, "{models:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_several_models_the_first_in_the_file_answers_where_nobody_chooses() {
+    let model = |name: &str| {
+        format!("[models.{name}]\nprovider = \"scripted\"\nscript = \"{name}.toml\"\n")
+    };
+    for order in [["zeta", "alpha"], ["alpha", "zeta"]] {
+        let models: String = order.map(model).concat();
+        let host = TestHost::prepare(crate::PROGRAM, &config("", &models));
+        for name in order {
+            let script = format!("[[rule]]\nanswer = \"{name} answers\"\n");
+            std::fs::write(host.folder().join(format!("{name}.toml")), script).unwrap();
+        }
+        let stage = Stage::with(host).await;
+        let run_id = stage.send(&event("assistant", "c1", "hello")).await;
+        stage.api.ended_run(&run_id).await;
+        assert_eq!(stage.api.answers("c1").await, [format!("{} answers", order[0])]);
+        let listed = stage.api.get("/v1/models").await;
+        let names: Vec<&str> = listed["items"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|model| model["name"].as_str().unwrap())
+            .collect();
+        assert_eq!(names, order);
     }
 }
 

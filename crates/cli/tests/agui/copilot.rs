@@ -1,6 +1,6 @@
 //! The routes of CopilotKit: what there is, a thread as it is kept, and its end.
 
-use crate::reader::{Reader, find, input, kinds, request, steps, talk, text, with_token};
+use crate::reader::{Reader, find, input, kinds, refused, request, steps, talk, text, with_token};
 use crate::stage::{Stage, TOKEN, outcome};
 use greenroom_protocol::RunStatus;
 use greenroom_testkit::http::Request;
@@ -104,4 +104,36 @@ async fn a_thread_is_stopped() {
     let run = stage.api.runs().await.remove(0);
     assert_eq!(outcome(&run), (RunStatus::Cancelled, "cancelled"));
     assert_eq!(stage.api.json(stop()).await.unwrap().1, json!({"stopped": 0}));
+}
+
+const WEB: &str =
+    "[tokens.web]\nrole = \"sender\"\nagents = [\"puppet\"]\ntoken = { file = \"token\" }\n";
+
+#[tokio::test]
+async fn a_thread_of_others_looks_like_one_that_does_not_exist() {
+    let stage = Stage::open(WEB).await;
+    let kept = steps("theirs", "r1", json!([["message", "a secret"], ["end"]]));
+    talk(&stage, "puppet", &kept).await;
+    let live = steps("theirs", "r2", json!([["say", "another"], ["hang"]]));
+    let mut running = Reader::open(&stage, request("puppet", &live)).await;
+    running.until("TEXT_MESSAGE_CONTENT").await;
+    for thread in ["theirs", "nowhere"] {
+        let told = Reader::open(&stage, with_token(connect(thread), TOKEN)).await.rest().await;
+        assert_eq!(kinds(&told), ["RUN_STARTED", "RUN_FINISHED"], "{thread}");
+        let stop = Request::post(format!("/v1/agui/agent/puppet/stop/{thread}"), "");
+        let stopped = stage.api.json(with_token(stop, TOKEN)).await.unwrap().1;
+        assert_eq!(stopped, json!({"stopped": 0}), "{thread}");
+    }
+    // The key of a run of others attaches to nothing.
+    let (status, _) = refused(&stage, with_token(request("puppet", &kept), TOKEN)).await;
+    assert_eq!(status, 409);
+    let stop = Request::post("/v1/agui/agent/puppet/stop/theirs", "");
+    assert_eq!(stage.api.json(stop).await.unwrap().1, json!({"stopped": 1}));
+    // Its own thread is told, and its own key attaches.
+    let own = steps("mine", "r3", json!([["message", "hello"], ["end"]]));
+    let first = Reader::open(&stage, with_token(request("puppet", &own), TOKEN)).await.rest().await;
+    let again = Reader::open(&stage, with_token(request("puppet", &own), TOKEN)).await.rest().await;
+    assert_eq!((text(&first), text(&again)), ("hello".to_owned(), "hello".to_owned()));
+    let told = Reader::open(&stage, with_token(connect("mine"), TOKEN)).await.rest().await;
+    assert_eq!(kinds(&told), ["RUN_STARTED", "MESSAGES_SNAPSHOT", "RUN_FINISHED"]);
 }

@@ -135,6 +135,18 @@ fn check_tells_of_every_model_whose_address_is_private_at_once() {
 }
 
 #[test]
+fn a_limit_of_an_earlier_version_is_a_warning_that_names_the_new_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = "[limits]\nlane_length = 5\ndelivery_attempts = 8\n";
+    std::fs::write(dir.path().join("greenroom.toml"), text).unwrap();
+    let text = told(dir.path(), &["check"]);
+    assert!(text.starts_with("exit 0"), "{text}");
+    let warning = "warning: `limits.delivery_attempts` has no effect: deliveries are retried for \
+                   `limits.delivery_retry_s` seconds, set that instead\n  --> greenroom.toml:3";
+    assert!(text.contains(warning), "{text}");
+}
+
+#[test]
 fn check_warns_of_what_is_missing_and_doctor_calls_it_a_problem() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("greenroom.toml"), GAPS).unwrap();
@@ -153,7 +165,7 @@ fn check_warns_of_what_is_missing_and_doctor_calls_it_a_problem() {
       --> greenroom.toml:3
     warning: runner `unbuilt`: there is no program `HERE/target/release/unbuilt`
       --> greenroom.toml:7
-    warning: agent `a`: no configured runner offers `plugin:local/other/default`
+    warning: agent `a`: no runner offers `plugin:local/other/default`; did you mean `plugin:local/gone/default`? `greenroom runner list` shows the ids that exist
       --> greenroom.toml:11
     note: of several agents that take an event, the one with the narrowest scope has it
     "#);
@@ -168,7 +180,7 @@ fn check_warns_of_what_is_missing_and_doctor_calls_it_a_problem() {
     assert!(line("runner gone").contains("there is no folder"), "{told}");
     assert!(line("runner unbuilt").contains("there is no program"), "{told}");
     assert!(line("disk").contains("MiB free"), "{told}");
-    assert!(line("store").contains("made at the first start"), "{told}");
+    assert!(line("database").contains("made at the first start"), "{told}");
     assert!(line("limits").ends_with("defaults"), "{told}");
     assert!(!told.contains("sizes"), "there is nothing to measure yet: {told}");
 }
@@ -184,7 +196,7 @@ fn doctor_goes_on_behind_a_broken_configuration() {
     let line = |what: &str| told.lines().find(|line| line.contains(what)).unwrap_or_default();
     assert!(line("configuration").contains("unknown key `lane_lenght`"), "{told}");
     assert!(line("runner gone").contains("there is no folder"), "{told}");
-    assert!(line("store").contains("made at the first start"), "{told}");
+    assert!(line("database").contains("made at the first start"), "{told}");
     assert!(line("ok       limits").contains("lane_length = 7"), "{told}");
     // What is no TOML at all says nothing about anything.
     std::fs::write(dir.path().join("greenroom.toml"), "[limits").unwrap();
@@ -239,7 +251,7 @@ fn doctor_shows_how_much_is_kept() {
     let output = greenroom(dir.path(), &["doctor"]).output().unwrap();
     let told = String::from_utf8(output.stdout).unwrap();
     let line = told.lines().find(|line| line.contains("sizes")).unwrap_or_default();
-    assert!(line.contains("KiB; nothing yet"), "{told}");
+    assert!(line.contains("KiB in the database: nothing yet"), "{told}");
 }
 
 #[test]
@@ -299,10 +311,7 @@ fn check_and_doctor_tell_of_agents_that_would_fail_on_every_message() {
         .map(|one| (one["line"].as_u64().unwrap(), one["message"].as_str().unwrap()))
         .collect();
     let expected = [
-        (
-            1,
-            "model `main`: `openai` takes nobody without a key; add `api_key = { env = \"OPENAI_API_KEY\" }`",
-        ),
+        (1, "model `main`: `openai` needs a key; add `api_key = { env = \"OPENAI_API_KEY\" }`"),
         (22, "agent `elsewhere`: `model` names `main`, which is no chat model of its grant"),
         (
             22,

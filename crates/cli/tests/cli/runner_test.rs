@@ -156,6 +156,23 @@ fn a_missing_terminal_and_a_crash_are_found() {
 }
 
 #[test]
+fn a_run_that_was_refused_fails_the_test() {
+    let dir = tempfile::tempdir().unwrap();
+    let once = r#"    send("run.completed", {"finish_reason": "stop"})"#;
+    let refused =
+        r#"    send("run.failed", {"code": "unauthorized", "message": "no model is granted"})"#;
+    runner(dir.path(), &[(once, refused)]);
+    let told = test(dir.path());
+    assert!(told.starts_with("exit 1"), "{told}");
+    let why = "the run was refused: it needs a grant, and this test grants nothing; \
+               try it on a host with `greenroom send`";
+    for check in ["FAIL  run  ", "FAIL  two runs at once  "] {
+        let line = told.lines().find(|line| line.starts_with(check));
+        assert!(line.is_some_and(|line| line.ends_with(why)), "{check}: {told}");
+    }
+}
+
+#[test]
 fn print_on_standard_output_is_found() {
     let dir = tempfile::tempdir().unwrap();
     runner(dir.path(), &[("writing, cancelled =", "print('ready')\nwriting, cancelled =")]);

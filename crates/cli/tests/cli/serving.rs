@@ -9,10 +9,10 @@ use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
-const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A running host; ends with the test.
-struct Serving(Child);
+pub(crate) struct Serving(pub(crate) Child);
 
 impl Drop for Serving {
     fn drop(&mut self) {
@@ -21,7 +21,7 @@ impl Drop for Serving {
     }
 }
 
-async fn serve(dir: &Path) -> Serving {
+pub(crate) async fn serve(dir: &Path) -> Serving {
     let mut command = greenroom(dir, &["serve", "--listen", "127.0.0.1:0"]);
     let log = File::create(dir.join("log")).unwrap();
     let child = Serving(command.stdout(Stdio::null()).stderr(log).spawn().unwrap());
@@ -30,11 +30,11 @@ async fn serve(dir: &Path) -> Serving {
     child
 }
 
-async fn until_told(dir: &Path, args: &[&str], text: &str) {
+pub(crate) async fn until_told(dir: &Path, args: &[&str], text: &str) {
     wait_for(text, PATIENCE, async || told(dir, args).contains(text).then_some(())).await;
 }
 
-async fn until_logged(dir: &Path, text: &str) {
+pub(crate) async fn until_logged(dir: &Path, text: &str) {
     let log = || std::fs::read_to_string(dir.join("log")).unwrap();
     wait_for(text, PATIENCE, async || log().contains(text).then_some(())).await;
 }
@@ -44,7 +44,7 @@ async fn a_configuration_that_appears_later_is_used_and_doctor_knows() {
     let dir = tempfile::tempdir().unwrap();
     let _host = serve(dir.path()).await;
     until_told(dir.path(), &["doctor"], "the running host has none either").await;
-    until_told(dir.path(), &["doctor"], "the host reads it").await;
+    until_told(dir.path(), &["doctor"], "SQLite database `").await;
     let agent = "[agents.mine]\nrunner = \"plugin:greenroom/echo/default\"\nevents = []\n";
     std::fs::write(dir.path().join("greenroom.toml"), agent).unwrap();
     until_told(dir.path(), &["doctor"], "the running host uses it").await;
@@ -54,6 +54,48 @@ async fn a_configuration_that_appears_later_is_used_and_doctor_knows() {
     let moved = format!("{agent}[server]\nlisten = \"127.0.0.1:9\"\n");
     std::fs::write(dir.path().join("greenroom.toml"), moved).unwrap();
     until_logged(dir.path(), "`server.listen` changed: takes effect at the next start").await;
+}
+
+#[tokio::test]
+async fn an_event_for_an_agent_that_does_not_list_its_type_is_taken_with_a_warning_and_shown_with_its_files()
+ {
+    let dir = tempfile::tempdir().unwrap();
+    let agent =
+        "[agents.triage]\nrunner = \"plugin:greenroom/echo/default\"\nevents = [\"ticket.*\"]\n";
+    std::fs::write(dir.path().join("greenroom.toml"), agent).unwrap();
+    std::fs::write(dir.path().join("log.txt"), "disk full\n").unwrap();
+    let _host = serve(dir.path()).await;
+    let warning = "agent `triage` does not list the event type `issue.opened` in `events`";
+    let issue = ["--type", "issue.opened", "--data", r#"{"severity":"high"}"#];
+    let to = ["--agent", "triage", "--conversation", "c1", "--attach", "log.txt", "--follow"];
+    let sent = told(dir.path(), &[&["send", "it broke"][..], &issue, &to].concat());
+    assert_told(&sent, &["exit 0", &format!("warning: {warning}")]);
+    let sent = told(dir.path(), &[&["send", "--json"][..], &issue, &to].concat());
+    assert_told(&sent, &[r#""warnings":["agent `triage` does not list"#]);
+    // An agent for named events only, and a type that is listed, are no reason for a warning.
+    let silent = [
+        ["--agent", "echo", "--type", "issue.opened"],
+        ["--agent", "triage", "--type", "ticket.new"],
+    ];
+    for args in silent {
+        let sent = told(dir.path(), &[&["send", "x", "--conversation", "c2"][..], &args].concat());
+        assert!(sent.starts_with("exit 0") && !sent.contains("warning"), "{sent}");
+    }
+    let history = told(dir.path(), &["history", "c1"]);
+    assert_told(
+        &history,
+        &["event      [issue.opened]", "it broke", "+ log.txt, text/plain, 10 B: art_"],
+    );
+    let json = told(dir.path(), &["history", "c1", "--json"]);
+    assert_told(
+        &json,
+        &[r#""event_type":"issue.opened""#, r#""name":"log.txt""#, r#""size_bytes":10"#],
+    );
+    let runs = told(dir.path(), &["runs", "list", "--json"]);
+    let runs: serde_json::Value = serde_json::from_str(runs.lines().nth(2).unwrap()).unwrap();
+    let run =
+        runs["items"].as_array().unwrap().last().unwrap()["run_id"].as_str().unwrap().to_owned();
+    assert_told(&told(dir.path(), &["runs", "show", &run]), &["warning", warning]);
 }
 
 #[tokio::test]
@@ -140,10 +182,9 @@ async fn a_call_that_is_asked_about_is_answered_with_the_command_that_is_shown()
     let mut waiting = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(waiting.stderr.take().unwrap()).lines().map_while(Result::ok);
     let asked = lines.find(|line| line.starts_with("? waits for approval")).unwrap();
-    assert!(
-        asked.contains(&format!("calendar.delete {{\"event_id\":\"{id}\"}} (destructive, until")),
-        "{asked}"
-    );
+    assert!(asked.starts_with("? waits for approval: calendar.delete “lunch”, "), "{asked}");
+    assert!(asked.contains(" 12:00–13:00 (UTC) (destructive, until "), "{asked}");
+    assert_eq!(lines.next().unwrap(), "  This cannot be undone.");
     let shown = lines.next().unwrap();
     let mut command = greenroom(dir.path(), &["send", "are you there?", "--follow"]);
     let mut behind = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -159,6 +200,11 @@ async fn a_call_that_is_asked_about_is_answered_with_the_command_that_is_shown()
     assert!(allowed.starts_with("exit 0") && allowed.contains("allowed"), "{allowed}");
     let rest: Vec<String> = lines.collect();
     assert!(rest.iter().any(|line| line.starts_with("✓ calendar.delete ok")), "{rest:?}");
+    let said = std::io::read_to_string(waiting.stdout.take().unwrap()).unwrap();
+    assert!(
+        said.starts_with("Deleted “lunch” (") && said.ends_with(" 12:00 – 13:00).\n"),
+        "{said}"
+    );
     assert!(waiting.wait().unwrap().success());
     assert!(behind.wait().unwrap().success());
     let runs = told(dir.path(), &["runs", "list", "--limit", "2", "--json"]);
@@ -167,4 +213,46 @@ async fn a_call_that_is_asked_about_is_answered_with_the_command_that_is_shown()
     let story = told(dir.path(), &["runs", "show", run_id]);
     assert!(story.contains("calendar.delete allowed by admin"), "{story}");
     assert!(story.contains("tool answered  calendar.delete"), "{story}");
+}
+
+#[tokio::test]
+async fn an_address_that_other_machines_reach_unencrypted_is_warned_of() {
+    let dir = tempfile::tempdir().unwrap();
+    let public = "other machines reach `0.0.0.0:8700` without TLS";
+    std::fs::write(dir.path().join("greenroom.toml"), "[server]\nlisten = \"0.0.0.0:8700\"\n")
+        .unwrap();
+    let checked = told(dir.path(), &["check"]);
+    assert!(checked.starts_with("exit 0") && checked.contains(public), "{checked}");
+    assert!(checked.contains("greenroom.toml:2"), "{checked}");
+    let looked = told(dir.path(), &["doctor"]);
+    assert!(looked.contains("problem") && looked.contains(public), "{looked}");
+    let proxied = "[server]\nlisten = \"0.0.0.0:8700\"\ntrusted_proxies = [\"10.0.0.0/8\"]\n";
+    std::fs::write(dir.path().join("greenroom.toml"), proxied).unwrap();
+    assert!(!told(dir.path(), &["check"]).contains("without TLS"));
+    // The command line counts as well.
+    std::fs::remove_file(dir.path().join("greenroom.toml")).unwrap();
+    let mut command = greenroom(dir.path(), &["serve", "--listen", "0.0.0.0:0"]);
+    let log = File::create(dir.path().join("log")).unwrap();
+    let _host = Serving(command.stdout(Stdio::null()).stderr(log).spawn().unwrap());
+    until_logged(dir.path(), "warning: other machines reach `0.0.0.0:").await;
+    until_told(dir.path(), &["doctor"], "other machines reach `0.0.0.0:").await;
+}
+
+#[tokio::test]
+async fn commands_reach_a_host_under_a_path() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("greenroom.toml"), "[server]\nbase_path = \"/a/b\"\n").unwrap();
+    let _host = serve(dir.path()).await;
+    until_told(dir.path(), &["send", "hello", "--agent", "echo", "--follow"], "exit 0").await;
+    let file = std::fs::read_to_string(dir.path().join("greenroom-data/host.json")).unwrap();
+    let file: serde_json::Value = serde_json::from_str(&file).unwrap();
+    let url = file["url"].as_str().unwrap();
+    assert!(url.ends_with("/a/b"), "{url}");
+    let token = std::fs::read_to_string(dir.path().join("greenroom-data/admin-token")).unwrap();
+    for url in [url.to_owned(), format!("{url}/")] {
+        let mut command = greenroom(Path::new("/"), &["open"]);
+        command.env("GREENROOM_URL", &url).env("GREENROOM_TOKEN", token.trim());
+        let link = String::from_utf8(command.output().unwrap().stdout).unwrap();
+        assert!(link.starts_with(&format!("{}/#code=", url.trim_end_matches('/'))), "{link}");
+    }
 }

@@ -29,7 +29,7 @@ fn delta(sequence: i64, text: &str) -> String {
     frame(sequence, "message.delta", json!({ "chunk": { "role": "assistant", "content": text } }))
 }
 
-fn accepted() -> Answer {
+pub(crate) fn accepted() -> Answer {
     let body = json!({ "event_id": "e1", "run_id": "r1", "status": "running" });
     Answer::json("POST /v1/events ", body).status(202)
 }
@@ -54,6 +54,27 @@ fn send_prints_the_id_of_the_run() {
     assert_eq!(body["agent"], "echo");
     assert_eq!(body["conversation_id"], "cli");
     assert_eq!(body["input"]["text"], "hello");
+}
+
+#[test]
+fn a_partial_answer_that_a_restarted_host_kept_is_not_printed_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let results = "GET /v1/runs/r1/results ";
+    let kept = json!({ "message": { "role": "assistant", "content": "The wea" } });
+    let failed = json!({ "code": "runner.crashed", "message": "the process ended" });
+    let end = frame(65, "message.completed", kept) + &frame(66, "run.failed", failed);
+    let host = start(
+        dir.path(),
+        vec![
+            accepted(),
+            Answer::stream(results, &(delta(1, "The wea") + &delta(2, "ther is"))).breaking(),
+            Answer::stream(results, &end),
+            Answer::json("GET /v1/runs/r1 ", run("failed")),
+        ],
+    );
+    let told = told(dir.path(), &["send", "hello", "--follow"]);
+    host.join().unwrap();
+    assert!(told.starts_with("exit 4\n--- stdout\nThe weather is\n--- stderr\n"), "{told}");
 }
 
 #[test]
@@ -105,7 +126,7 @@ fn a_failed_run_is_a_failure_of_the_command() {
     he
     --- stderr
     error: the run ended as `failed`: the process ended (runner.crashed)
-    hint: `greenroom runs show r1` tells its story
+    hint: `greenroom runs show r1` shows what happened
     "#);
     host.join().unwrap();
 }

@@ -53,7 +53,7 @@ fn without_a_method_it_lists_what_there_is() {
     memory    read           read         Facts that are remembered, by key, by words, or all of them
     memory    update         write        Remember facts, forget others
     --- stderr
-    hint: `greenroom tool MODULE` tells what its methods take
+    hint: `greenroom tool MODULE` shows the inputs of its methods
     "#);
     assert_snapshot!(told(Path::new("."), &["tool", "memory"]), @r#"
     exit 0

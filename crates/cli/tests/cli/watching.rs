@@ -120,7 +120,7 @@ fn a_run_that_says_nothing_is_told_of() {
     let results = frame(1, "run.completed", "05.100", json!({}));
     let told = shown("hello", results.clone());
     let hint =
-        "hint: the run completed without an answer; `greenroom runs show r1` tells its story";
+        "hint: the run completed without an answer; `greenroom runs show r1` shows what happened";
     assert!(told.contains(hint), "{told}");
     let told = shown("你好", results);
     assert!(told.contains("没有回答") && told.contains("runs show r1"), "{told}");
@@ -162,9 +162,42 @@ fn a_run_that_waits_says_for_whom_and_what_answers_it() {
     --- stdout
     --- stderr
     ? waits for approval: calendar.delete {"event_id":"evt_1"} (destructive, until 2026-01-02 03:34:05 UTC)
+      This cannot be undone.
       allow: `greenroom approvals allow apr_1`
       deny:  `greenroom approvals deny apr_1`
     "#);
+}
+
+#[test]
+fn an_approval_is_shown_by_what_it_is_about_in_the_zone_and_language_of_the_reader() {
+    let mut about = asked();
+    about["subject"] = json!({"records": [{"id": "evt_1", "title": "dinner",
+        "start_at": "2026-04-21T19:00:00+08:00", "end_at": "2026-04-21T20:00:00+08:00"}]});
+    let page = json!({ "items": [about], "next_cursor": null, "has_more": false });
+    for (locale, expected) in [
+        ("C.UTF-8", ["“dinner”, Tue 2026-04-21 13:00–14:00 (UTC+02:00)", "This cannot be undone."]),
+        ("zh_CN.UTF-8", ["“dinner”，2026-04-21 周二 13:00–14:00（UTC+02:00）", "此操作无法撤销。"]),
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        let host = start(
+            dir.path(),
+            vec![
+                Answer::json("GET /v1/approvals?limit=20&status=pending ", page.clone()),
+                Answer::json("GET /v1/approvals/apr_1 ", page["items"][0].clone()),
+            ],
+        );
+        for args in [&["approvals"][..], &["approvals", "show", "apr_1"]] {
+            let mut command = greenroom(dir.path(), args);
+            let output = command.env("LC_ALL", locale).env("TZ", "Europe/Berlin").output().unwrap();
+            let told = read(&output);
+            for part in expected {
+                assert!(told.contains(part), "{part}: {told}");
+            }
+            let allow = told.find("greenroom approvals allow apr_1").unwrap();
+            assert!(allow < told.find("greenroom approvals deny apr_1").unwrap(), "{told}");
+        }
+        host.join().unwrap();
+    }
 }
 
 #[test]
@@ -216,7 +249,11 @@ fn approvals_are_listed_with_the_method_its_input_and_who_asks() {
     APPROVAL  STATUS   ASKED            WITH                  AGENT      FOR       CONVERSATION  EXPIRES
     apr_1     pending  calendar.delete  {"event_id":"evt_1"}  assistant  user cli  c1            2026-01-02 03:34:05
     --- stderr
-    hint: `greenroom approvals allow apr_1` or `deny apr_1` answers; `show apr_1` tells all of it
+    apr_1:
+      This cannot be undone.
+      allow: `greenroom approvals allow apr_1`
+      deny:  `greenroom approvals deny apr_1`
+    hint: `greenroom approvals show apr_1` shows all of it
     "#);
     host.join().unwrap();
 }

@@ -184,6 +184,7 @@ fn old_event() -> AcceptEvent {
         }),
         artifacts: Vec::new(),
         uploads: Vec::new(),
+        sent_by: None,
         now_ms: 1_000,
     }
 }

@@ -15,16 +15,21 @@ fn table(game: &str, echo: &str) -> Vec<Row> {
     let reads = [
         "/metrics",
         "/v1/events",
-        "/v1/events/e-game",
         "/v1/runs",
-        "/v1/conversations",
-        "/v1/conversations/c-game/history",
         "/v1/approvals",
         "/v1/runners",
         "/v1/agents",
         "/v1/audit",
     ];
     let reads = reads.map(|target| ("GET", target.to_owned(), [200, 403, 403, 200]));
+    // A sender reads its own conversations; those of others are not there.
+    let own = [
+        ("GET", "/v1/conversations".to_owned(), [200; 4]),
+        ("GET", "/v1/search?q=hi".to_owned(), [200; 4]),
+        ("GET", "/v1/runs?conversation_id=c-game".to_owned(), [200; 4]),
+        ("GET", "/v1/conversations/c-game/history".to_owned(), [200, 404, 404, 200]),
+        ("GET", "/v1/events/e-game".to_owned(), [200, 404, 404, 200]),
+    ];
     let open = ["/healthz", "/readyz", "/openapi.json"];
     let open = open.map(|target| ("GET", target.to_owned(), [200; 4]));
     let of_runs = [
@@ -38,7 +43,7 @@ fn table(game: &str, echo: &str) -> Vec<Row> {
         // Only a runner's own token opens this door.
         ("GET", "/v1/runners/connect".to_owned(), [401; 4]),
     ];
-    reads.into_iter().chain(open).chain(of_runs).collect()
+    reads.into_iter().chain(own).chain(open).chain(of_runs).collect()
 }
 
 async fn run_of(stage: &Stage, agent: &str) -> String {

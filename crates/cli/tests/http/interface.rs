@@ -41,7 +41,8 @@ async fn every_page_is_the_interface_and_protected() {
     match dist() {
         Some(dist) => {
             assert_eq!(first.status, 200);
-            assert_eq!(text, std::fs::read_to_string(dist.join("index.html")).unwrap());
+            let built = std::fs::read_to_string(dist.join("index.html")).unwrap();
+            assert_eq!(text, built.replace("\"./", "\"/"), "its addresses are those of the host");
             assert!(!text.contains("<script>") && !text.contains("javascript:"), "{text}");
         }
         None => {
@@ -94,7 +95,7 @@ async fn a_page_that_a_browser_has_is_not_sent_again() {
 }
 
 #[tokio::test]
-async fn other_addresses_stay_refusals_also_for_browsers() {
+async fn other_addresses_lead_nowhere_and_say_so() {
     let stage = Stage::start().await;
     for target in [
         "/v1",
@@ -102,14 +103,24 @@ async fn other_addresses_stay_refusals_also_for_browsers() {
         "/v1/nothing",
         "/v1/runs/none/nothing",
         "/mcp/runs/x",
-        "/nowhere",
-        "/Runs",
-        "//runs",
-        "/favicon.ico",
+        "/healthz/x",
         "/assets/none-12345678.js",
-        "/index.html/",
     ] {
         page(&stage, target).await.refused(404, "not_found");
+    }
+    // A person who is lost gets a page that says so; a program gets an error.
+    for target in ["/nowhere", "/Runs", "//runs", "/favicon.ico", "/index.html/", "/a/b/c"] {
+        let lost = page(&stage, target).await;
+        assert_eq!(lost.status, 404, "{target}");
+        match dist() {
+            Some(_) => {
+                assert_eq!(lost.header("content-type"), Some("text/html; charset=utf-8"));
+                assert!(lost.body.as_str().unwrap().contains("id=\"root\""), "{target}");
+                assert_protected(&lost);
+            }
+            None => drop(lost.refused(404, "not_found")),
+        }
+        stage.ask_as(None, Request::get(target)).await.refused(404, "not_found");
     }
     // What is no page load gets no page instead of what it asked for.
     for target in ["/runs", "/chat/c1"] {
@@ -148,7 +159,8 @@ async fn no_name_leads_out_of_the_interface() {
         );
         let answer = stage.raw(asked.as_bytes()).await;
         assert!(answer.starts_with("HTTP/1.1 404 "), "{target}: {answer}");
-        assert!(answer.contains("\"not_found\""), "{target}: {answer}");
+        let is_page = answer.contains("id=\"root\"");
+        assert!(is_page || answer.contains("\"not_found\""), "{target}: {answer}");
     }
 }
 

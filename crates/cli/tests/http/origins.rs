@@ -9,7 +9,8 @@ allowed_hosts = ["bots.example.com"]
 allowed_origins = ["https://chat.example.com"]
 "#;
 
-async fn status_with(stage: &Stage, headers: &str) -> String {
+/// The status of a read by the admin with these headers and no others.
+pub(crate) async fn status_with(stage: &Stage, headers: &str) -> String {
     let admin = &stage.admin;
     let request = format!(
         "GET /v1/runs HTTP/1.1\r\n{headers}authorization: Bearer {admin}\r\nconnection: close\r\n\r\n"

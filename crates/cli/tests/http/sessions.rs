@@ -252,3 +252,20 @@ async fn no_code_and_no_cookie_stands_in_the_log_behind_the_first_line() {
     assert!(!log.contains(&second), "{log}");
     assert!(!log.contains(session.split_once('=').unwrap().1), "{log}");
 }
+
+#[tokio::test]
+async fn whoever_asks_whether_anyone_is_signed_in_gets_no_error() {
+    let stage = Stage::start().await;
+    let asked = "/v1/session?optional=true";
+    let nobody = stage.ask_as(None, Request::get(asked)).await;
+    assert_eq!((nobody.status, nobody.body), (204, json!("")));
+    let stale = stage.ask_as(None, read(asked, "greenroom_session_00000000=x")).await;
+    assert_eq!(stale.status, 204);
+    let session = signed_in(&stage, READER).await;
+    let known = stage.ask_as(None, read(asked, &session)).await;
+    assert_eq!((known.status, &known.body["role"]), (200, &json!("reader")));
+    // A token that is shown has to be right, and without the question nobody is nobody.
+    stage.ask_as(Some("wrong"), Request::get(asked)).await.refused(401, "unauthorized");
+    stage.ask_as(None, Request::get("/v1/session")).await.refused(401, "unauthorized");
+    stage.get("/v1/session?optional=maybe").await.refused(400, "invalid_argument");
+}

@@ -18,6 +18,9 @@ pub(crate) const SENDER: &str = "sender-token-0123456789abcdef";
 pub(crate) const LIMITED: &str = "limited-token-0123456789abcdef";
 pub(crate) const READER: &str = "reader-token-0123456789abcdef";
 pub(crate) const RUNNER: &str = "runner-token-0123456789abcdef";
+/// Of senders that a test configures itself, from the files `ann` and `bridge`.
+pub(crate) const ANN: &str = "ann-token-0123456789abcdef";
+pub(crate) const BRIDGE: &str = "bridge-token-0123456789abcdef";
 
 const CONFIG: &str = r#"
 [agents.game]
@@ -83,8 +86,14 @@ impl Stage {
     /// Starts a host with more configuration than the usual.
     pub(crate) async fn with(more: &str) -> Self {
         let mut host = TestHost::prepare(PROGRAM, &format!("{CONFIG}\n{more}"));
-        let secrets =
-            [("sender", SENDER), ("limited", LIMITED), ("reader", READER), ("runner", RUNNER)];
+        let secrets = [
+            ("sender", SENDER),
+            ("limited", LIMITED),
+            ("reader", READER),
+            ("runner", RUNNER),
+            ("ann", ANN),
+            ("bridge", BRIDGE),
+        ];
         for (file, token) in secrets {
             std::fs::write(host.folder().join(file), token).unwrap();
         }

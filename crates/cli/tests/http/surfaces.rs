@@ -12,7 +12,7 @@ async fn private_addresses_are_refused_unless_the_surface_allows_them() {
     let port = receiver.url().rsplit(':').next().unwrap().to_owned();
     for address in ["127.0.0.1", "localhost", "[::1]", "0x7f.1", "169.254.169.254"] {
         let url = format!("http://{address}:{port}");
-        let config = format!("{}\n[limits]\ndelivery_attempts = 1", surface(&url, ""));
+        let config = format!("{}\n[limits]\ndelivery_retry_s = 0", surface(&url, ""));
         let stage = Stage::with(&config).await;
         let run_id = tell(&stage, "c", "x").await;
         let deliveries = settled(&stage, &run_id).await;

@@ -215,7 +215,7 @@ async fn an_overview_counts_what_ended_and_what_waits(stage: &Stage) {
         assert_eq!((series.len(), runs), (steps, 3));
         assert!(series.windows(2).all(|pair| pair[0]["at"].as_str() < pair[1]["at"].as_str()));
         let queue = json!({"queued": 1, "running": 1, "waiting_approvals": 0,
-            "deliveries_waiting": 0});
+            "deliveries_waiting": 0, "deliveries_failed": 0, "deliveries_unknown": 0});
         assert_eq!(told["queue"], queue);
         assert_eq!(told["store"]["ok"], true);
         assert!(told["store"]["size_bytes"].as_i64() > Some(10_000), "{}", told["store"]);

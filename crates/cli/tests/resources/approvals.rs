@@ -202,6 +202,27 @@ async fn what_cannot_be_brought_back_is_done_only_once_it_is_allowed() {
 }
 
 #[tokio::test]
+async fn a_question_shows_what_its_actor_may_see_of_the_record_and_nothing_of_others() {
+    let stage = Stage::open(AGENT).await;
+    let id = made_event(&stage).await;
+    let known = json!({"records": [{"id": id, "title": "Sync",
+        "start_at": "2026-04-21T10:00:00+08:00", "end_at": "2026-04-21T12:00:00+08:00"}]});
+    let unknown = json!({"records": [{"id": id}]});
+    for (actor, expected) in [("ann", &known), ("mallory", &unknown)] {
+        let delete = call(actor, "calendar", "delete", json!({"event_id": id}));
+        let mut sent = event("clerk", actor, &json!([delete, ["end"]]).to_string());
+        sent["actor"]["actor_id"] = actor.into();
+        let run_id = stage.send(&sent).await;
+        let question = asked(&stage).await;
+        assert_eq!(&question["subject"], expected, "{actor}");
+        answer(&stage, &question, "deny").await;
+        stage.api.ended_run(&run_id).await;
+    }
+    let settled = stage.api.get("/v1/approvals?status=denied").await;
+    assert_eq!(settled["items"][1]["subject"], known, "it stays with the approval");
+}
+
+#[tokio::test]
 async fn a_grant_may_forbid_or_ask_about_any_risk() {
     let config =
         AGENT.replace("grant = {", "grant = { risk = { read = \"ask\", write = \"never\" },");

@@ -21,6 +21,9 @@ deadline_s = 60
 grant = { modules = ["lab.*"] }
 "#;
 
+const PAY: &str = "input_schema = { type = \"object\", properties = { \
+    to = { type = \"string\" }, sum = { type = \"integer\" }, memo = { type = \"string\" } } }";
+
 fn manifest() -> String {
     let place = "input_schema = { type = \"object\", properties = { place = { type = \"string\" } }, \
                  required = [\"place\"], additionalProperties = false }";
@@ -28,6 +31,7 @@ fn manifest() -> String {
         method("echo", place),
         method("slow", "timeout_s = 1\nrisk = \"write\""),
         method("remove", "risk = \"destructive\""),
+        method("pay", &format!("risk = \"destructive\"\nshow = [\"to\", \"sum\"]\n{PAY}")),
         method("keep", "risk = \"write\""),
     ]
     .into_iter()
@@ -42,6 +46,29 @@ async fn stage() -> Stage {
     let host = prepared(CONFIG);
     module(&host, "lab", &manifest());
     Stage::with(host).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_question_about_a_method_shows_the_inputs_that_the_manifest_names_or_all() {
+    let stage = stage().await;
+    let input = json!({"memo": "long", "sum": 12, "to": "bob"});
+    for (method, fields) in [
+        ("pay", json!([{"name": "to", "value": "bob"}, {"name": "sum", "value": "12"}])),
+        (
+            "remove",
+            json!([{"name": "memo", "value": "long"}, {"name": "sum", "value": "12"},
+                {"name": "to", "value": "bob"}]),
+        ),
+    ] {
+        let steps = json!([call(method, "lab", method, input.clone()), ["end"]]);
+        let mut sent = event("clerk", method, &steps.to_string());
+        sent["actor"]["actor_id"] = "ann".into();
+        let run_id = stage.send(&sent).await;
+        let question = crate::approvals::asked(&stage).await;
+        assert_eq!(question["subject"], json!({"fields": fields}), "{method}");
+        crate::approvals::answer(&stage, &question, "deny").await;
+        stage.api.ended_run(&run_id).await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -3,15 +3,18 @@
 use super::finding;
 use crate::client::{Client, Error, HostArgs, Page};
 use crate::config::Config;
-use crate::granted::{self, Offered, OfferedRunner};
+use crate::granted::{self, NotReady, Offered, OfferedRunner};
 use greenroom_protocol::Object;
 use serde_json::Value;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 pub(super) struct Running {
     client: Client,
     /// The configuration file it uses.
     pub config: Option<PathBuf>,
+    /// Where it listens.
+    pub address: Option<SocketAddr>,
 }
 
 impl Running {
@@ -31,7 +34,8 @@ impl Running {
             Ok(_) => {
                 let found = format!("{url}, pid {}", file["pid"]);
                 let config = file["config"].as_str().map(PathBuf::from);
-                (finding("host", true, &found), Some(Self { client, config }))
+                let address = file["address"].as_str().and_then(|text| text.parse().ok());
+                (finding("host", true, &found), Some(Self { client, config, address }))
             }
             Err(error) => {
                 (finding("host", false, &format!("{url} does not answer: {error}")), None)
@@ -39,25 +43,20 @@ impl Running {
         }
     }
 
-    /// Its store, its runners, where its models and tools come from, and what grants name that is not there.
+    /// What it finds of its database, models and surfaces now, how its runners and tools are, and what agents
+    /// name that does not exist.
     pub(super) async fn findings(&self, config: Option<&Config>) -> Vec<Value> {
-        let ready: Result<Value, Error> = self.client.get(&["readyz"], &[]).await;
         let mut offered = Offered::default();
-        let mut findings = vec![match ready {
-            Ok(_) => finding("store", true, "the host reads it"),
-            Err(error) => finding("store", false, &error.to_string()),
-        }];
+        let mut findings = self.looked_at().await;
+        findings.push(super::deliveries::look(&self.client).await);
         match self.client.get::<Page<Object>>(&["v1", "runners"], &[]).await {
             Ok(page) => {
                 offered.sources.extend(page.items.iter().filter_map(ready_name));
                 offered.runners.extend(page.items.iter().flat_map(ready_runners));
+                offered.not_ready.extend(page.items.iter().filter_map(not_ready));
                 findings.extend(page.items.iter().flat_map(runner));
             }
             Err(error) => findings.push(finding("runners", false, &error.to_string())),
-        }
-        match self.client.get::<Page<Object>>(&["v1", "models"], &[]).await {
-            Ok(page) => findings.extend(page.items.iter().map(model)),
-            Err(error) => findings.push(finding("models", false, &error.to_string())),
         }
         match self.client.get::<Page<Object>>(&["v1", "tool-servers"], &[]).await {
             Ok(page) => {
@@ -76,13 +75,38 @@ impl Running {
         let Some(config) = config else { return findings };
         let missing = granted::missing(config, &offered);
         findings.extend(missing.iter().map(|text| finding("agents", false, text)));
-        findings.extend(granted::without_models(config, &offered).iter().map(|text| {
-            let mut found = finding("agents", true, text);
+        let notes = granted::undecided(config, &offered).into_iter();
+        findings.extend(notes.chain(granted::without_models(config, &offered)).map(|text| {
+            let mut found = finding("agents", true, &text);
             found["state"] = "note".into();
             found
         }));
         findings
     }
+
+    /// What the host sees when it looks at the outside now.
+    async fn looked_at(&self) -> Vec<Value> {
+        let looked: Result<Page<Object>, Error> = self.client.get(&["v1", "checks"], &[]).await;
+        let checked = |check: &Object| {
+            let word = |key: &str| check.get(key).and_then(Value::as_str).unwrap_or_default();
+            let what = format!("{} {}", word("kind"), word("name"));
+            finding(what.trim_end(), check.get("ok") == Some(&true.into()), word("message"))
+        };
+        match looked {
+            Ok(page) => page.items.iter().map(checked).collect(),
+            Err(error) => vec![finding("checks", false, &error.to_string())],
+        }
+    }
+}
+
+/// A runner that is not ready; what it offers is not known.
+fn not_ready(runner: &Object) -> Option<NotReady> {
+    let word = |key: &str| runner.get(key).and_then(Value::as_str);
+    (word("status") != Some("ready")).then(|| NotReady {
+        name: word("name").unwrap_or_default().to_owned(),
+        plugin: word("plugin").map(str::to_owned),
+        has_failed: word("last_error").is_some(),
+    })
 }
 
 /// The name of a source that is ready, and so has told what it offers.
@@ -98,17 +122,6 @@ fn ready_runners(runner: &Object) -> Vec<OfferedRunner> {
     let offered = offered.filter(|_| is_ready);
     let manifests = offered.filter_map(|manifest| serde_json::from_value(manifest.clone()).ok());
     manifests.map(|manifest| OfferedRunner::new(&manifest)).collect()
-}
-
-/// A model is what is configured of it: whether its provider answers is known with the first call.
-fn model(model: &Object) -> Value {
-    let word = |key: &str| model.get(key).and_then(Value::as_str).unwrap_or_default();
-    let what = format!("model {}", word("name"));
-    let found = match word("provider") {
-        "scripted" => "scripted: fixed rules, no network".to_owned(),
-        provider => format!("{} of {provider}", word("model")),
-    };
-    finding(&what, true, &found)
 }
 
 fn tool_server(server: &Object) -> Vec<Value> {
@@ -140,7 +153,7 @@ fn runner(runner: &Object) -> Vec<Value> {
     let ready = status == "ready" && word("last_error").is_none();
     let more = match ready {
         true => word("isolation").map(|isolation| format!(", sandbox: {isolation}")),
-        false => word("last_error").map(|error| format!(": {error}")),
+        false => word("last_error").map(|error| format!("{}: {error}", next_start(runner))),
     };
     let found = finding(&what, ready, &format!("{status}{}", more.unwrap_or_default()));
     // What is left out of what it offers, which may be on purpose.
@@ -150,6 +163,12 @@ fn runner(runner: &Object) -> Vec<Value> {
         found
     });
     std::iter::once(found).chain(notes).collect()
+}
+
+/// When a runner that failed is started again.
+fn next_start(runner: &Object) -> String {
+    let wait = runner.get("retry_in_ms").and_then(Value::as_u64);
+    wait.map_or(String::new(), |ms| format!(", next start in {} s", ms.div_ceil(1000)))
 }
 
 fn warnings<'a>(of: &'a Object, what: &'a str) -> impl Iterator<Item = Value> + 'a {

@@ -2,6 +2,7 @@
 
 use super::finding;
 use greenroom_objects::Place;
+use greenroom_store::in_units;
 use greenroom_store::reads::sizes::{Precision, Sizes, TableSize};
 use serde_json::{Value, json};
 
@@ -13,17 +14,35 @@ pub(super) fn told(sizes: &Sizes) -> Value {
             Precision::About => "about ",
             Precision::AtLeast => "more than ",
         };
-        format!("{} {sign}{}", table.name, table.rows)
+        format!("{sign}{} {}", table.rows, noun(table.name))
     });
     let tables: Vec<String> = tables.collect();
     let tables = if tables.is_empty() { "nothing yet".to_owned() } else { tables.join(", ") };
-    finding("sizes", true, &format!("database {}; {tables}", in_units(sizes.database_bytes)))
+    let bytes = in_units(sizes.database_bytes);
+    finding("sizes", true, &format!("{bytes} in the database: {tables}"))
 }
 
-/// Where the bytes of artifacts are, and how many.
+/// What the rows of a table are.
+fn noun(table: &str) -> &str {
+    match table {
+        "transcript" => "transcript items",
+        "state" => "state values",
+        "storage" => "stored values",
+        "outbox" => "deliveries",
+        "audit" => "audit records",
+        other => other,
+    }
+}
+
+/// Where the bytes of artifacts are, and how many; a folder has to take more of them.
 pub(super) fn artifacts(place: &Place, sizes: Option<&Sizes>) -> Value {
     let kept = sizes.map_or(0, |sizes| sizes.artifact_bytes);
-    finding("artifacts", true, &format!("{place}; {}", in_units(kept)))
+    let problem = match place {
+        Place::Folder(folder) => super::unwritable(folder),
+        Place::Bucket(_) => None,
+    };
+    let found = problem.clone().unwrap_or_else(|| in_units(kept));
+    finding("artifacts", problem.is_none(), &format!("{place}: {found}"))
 }
 
 pub(super) fn as_json(sizes: &Sizes) -> Value {
@@ -40,35 +59,9 @@ pub(super) fn as_json(sizes: &Sizes) -> Value {
         "tables": tables})
 }
 
-fn in_units(bytes: i64) -> String {
-    let units = [("GiB", 30), ("MiB", 20), ("KiB", 10)];
-    let fits = units.into_iter().find(|(_, shift)| bytes >> shift > 0);
-    match fits {
-        Some((unit, shift)) => {
-            let tenths = (i128::from(bytes) * 10) >> shift;
-            format!("{}.{} {unit}", tenths / 10, tenths % 10)
-        }
-        None => format!("{bytes} bytes"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn sizes_are_told_in_the_largest_unit() {
-        let cases = [
-            (0, "0 bytes"),
-            (1023, "1023 bytes"),
-            (1024, "1.0 KiB"),
-            (1_572_864, "1.5 MiB"),
-            (i64::MAX, "8589934591.9 GiB"),
-        ];
-        for (bytes, text) in cases {
-            assert_eq!(in_units(bytes), text);
-        }
-    }
 
     #[test]
     fn tables_without_rows_are_left_out() {
@@ -80,7 +73,7 @@ mod tests {
             table("runs", 100_000, Precision::AtLeast),
         ];
         let told = told(&Sizes { database_bytes: 4096, artifact_bytes: 0, tables });
-        let found = "database 4.0 KiB; events 3, transcript about 250000, runs more than 100000";
+        let found = "4.0 KiB in the database: 3 events, about 250000 transcript items, more than 100000 runs";
         assert_eq!(told, json!({"what": "sizes", "ok": true, "found": found}));
     }
 }

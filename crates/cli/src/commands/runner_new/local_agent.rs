@@ -24,6 +24,7 @@ pub(super) const SOURCES: &[(&str, &str)] = &[
     source!("commands/readable.rs"),
     source!("commands/schema.rs"),
     source!("commands/schema/tests.rs"),
+    source!("commands/sentence.rs"),
     source!("compaction.rs"),
     source!("config.rs"),
     source!("config/keys.rs"),

@@ -101,7 +101,9 @@ impl Step {
                 let outcome = try_runs(peer, trial(&["run-1"], Then::Wait)?).await;
                 judge_streaming(&outcome, manifest?)
             }
-            Step::TwoRuns => judge(&try_runs(peer, trial(&["run-2", "run-3"], Then::Wait)?).await),
+            Step::TwoRuns => {
+                judge_ended(&try_runs(peer, trial(&["run-2", "run-3"], Then::Wait)?).await)
+            }
             Step::Cancel => judge(&try_runs(peer, trial(&["run-4"], Then::Cancel)?).await),
             Step::LateCancel => {
                 let params = json!({ "run_id": "run-1", "reason": "test" });
@@ -129,13 +131,21 @@ fn judge_streaming(outcome: &Outcome, manifest: &AgentRunnerManifest) -> Judgeme
     let has_delta = outcome.seen.values().any(|seen| seen.deltas > 0);
     let terminals = outcome.seen.values().filter_map(|seen| seen.terminal.as_deref());
     let has_failed = terminals.clone().any(|terminal| terminal.starts_with(kind::RUN_FAILED));
-    let is_refused = terminals.clone().any(|terminal| terminal.contains("unauthorized"));
-    match judge(outcome) {
-        (Verdict::Ok, detail) if is_refused => {
-            (Verdict::Ok, format!("{detail}; this test grants nothing, so it is refused"))
-        }
+    match judge_ended(outcome) {
         (Verdict::Ok, detail) if manifest.capabilities.streaming && !has_delta && !has_failed => {
             (Verdict::Warn, format!("{detail}; declares `streaming` but sent no delta"))
+        }
+        judgement => judgement,
+    }
+}
+
+/// The verdict on runs that nobody cancels: one that was refused a call has not shown that it works.
+fn judge_ended(outcome: &Outcome) -> Judgement {
+    let is_refused = outcome.seen.values().any(|seen| seen.is_refused);
+    match judge(outcome) {
+        (Verdict::Ok | Verdict::Warn, detail) if is_refused => {
+            let why = "the run was refused: it needs a grant, and this test grants nothing";
+            (Verdict::Fail, format!("{detail}; {why}; try it on a host with `greenroom send`"))
         }
         judgement => judgement,
     }

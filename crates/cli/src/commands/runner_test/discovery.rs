@@ -84,7 +84,7 @@ async fn introduce(peer: &mut Peer, plan: &Plan) -> Result<InitializeResult, Str
     let params = json!({ "protocol_version": "1", "host": host });
     let answer = peer.call("initialize", params, plan.timeout).await.map_err(|s| s.to_string())?;
     let introduced: InitializeResult = serde_json::from_value(result(answer)?)
-        .map_err(|error| format!("the answer is not as it should be: {error}"))?;
+        .map_err(|error| format!("the answer is not valid: {error}"))?;
     if introduced.protocol_version != "1" {
         return Err(format!("speaks protocol version `{}`, not `1`", introduced.protocol_version));
     }

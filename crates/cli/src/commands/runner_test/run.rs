@@ -5,7 +5,7 @@
 use super::Plan;
 use super::peer::{Peer, Silence};
 use greenroom_protocol::result::kind;
-use greenroom_protocol::{AgentRunnerManifest, Payload};
+use greenroom_protocol::{AgentRunnerManifest, ErrorCode, Payload};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use tokio::time::Instant;
@@ -18,7 +18,9 @@ pub(super) struct Seen {
     pub messages: usize,
     /// The terminal's type, and its code if it failed.
     pub terminal: Option<String>,
-    /// What is not as the contract says.
+    /// Whether the run failed because a call of its was refused.
+    pub is_refused: bool,
+    /// Violations of the contract.
     pub faults: Vec<String>,
     /// What is allowed but not acted on.
     pub oddities: Vec<String>,
@@ -128,6 +130,7 @@ impl Seen {
             Payload::MessageCompleted(_) => self.messages += 1,
             Payload::RunCompleted(_) => self.terminal = Some(kind_name.to_owned()),
             Payload::RunFailed(failed) => {
+                self.is_refused |= failed.code == ErrorCode::Unauthorized.as_str();
                 self.terminal =
                     Some(format!("{} ({}: {})", kind::RUN_FAILED, failed.code, failed.text()));
             }

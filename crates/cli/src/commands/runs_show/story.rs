@@ -3,12 +3,14 @@
 //! Invariant: tells only what the host recorded; a step without a time of its own has none.
 
 use super::Beside;
+use crate::commands::deliveries_list::is_unsuccessful;
 use crate::output::{plain, table};
 use crate::{calls, cut, times};
 use greenroom_protocol::api::audit::AuditView;
 use greenroom_protocol::api::platform::ApprovalView;
 use greenroom_protocol::result::kind;
 use greenroom_protocol::{AgentRunResult, ModelCalls, Object, RunView};
+use greenroom_tools::ui::Language;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -89,6 +91,10 @@ fn steps(
         run.created_at
     );
     let mut steps = vec![step(Some(&run.created_at), "accepted", accepted)];
+    let warnings = event.get("warnings").and_then(Value::as_array).into_iter().flatten();
+    for warning in warnings.filter_map(Value::as_str) {
+        steps.push(step(None, "warning", plain(warning)));
+    }
     if let Some(at) = &run.started_at {
         steps.push(step(Some(at), "started", String::new()));
     }
@@ -110,7 +116,10 @@ fn steps(
         let by = by.map(|by| format!(" by {}", plain(by))).unwrap_or_default();
         let id = approval.get("approval_id").and_then(Value::as_str);
         let asked = approvals.iter().find(|known| Some(known.approval_id.as_str()) == id);
-        let asked = asked.map_or_else(|| word(approval, "action"), |asked| calls::asked(asked).0);
+        let asked = asked.map_or_else(
+            || word(approval, "action"),
+            |asked| calls::asked(asked, Language::English).0,
+        );
         let detail = format!("{asked} {}{by}", word(approval, "status"));
         let at = approval.get("answered_at").and_then(Value::as_str);
         let at = at.or_else(|| approval.get("created_at").and_then(Value::as_str));
@@ -119,7 +128,12 @@ fn steps(
     for delivery in list(run, "deliveries") {
         let error = delivery.get("error").and_then(Value::as_str);
         let error = error.map(|error| format!(": {}", plain(error))).unwrap_or_default();
-        let detail = format!("{} {}{error}", word(delivery, "surface"), word(delivery, "status"));
+        let status = word(delivery, "status");
+        let id = match is_unsuccessful(&status) {
+            true => format!(" ({})", word(delivery, "delivery_id")),
+            false => String::new(),
+        };
+        let detail = format!("{} {status}{id}{error}", word(delivery, "surface"));
         steps.push(step(delivery.get("updated_at").and_then(Value::as_str), "delivery", detail));
     }
     steps
@@ -209,6 +223,16 @@ fn one_line(text: &str) -> String {
     }
 }
 
+/// The command that sends again what did not arrive.
+pub(super) fn retry_hint(run: &RunView, option: &str) -> Option<String> {
+    let is_meant = |delivery: &&Object| is_unsuccessful(&word(delivery, "status"));
+    let ids = list(run, "deliveries").filter(is_meant).map(|found| word(found, "delivery_id"));
+    let ids: Vec<String> = ids.collect();
+    let them = if ids.len() == 1 { "it" } else { "them" };
+    let command = format!("greenroom deliveries retry {}{option}", ids.join(" "));
+    (!ids.is_empty()).then(|| format!("hint: `{command}` sends {them} again"))
+}
+
 fn list<'r>(run: &'r RunView, key: &str) -> impl Iterator<Item = &'r Object> {
     let items = run.extra.get(key).and_then(Value::as_array);
     items.into_iter().flatten().filter_map(Value::as_object)
@@ -285,6 +309,20 @@ mod tests {
              950 ms  approval     calendar.delete denied
               1.4 s  delivery     helpdesk done
         "#);
+    }
+
+    #[test]
+    fn a_delivery_that_did_not_arrive_is_told_with_its_id_and_command() {
+        let run = run(json!({ "deliveries": [
+            { "delivery_id": "dlv_1", "surface": "helpdesk", "status": "done" },
+            { "delivery_id": "dlv_2", "surface": "helpdesk", "status": "failed", "error": "the surface answered 404" },
+            { "delivery_id": "dlv_3", "surface": "helpdesk", "status": "unknown" } ] }));
+        let told = told(&run, json!([]));
+        let line = "delivery   helpdesk failed (dlv_2): the surface answered 404";
+        assert!(told.contains(line), "{told}");
+        assert!(told.contains("helpdesk unknown (dlv_3)"), "{told}");
+        let hint = "hint: `greenroom deliveries retry dlv_2 dlv_3 --data d` sends them again";
+        assert_eq!(retry_hint(&run, " --data d").as_deref(), Some(hint));
     }
 
     #[test]

@@ -102,7 +102,7 @@ kind = "embedding"
 price = { input = 0.02 }"#;
     let config = read(text).unwrap().config;
     let price = Price { input: 0.02, ..Price::default() };
-    assert_eq!(config.models["vectors"].price, Some(price));
+    assert_eq!(config.model("vectors").unwrap().price, Some(price));
 }
 
 #[test]

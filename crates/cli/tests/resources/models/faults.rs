@@ -105,11 +105,11 @@ async fn a_model_that_fails_is_named_to_its_runner_and_its_place_to_the_operator
     let told = refusal(&stage, "chat").await["message"].as_str().unwrap().to_owned();
     assert!(told.starts_with("model `claude`: the provider answered 401: "), "{told}");
     let away = refusal(&stage, "vectors").await["message"].as_str().unwrap().to_owned();
-    assert!(away.starts_with("model `vectors`: the provider is not there: "), "{away}");
+    assert!(away.starts_with("model `vectors`: the provider cannot be reached: "), "{away}");
     assert!(!told.contains("127.0.0.1"), "{told}");
     let places = [
         format!("`claude` at {}: the provider answered 401: ", server.url),
-        "`vectors` at http://127.0.0.1:1: the provider is not there: ".to_owned(),
+        "`vectors` at http://127.0.0.1:1: the provider cannot be reached: ".to_owned(),
     ];
     let notes = stage.diagnostics(&played.run_id).await;
     assert_eq!(notes.len(), places.len());

@@ -1,0 +1,92 @@
+//! `greenroom deliveries retry` and `discard`: what becomes of deliveries that did not arrive.
+//!
+//! Invariant: many are handled oldest first, so that a target gets them in their order.
+
+use super::PageArgs;
+use super::deliveries_list::Delivery;
+use crate::client::{Client, Error, HostArgs, Page};
+use crate::failure::{Exit, Failure, Outcome};
+use crate::output;
+use serde_json::json;
+
+#[derive(Debug, clap::Args)]
+#[command(group = clap::ArgGroup::new("which").required(true).multiple(true))]
+pub struct Args {
+    /// Ids of the deliveries
+    #[arg(value_name = "ID", group = "which", conflicts_with_all = ["failed", "unknown"])]
+    deliveries: Vec<String>,
+    /// All that were refused or given up
+    #[arg(long, group = "which")]
+    failed: bool,
+    /// All with an unknown outcome
+    #[arg(long, group = "which")]
+    unknown: bool,
+    /// With `--failed` or `--unknown`: only those to this surface
+    #[arg(long, value_name = "NAME", conflicts_with = "deliveries")]
+    surface: Option<String>,
+    /// With `--failed` or `--unknown`: only those of this run
+    #[arg(long, value_name = "ID", conflicts_with = "deliveries")]
+    run: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    host: HostArgs,
+}
+
+/// `verb` as in the address; `done` says what came of it.
+pub async fn run(args: Args, verb: &'static str, done: &'static str) -> Outcome {
+    let client = Client::new(&args.host)?;
+    let ids = match args.deliveries.is_empty() {
+        true => matching(&client, &args).await?,
+        false => args.deliveries.clone(),
+    };
+    if ids.is_empty() {
+        output::note("nothing found");
+    }
+    let (mut items, mut refused) = (Vec::new(), Vec::new());
+    for id in ids {
+        let answer: Result<Delivery, Error> =
+            client.post(&["v1", "deliveries", &id, verb], &json!({})).await;
+        match answer {
+            Ok(delivery) => {
+                if !args.json {
+                    let id = output::plain(&delivery.delivery_id);
+                    output::print(&format!("delivery {id} {done}\n"))?;
+                }
+                items.push(delivery);
+            }
+            Err(Error::Refused(error)) => refused.push((id, error)),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    if args.json {
+        output::print_json(&json!({ "items": items }))?;
+    }
+    let Some((id, error)) = refused.pop() else { return Ok(Exit::Ok) };
+    for (id, error) in &refused {
+        output::note(&format!("error: delivery `{}`: {}", output::plain(id), error.message));
+    }
+    let hint = "`greenroom deliveries list` shows what there is";
+    let exit = Failure::from(Error::Refused(error.clone())).exit;
+    Err(Failure::new(format!("delivery `{}`: {}", output::plain(&id), error.message))
+        .exit(exit)
+        .hint(hint))
+}
+
+/// The ids of all that are meant, oldest first.
+async fn matching(client: &Client, args: &Args) -> Result<Vec<String>, Error> {
+    let wanted = [("failed", args.failed), ("unknown", args.unknown)];
+    let mut found: Vec<Delivery> = Vec::new();
+    for (status, _) in wanted.into_iter().filter(|(_, is_wanted)| *is_wanted) {
+        let filters = [("surface", &args.surface), ("run_id", &args.run)];
+        let filters = filters.into_iter().filter_map(|(key, value)| Some((key, value.clone()?)));
+        let filters = filters.chain([("status", status.to_owned())]).collect();
+        let all = PageArgs { limit: u32::MAX, cursor: None };
+        let page: Page<Delivery> = all.read(client, &["v1", "deliveries"], filters).await?;
+        found.extend(page.items);
+    }
+    // Ids are made by time.
+    found.sort_by(|one, other| one.delivery_id.cmp(&other.delivery_id));
+    Ok(found.into_iter().map(|delivery| delivery.delivery_id).collect())
+}

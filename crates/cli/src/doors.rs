@@ -1,0 +1,111 @@
+//! How the host is reached: where it listens, with which certificate, and the address that others are told.
+//!
+//! Invariant: what a door was opened with stays, the certificate excepted; a certificate that cannot be used
+//! changes nothing.
+
+use crate::config::{self, Tls};
+use crate::failure::Failure;
+use crate::{output, sign_in};
+use greenroom_server::{BasePath, Certificate, Door, Server, TlsError, serve};
+use std::net::{Ipv4Addr, SocketAddr};
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+use tokio_util::task::TaskTracker;
+
+pub(crate) struct Doors {
+    listener: Option<TcpListener>,
+    address: SocketAddr,
+    base_path: BasePath,
+    certificate: Option<Certificate>,
+    /// Plain and on this machine alone: child processes have no certificates to compare.
+    children: Option<TcpListener>,
+    /// Where child processes of the host find it.
+    for_children: SocketAddr,
+}
+
+impl Doors {
+    pub(crate) fn open(
+        server: &config::Server,
+        listen: Option<SocketAddr>,
+    ) -> Result<Self, Failure> {
+        let certificate = server.tls.as_ref().map(load).transpose()?;
+        let listener = bind(listen.unwrap_or(server.listen))?;
+        let address = listener.local_addr()?;
+        let (children, for_children) = match &certificate {
+            Some(_) => {
+                let own = bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))?;
+                let at = own.local_addr()?;
+                (Some(own), at)
+            }
+            None => (None, address),
+        };
+        if let Some(warning) = listen.and_then(|_| server.exposed(address)) {
+            output::note(&format!("warning: {warning}"));
+        }
+        let (listener, base_path) = (Some(listener), server.base_path.clone());
+        Ok(Self { listener, address, base_path, certificate, children, for_children })
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    pub(crate) fn for_children(&self) -> SocketAddr {
+        self.for_children
+    }
+
+    /// Where a browser on this machine finds it.
+    pub(crate) fn url(&self) -> String {
+        self.url_at(sign_in::reachable(self.address))
+    }
+
+    /// Where it listens.
+    pub(crate) fn listening(&self) -> String {
+        self.url_at(self.address)
+    }
+
+    fn url_at(&self, address: SocketAddr) -> String {
+        let scheme = if self.certificate.is_some() { "https" } else { "http" };
+        format!("{scheme}://{address}{}", self.base_path.as_str())
+    }
+
+    /// What the certificate in force is known by.
+    pub(crate) fn certificate_sha256(&self) -> Option<String> {
+        self.certificate.as_ref().map(Certificate::sha256)
+    }
+
+    /// Serves until the server stops; ends with the door that everybody uses.
+    pub(crate) fn serve(&mut self, server: &Server) -> Option<JoinHandle<()>> {
+        let tasks = TaskTracker::new();
+        if let Some(listener) = self.children.take() {
+            tasks.spawn(serve(listener, server.clone(), Door::Children));
+        }
+        let door = self.certificate.clone().map_or(Door::Plain, Door::Tls);
+        self.listener.take().map(|listener| tasks.spawn(serve(listener, server.clone(), door)))
+    }
+
+    /// Reads the certificate anew.
+    pub(crate) fn reload(&self, server: &config::Server) {
+        let (Some(certificate), Some(tls)) = (&self.certificate, &server.tls) else { return };
+        if let Err(error) = certificate.replace(&tls.cert, &tls.key) {
+            let failure = unusable(error);
+            output::note(&format!("{failure}\nnote: the certificate in force is unchanged"));
+        }
+    }
+}
+
+fn load(tls: &Tls) -> Result<Certificate, Failure> {
+    Certificate::load(&tls.cert, &tls.key).map_err(unusable)
+}
+
+fn unusable(error: TlsError) -> Failure {
+    Failure::from(anyhow::Error::new(error).context("cannot use the certificate of `server.tls`"))
+        .hint("`cert` is a PEM file with the host's certificate first, `key` one with its private key")
+}
+
+fn bind(address: SocketAddr) -> Result<TcpListener, Failure> {
+    greenroom_server::bind(address).map_err(|error| {
+        Failure::from(anyhow::Error::new(error).context(format!("cannot listen on `{address}`")))
+            .hint("another host may run already; `--listen 127.0.0.1:0` picks a free port")
+    })
+}
