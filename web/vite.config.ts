@@ -12,6 +12,8 @@ const proxied = ["/v1", "/openapi.json", "/healthz", "/readyz"];
 const headers = { origin: host, ...(token ? { authorization: `Bearer ${token}` } : {}) };
 
 export default defineConfig({
+  // The host may be under any path: it writes that in place of `./` into the page, scripts find each other by themselves.
+  base: "./",
   plugins: [react()],
   resolve: { alias: { "@": fileURLToPath(new URL("./src", import.meta.url)) } },
   server: {

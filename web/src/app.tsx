@@ -2,10 +2,12 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { lazy, Suspense, useEffect, type ComponentType } from "react";
 import { Route, Switch, useLocation } from "wouter";
+import { inside } from "./api/base";
 import { SIGNED_OUT } from "./api/client";
 import { useT } from "./i18n";
 import { Boundary } from "./shell/boundary";
 import { Frame } from "./shell/frame";
+import { SignedIn } from "./shell/signed-in";
 import { ButtonLink, Empty, Page, Skeleton } from "./ui";
 
 type Load = () => Promise<{ default: ComponentType }>;
@@ -22,6 +24,7 @@ const pages: [string, Load][] = [
   ["/runners", () => import("./pages/agents/runners")],
   ["/events", () => import("./pages/facts/events")],
   ["/events/:id", () => import("./pages/facts/event")],
+  ["/deliveries", () => import("./pages/facts/deliveries")],
   ["/conversations", () => import("./pages/facts/conversations")],
   ["/artifacts", () => import("./pages/facts/artifacts")],
   ["/state", () => import("./pages/facts/state")],
@@ -41,18 +44,20 @@ export function App() {
         </Suspense>
       </Route>
       <Route>
-        <Frame>
-          <Boundary>
-            <Suspense fallback={<Skeleton lines={6} />}>
-              <Switch>
-                {routes.map(({ path, component }) => (
-                  <Route key={path} path={path} component={component} />
-                ))}
-                <Route component={NotFound} />
-              </Switch>
-            </Suspense>
-          </Boundary>
-        </Frame>
+        <SignedIn>
+          <Frame>
+            <Boundary>
+              <Suspense fallback={<Skeleton lines={6} />}>
+                <Switch>
+                  {routes.map(({ path, component }) => (
+                    <Route key={path} path={path} component={component} />
+                  ))}
+                  <Route component={NotFound} />
+                </Switch>
+              </Suspense>
+            </Boundary>
+          </Frame>
+        </SignedIn>
       </Route>
     </Switch>
   );
@@ -64,8 +69,9 @@ function useSignInWhenSignedOut(): void {
   const queries = useQueryClient();
   useEffect(() => {
     const onSignedOut = () => {
-      if (window.location.pathname === "/signin") return;
-      const here = window.location.pathname + window.location.search;
+      const path = inside(window.location.pathname);
+      if (path === "/signin") return;
+      const here = path + window.location.search;
       // A code in the fragment is the sign-in page's to take.
       const to = here === "/" ? "/signin" : `/signin?next=${encodeURIComponent(here)}`;
       queries.clear();

@@ -2,6 +2,8 @@
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
+import { Router } from "wouter";
+import { addPrefix, BASE } from "./api/base";
 import { ApiError } from "./api/client";
 import { App } from "./app";
 import { LanguageProvider } from "./i18n";
@@ -11,6 +13,7 @@ import { applyTheme, ThemeProvider } from "./theme/theme";
 import { ToastProvider } from "./ui/toast";
 import { TooltipProvider } from "./ui/tooltip";
 
+addPrefix();
 applyTheme();
 
 /** Refusals stay refusals; only what may pass is tried again. */
@@ -35,7 +38,9 @@ createRoot(root).render(
         <ThemeProvider>
           <TooltipProvider>
             <ToastProvider>
-              <App />
+              <Router base={BASE}>
+                <App />
+              </Router>
             </ToastProvider>
           </TooltipProvider>
         </ThemeProvider>

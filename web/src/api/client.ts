@@ -1,4 +1,5 @@
 // Calls of the host's API: same origin, session cookie, errors as values of one class.
+import { hostUrl } from "./base";
 
 export type Query = Record<string, string | number | boolean | null | undefined>;
 
@@ -29,7 +30,7 @@ export const WRITE_HEADERS = { "X-Greenroom": "1" } as const;
 /** Told to the window when the session is over; the shell then shows the sign-in page. */
 export const SIGNED_OUT = "greenroom:signed-out";
 
-/** Told to the window when a request got no answer at all; the shell then looks whether the host is there. */
+/** Told to the window when the host or its database does not answer; the shell then looks which of them is away. */
 export const UNREACHABLE = "greenroom:unreachable";
 
 export function urlOf(path: string, query: Query = {}): string {
@@ -53,7 +54,7 @@ export async function request(url: string, init: RequestInit = {}): Promise<Resp
     const headers = new Headers(init.headers);
     // What the host words itself, such as cards, comes in the language of the page.
     headers.set("Accept-Language", document.documentElement.lang || "en");
-    response = await fetch(url, { credentials: "same-origin", ...init, headers });
+    response = await fetch(hostUrl(url), { credentials: "same-origin", ...init, headers });
   } catch (cause) {
     if (init.signal?.aborted) throw cause;
     window.dispatchEvent(new CustomEvent(UNREACHABLE));
@@ -62,7 +63,13 @@ export async function request(url: string, init: RequestInit = {}): Promise<Resp
   if (response.ok) return response;
   const error = await errorOf(response);
   if (error.status === 401) window.dispatchEvent(new CustomEvent(SIGNED_OUT));
+  if (isDatabaseDown(error)) window.dispatchEvent(new CustomEvent(UNREACHABLE));
   throw error;
+}
+
+/** Whether the host answers and its database does not. */
+export function isDatabaseDown(error: ApiError): boolean {
+  return error.details["reason"] === "database_unavailable";
 }
 
 async function errorOf(response: Response): Promise<ApiError> {

@@ -43,6 +43,8 @@ export interface Overview {
     running: number | null;
     waiting_approvals: number | null;
     deliveries_waiting: number | null;
+    deliveries_failed: number | null;
+    deliveries_unknown: number | null;
   };
   series: Step[];
   models: ModelFigures[];

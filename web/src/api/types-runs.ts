@@ -1,6 +1,6 @@
 // What the API tells about a run beside the run itself: its story, and what a replay answers.
 
-import type { EventView, JsonObject, Run } from "./types";
+import type { EventView, Json, JsonObject, Run } from "./types";
 
 export interface ModelTotals {
   calls: number;
@@ -73,12 +73,18 @@ export interface ModelCall {
 export interface Delivery {
   delivery_id: string;
   surface: string;
+  run_id: string;
+  conversation_id: string | null;
   sequence: number | null;
   status: string;
   attempts: number;
   error: string | null;
   created_at: string;
   updated_at: string;
+  /** While it waits to be tried again. */
+  next_attempt_at: string | null;
+  /** What is sent; with one delivery only. */
+  payload?: Json;
 }
 
 export interface StoryApproval {

@@ -139,6 +139,13 @@ export interface EventView {
 
 export type ApprovalStatus = "pending" | "allowed" | "denied" | "expired" | "cancelled";
 
+/** What a call would change, as the host looked it up when it asked. */
+export interface ApprovalSubject {
+  records?: { id: string; title?: string; detail?: string; start_at?: string; end_at?: string }[];
+  fields?: { name: string; value: string; before?: string }[];
+  left_out?: number;
+}
+
 export interface Approval {
   approval_id: string;
   run_id: string;
@@ -149,6 +156,7 @@ export interface Approval {
   actor?: Actor | null;
   target?: JsonObject;
   payload?: JsonObject;
+  subject?: ApprovalSubject | null;
   nonce: string;
   status: ApprovalStatus;
   created_at: string;

@@ -10,7 +10,7 @@ import styles from "./frame.module.css";
 import { useSession } from "@/pages/approvals/use-session";
 import { groups, isAt, mayOpen, onPhones, type Place } from "./nav";
 import { Preferences } from "./preferences";
-import { useHostAnswers } from "./use-host-answers";
+import { useHostState } from "./use-host-answers";
 
 const APPROVALS_EVERY_MS = 15_000;
 
@@ -76,16 +76,16 @@ function PlaceLink({ place, at }: { place: Place; at: boolean }) {
   );
 }
 
-/** Says that the host is away, and goes by itself when it is back. */
+/** Says that the host or its database is away, and goes by itself when both are back. */
 function Offline() {
   const t = useT();
-  const answers = useHostAnswers();
+  const state = useHostState();
   return (
     <div role="status" className={styles["offline"]}>
-      {!answers && (
+      {state !== "well" && (
         <span>
           <Icon name="warning" size={18} />
-          {t("shell.offline")}
+          {t(state === "away" ? "shell.offline" : "shell.no_database")}
         </span>
       )}
     </div>

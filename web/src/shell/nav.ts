@@ -1,6 +1,7 @@
 // Where the navigation leads, in three groups.
 import type { Session } from "@/api/types-overview";
 import type { Key } from "@/i18n";
+import { seesApprovals } from "@/pages/approvals/use-session";
 import type { IconName } from "@/ui";
 
 export interface Place {
@@ -35,6 +36,7 @@ export const groups: PlaceGroup[] = [
     label: "shell.records",
     places: [
       { href: "/events", label: "shell.events", icon: "events" },
+      { href: "/deliveries", label: "shell.deliveries", icon: "upload" },
       { href: "/conversations", label: "shell.conversations", icon: "conversations" },
       { href: "/artifacts", label: "shell.artifacts", icon: "artifacts" },
       { href: "/state", label: "shell.state", icon: "state" },
@@ -47,9 +49,9 @@ export const groups: PlaceGroup[] = [
 export const onPhones: Place[] = groups[0]?.places ?? [];
 
 /** Whether somebody gets more than a refusal there; until it is known who they are, all is shown. */
-export function mayOpen(place: Place, session: Session | undefined): boolean {
+export function mayOpen(place: Place, session: Session | null | undefined): boolean {
   if (session?.role !== "sender") return true;
-  return place.href === "/chat" || (place.href === "/approvals" && session.answers === true);
+  return place.href === "/chat" || (place.href === "/approvals" && seesApprovals(session));
 }
 
 export function isAt(place: Place, location: string): boolean {

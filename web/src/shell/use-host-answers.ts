@@ -1,18 +1,23 @@
-// Whether the host answers: asked every few seconds, and at once when a request got no answer.
+// Whether the host and its database answer: asked every few seconds, and at once when a request failed for want of them.
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useRef } from "react";
-import { UNREACHABLE } from "@/api/client";
+import { hostUrl } from "@/api/base";
+import { UNREACHABLE, parseError } from "@/api/client";
+
+export type HostState = "well" | "away" | "no_database";
 
 const EVERY_MS = 5_000;
 const AGAIN_MS = 2_000;
 const PATIENCE_MS = 4_000;
+/** The host waits for a database that may only be restarting. */
+const DATABASE_PATIENCE_MS = 10_000;
 
-export function useHostAnswers(): boolean {
+export function useHostState(): HostState {
   const queries = useQueryClient();
-  const { isError, refetch } = useQuery({
+  const { data, isError, refetch } = useQuery({
     queryKey: ["healthz"],
     queryFn: ({ signal }) => ask(signal),
-    refetchInterval: (query) => (query.state.status === "error" ? AGAIN_MS : EVERY_MS),
+    refetchInterval: ({ state }) => (state.status === "error" || state.data === "no_database" ? AGAIN_MS : EVERY_MS),
     retry: false,
   });
   useEffect(() => {
@@ -20,17 +25,26 @@ export function useHostAnswers(): boolean {
     window.addEventListener(UNREACHABLE, onUnreachable);
     return () => window.removeEventListener(UNREACHABLE, onUnreachable);
   }, [refetch]);
-  // What was asked for meanwhile, and what went wrong with it, is asked again once the host is back.
+  const state = isError ? "away" : (data ?? "well");
+  // What was asked for meanwhile, and what went wrong with it, is asked again once everything is back.
   const wasAway = useRef(false);
   useEffect(() => {
-    if (wasAway.current && !isError) void queries.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== "healthz" });
-    wasAway.current = isError;
-  }, [isError, queries]);
-  return !isError;
+    if (wasAway.current && state === "well") void queries.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== "healthz" });
+    wasAway.current = state !== "well";
+  }, [state, queries]);
+  return state;
 }
 
-async function ask(signal: AbortSignal): Promise<true> {
-  const response = await fetch("/healthz", { cache: "no-store", signal: AbortSignal.any([signal, AbortSignal.timeout(PATIENCE_MS)]) });
-  if (!response.ok) throw new Error(`the host answers with ${response.status}`);
-  return true;
+async function ask(signal: AbortSignal): Promise<HostState> {
+  const fetched = (address: string, patience: number) =>
+    fetch(hostUrl(address), { cache: "no-store", signal: AbortSignal.any([signal, AbortSignal.timeout(patience)]) });
+  const health = await fetched("/healthz", PATIENCE_MS);
+  if (!health.ok) throw new Error(`the host answers with ${health.status}`);
+  const ready = await fetched("/readyz", DATABASE_PATIENCE_MS);
+  return stateOf(ready.status, await ready.text());
+}
+
+/** What an answer of `/readyz` says. */
+export function stateOf(status: number, body: string): HostState {
+  return status === 503 && parseError(status, body).details["not_ready"] === "database" ? "no_database" : "well";
 }

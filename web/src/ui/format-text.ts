@@ -70,6 +70,13 @@ export function numberText(value: number, language: string): string {
   return numberFormat(language, {}).format(value);
 }
 
+/** A moment, or the time between two, to the minute; where nothing else is said, in the reader's zone. */
+export function rangeText(start: string, end: string | undefined, language: string, timeZone?: string): string {
+  const options = { weekday: "short", year: "numeric", month: "short", day: "numeric", hour: "numeric", minute: "2-digit" };
+  const format = dateFormat(language, { ...options, timeZone });
+  return end === undefined ? format.format(new Date(start)) : format.formatRange(new Date(start), new Date(end));
+}
+
 /** The moment itself, to the second. */
 export function exactText(at: Date, language: string): string {
   return dateFormat(language, { dateStyle: "medium", timeStyle: "medium" }).format(at);

@@ -1,6 +1,6 @@
 // What stands where content will be, is not, or could not come.
 import type { ReactNode } from "react";
-import { ApiError } from "@/api/client";
+import { ApiError, isDatabaseDown } from "@/api/client";
 import { useT, type T } from "@/i18n";
 import { Button } from "./button";
 import { Icon, type IconName } from "./icons";
@@ -59,6 +59,7 @@ export function ErrorBox({ error, onRetry }: { error: unknown; onRetry?: () => v
 export function sentenceOf(error: unknown, t: T): string {
   if (!(error instanceof ApiError)) return t("ui.errorUnknown");
   if (error.status === 0) return t("ui.errorUnreachable");
+  if (isDatabaseDown(error)) return t("ui.errorDatabase");
   if (error.status === 401) return t("ui.errorUnauthorized");
   if (error.status === 403) return t("ui.errorForbidden");
   if (error.status === 404) return t("ui.errorNotFound");

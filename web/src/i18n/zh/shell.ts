@@ -16,6 +16,7 @@ export const shell: SameKeys<typeof en> = {
   chat: "对话",
   runs: "运行",
   approvals: "审批",
+  deliveries: "投递",
   agents: "智能体",
   runners: "运行器",
   events: "事件",
@@ -34,8 +35,9 @@ export const shell: SameKeys<typeof en> = {
   notFound: "没有这个页面",
   notFoundHint: "地址可能已失效或输入有误。",
   toOverview: "回到总览",
-  crashed: "页面已停止",
+  crashed: "页面出错了",
   crashedHint: "页面出了问题。运行不受影响，数据没有丢失。",
   reload: "重新加载",
   offline: "主机没有响应，正在重试…",
+  no_database: "主机正在运行，但数据库没有响应，正在重试…",
 };

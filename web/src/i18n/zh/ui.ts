@@ -18,6 +18,7 @@ export const ui: SameKeys<typeof en> = {
   showAll: "全部显示",
   itemsMore: "还有 {count} 项",
   errorUnreachable: "主机没有响应。它在运行吗？",
+  errorDatabase: "数据库没有响应。它在运行吗？",
   errorUnauthorized: "登录已过期，或者你无权这样做。",
   errorForbidden: "你的角色不允许这样做。",
   errorNotFound: "不存在，或者你无权查看。",

@@ -6,7 +6,7 @@ import { DisclosureList } from "../facts/disclosure";
 import styles from "../facts/facts.module.css";
 import { ConversationLink, Listed, RunLink } from "../facts/list-parts";
 import { useFactList } from "../facts/use-fact-list";
-import { ApprovalInput } from "./approval-input";
+import { ApprovalAbout } from "./about";
 import { approvalActor, approvalSentence } from "./sentence";
 
 const isSettled = (approval: Approval) => approval.status !== "pending";
@@ -54,7 +54,7 @@ function Details({ approval }: { approval: Approval }) {
   const { outcome } = approval;
   return (
     <>
-      <ApprovalInput approval={approval} />
+      <ApprovalAbout approval={approval} />
       <Facts
         items={[
           [t("approvals.for_whom"), approvalActor(approval) ?? t("approvals.nobody")],

@@ -4,30 +4,25 @@ import { useEffect, useState } from "react";
 import { ApiError, path, post } from "@/api/client";
 import type { Approval } from "@/api/types";
 import { useT } from "@/i18n";
-import { Badge, Button, Card, Facts, Time, useToast, type Tone } from "@/ui";
+import { Card, Facts, Time, useToast } from "@/ui";
 import { ConversationLink, RunLink } from "../facts/list-parts";
-import { ApprovalInput } from "./approval-input";
-import { approvalActor, approvalRisk, approvalSentence, countdown, secondsLeft, type Risk } from "./sentence";
+import { ApprovalAbout, ApprovalWarning } from "./about";
+import { AnswerButtons } from "./answer-buttons";
+import { approvalActor, approvalSentence, countdown, secondsLeft } from "./sentence";
 import styles from "./approvals.module.css";
 import { useSession } from "./use-session";
 
-const TONES: Record<Risk, Tone> = { read: "neutral", write: "info", destructive: "bad", external: "warn" };
-
 export function ApprovalCard({ approval }: { approval: Approval }) {
   const t = useT();
-  const risk = approvalRisk(approval);
   const left = useSecondsLeft(approval.expires_at);
   return (
     <Card>
       <article className={styles["question"]} aria-label={approvalSentence(t, approval)}>
         <header className={styles["head"]}>
           <h2>{approvalSentence(t, approval)}</h2>
-          <Badge tone={TONES[risk]} title={t(`approvals.risk_${risk}`)}>
-            {t(`approvals.risk_label_${risk}`)}
-          </Badge>
         </header>
-        <p className="muted">{t(`approvals.risk_${risk}`)}</p>
-        <ApprovalInput approval={approval} />
+        <ApprovalAbout approval={approval} />
+        <ApprovalWarning approval={approval} />
         <Facts
           items={[
             [t("approvals.for_whom"), approvalActor(approval) ?? t("approvals.nobody")],
@@ -61,16 +56,7 @@ function Answers({ approval, expired }: { approval: Approval; expired: boolean }
   });
   if (session.data?.answers === false) return <span className="muted">{t("approvals.may_not_answer")}</span>;
   const given = answer.isPending ? answer.variables : null;
-  return (
-    <div className={styles["answers"]}>
-      <Button disabled={expired || given !== null} busy={given === "deny"} onClick={() => answer.mutate("deny")}>
-        {t("approvals.deny")}
-      </Button>
-      <Button variant="primary" icon="check" disabled={expired || given !== null} busy={given === "allow"} onClick={() => answer.mutate("allow")}>
-        {t("approvals.allow")}
-      </Button>
-    </div>
-  );
+  return <AnswerButtons given={given} disabled={expired} onAnswer={answer.mutate} />;
 }
 
 function useSecondsLeft(expiresAt: string): number {

@@ -1,9 +1,11 @@
 // A question of a run: what would be done, with what, and yes or no; once it is answered, one line.
 import type { Approval } from "@/api/types";
 import { useT } from "@/i18n";
+import { ApprovalAbout, ApprovalWarning } from "@/pages/approvals/about";
+import { AnswerButtons } from "@/pages/approvals/answer-buttons";
 import { approvalInput, approvalSentence } from "@/pages/approvals/sentence";
 import { useSession } from "@/pages/approvals/use-session";
-import { Button, Icon, JsonView, StatusBadge, Time } from "@/ui";
+import { Icon, JsonView, StatusBadge, Time } from "@/ui";
 import styles from "./approval.module.css";
 import { useChat } from "./chat-context";
 import type { ApprovalEntry } from "./entry";
@@ -27,17 +29,11 @@ function Question({ entry, approval }: { entry: ApprovalEntry; approval: Approva
           <p>{approvalSentence(t, approval)}</p>
         </div>
       </header>
-      <JsonView value={approvalInput(approval)} />
+      <ApprovalAbout approval={approval} />
+      <ApprovalWarning approval={approval} />
       <div className={styles["foot"]}>
         {mayAnswer ? (
-          <>
-            <Button variant="primary" icon="check" onClick={() => decide(entry.runId, entry.id, true)}>
-              {t("chat.allow")}
-            </Button>
-            <Button variant="danger" icon="close" onClick={() => decide(entry.runId, entry.id, false)}>
-              {t("chat.deny")}
-            </Button>
-          </>
+          <AnswerButtons onAnswer={(decision) => decide(entry.runId, entry.id, decision === "allow")} />
         ) : (
           <span className="muted">{t("approvals.may_not_answer")}</span>
         )}
@@ -60,6 +56,7 @@ function Answered({ entry, approval }: { entry: ApprovalEntry; approval: Approva
         <span>{approvalSentence(t, approval)}</span>
         <StatusBadge status={entry.decision ?? "unknown"} />
       </summary>
+      {approval.subject && <ApprovalAbout approval={approval} />}
       <JsonView value={approvalInput(approval)} />
       {entry.held && <p className="muted">{t("chat.approvalOthers")}</p>}
     </details>

@@ -26,6 +26,8 @@ export interface ConversationViewProps {
   target: string | null;
   /** False for those who may only read. */
   mayWrite: boolean;
+  /** Whether whoever is signed in may see approvals. */
+  showsApprovals: boolean;
   /** Opens the list of conversations, where there is one. */
   onPanel: (() => void) | null;
 }
@@ -37,12 +39,12 @@ const hints = {
   replace: "chat.queueReplace",
 } as const;
 
-export function ConversationView({ id, isNew, agents, target, mayWrite, onPanel }: ConversationViewProps) {
+export function ConversationView({ id, isNew, agents, target, mayWrite, showsApprovals, onPanel }: ConversationViewProps) {
   const t = useT();
   const toast = useToast();
   const queries = useQueryClient();
   const [, navigate] = useLocation();
-  const { thread, view } = useThread(id, isNew, mayWrite);
+  const { thread, view } = useThread(id, isNew, { follows: mayWrite, showsApprovals });
   const [agent, choose] = useAgentChoice(agents, view.lastAgent);
   const [text, setText] = useState(() => drafts.get(id));
   const [stopping, setStopping] = useState(false);

@@ -1,6 +1,7 @@
 // One entry of a conversation; kept and live ones look the same.
 import { memo } from "react";
 import { Link } from "wouter";
+import { hostUrl } from "@/api/base";
 import { useT } from "@/i18n";
 import { Badge, CopyButton, Icon, IconButton, Time, useToast } from "@/ui";
 import { copyText } from "@/ui/clipboard";
@@ -109,7 +110,7 @@ function RunBar({ entry }: { entry: Entry }) {
   if (!entry.runId) return null;
   const href = `/runs/${encodeURIComponent(entry.runId)}`;
   const share = () =>
-    copyText(window.location.origin + href).then(
+    copyText(window.location.origin + hostUrl(href)).then(
       () => toast(t("chat.linkCopied")),
       () => toast(t("ui.copyFailed"), "bad"),
     );

@@ -1,5 +1,5 @@
 // What a conversation shows, one entry per row; kept history and live runs become the same entries.
-import type { ApprovalStatus, Json, JsonObject } from "@/api/types";
+import type { ApprovalStatus, ApprovalSubject, Json, JsonObject } from "@/api/types";
 
 /** A file beside a message: kept by the host, or somewhere else and then only named. */
 export interface FileRef {
@@ -75,6 +75,7 @@ export interface ApprovalEntry {
   action: string;
   target: JsonObject;
   payload: JsonObject;
+  subject: ApprovalSubject | null;
   expiresAt: string | null;
   decision: Exclude<ApprovalStatus, "pending"> | null;
   /** Answered, but the run asks something else too. */

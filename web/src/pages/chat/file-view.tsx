@@ -1,6 +1,7 @@
 // A file beside a message: a picture is shown, everything can be downloaded, nothing foreign is loaded.
 import { useQuery } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
+import { hostUrl } from "@/api/base";
 import { get, getBlob, path } from "@/api/client";
 import type { Artifact } from "@/api/types";
 import { useT } from "@/i18n";
@@ -22,7 +23,7 @@ export function FileView({ file }: { file: FileRef }) {
   return (
     <figure className={styles["file"]}>
       {isPicture && <Picture href={href} name={name} />}
-      <a className={styles["link"]} href={href} download={file.name ?? ""} aria-label={t("chat.download", { name })}>
+      <a className={styles["link"]} href={hostUrl(href)} download={file.name ?? ""} aria-label={t("chat.download", { name })}>
         <Icon name={isPicture ? "image" : "file"} size={16} />
         <span className="truncate">{name}</span>
         <Size file={file} />

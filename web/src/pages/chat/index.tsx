@@ -3,7 +3,7 @@ import { useEffect, useState } from "react";
 import { useLocation, useParams, useSearchParams } from "wouter";
 import { newId } from "@/api/new-id";
 import { useT } from "@/i18n";
-import { useSession } from "@/pages/approvals/use-session";
+import { seesApprovals, useSession } from "@/pages/approvals/use-session";
 import { lastPart } from "@/pages/facts/filters";
 import { Empty, ErrorBox, Skeleton, useTitle } from "@/ui";
 import styles from "./chat.module.css";
@@ -20,11 +20,9 @@ export default function ChatPage() {
   const [location] = useLocation();
   const [fresh, setFresh] = useState(newConversation);
   const [panel, setPanel] = useState(false);
-  const agents = useChatAgents();
   const session = useSession();
+  const agents = useChatAgents(session.data);
   const role = session.data?.role;
-  // A sender may go on with a conversation and read none, so it has no list of them.
-  const hasList = role !== "sender";
   // Whoever comes back to the bare address begins anew, unless that is what was just left.
   const [wasFresh, setWasFresh] = useState(conversation === undefined);
   useEffect(() => {
@@ -35,12 +33,10 @@ export default function ChatPage() {
 
   const id = conversation === undefined ? fresh : lastPart(window.location.pathname);
   return (
-    <div className={`${styles["chat"]} ${hasList ? "" : styles["alone"]}`}>
-      {hasList && (
-        <aside className={`${styles["panel"]} ${panel ? styles["open"] : ""}`} aria-label={t("chat.conversations")}>
-          <ConversationList current={id} onClose={() => setPanel(false)} />
-        </aside>
-      )}
+    <div className={styles["chat"]}>
+      <aside className={`${styles["panel"]} ${panel ? styles["open"] : ""}`} aria-label={t("chat.conversations")}>
+        <ConversationList current={id} onClose={() => setPanel(false)} />
+      </aside>
       {panel && <div className={styles["scrim"]} onClick={() => setPanel(false)} />}
       <section className={styles["main"]}>
         {agents.data && !session.isPending ? (
@@ -53,7 +49,8 @@ export default function ChatPage() {
               agents={agents.data}
               target={target}
               mayWrite={role !== "reader"}
-              onPanel={hasList ? () => setPanel(true) : null}
+              showsApprovals={seesApprovals(session.data)}
+              onPanel={() => setPanel(true)}
             />
           ) : (
             <Empty icon="agents" title={t("chat.noAgents")}>

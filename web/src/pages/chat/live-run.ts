@@ -2,6 +2,7 @@
 import "./no-eval";
 import { HttpAgent, type AgentSubscriber } from "@ag-ui/client";
 import type { BaseEvent, Interrupt, Message, ResumeEntry } from "@ag-ui/core";
+import { hostUrl } from "@/api/base";
 import { ApiError, path, WRITE_HEADERS } from "@/api/client";
 import { newId } from "@/api/new-id";
 import type { Approval } from "@/api/types";
@@ -138,7 +139,7 @@ export class LiveRun {
 
   /** Absolute, because the client takes it apart. */
   #address(template: string): string {
-    return new URL(path(template, this.agent), window.location.origin).href;
+    return new URL(hostUrl(path(template, this.agent)), window.location.origin).href;
   }
 
   #open(): ApprovalEntry[] {

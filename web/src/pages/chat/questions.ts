@@ -1,6 +1,6 @@
 // What runs ask before they do something: from interrupts of AG-UI and from kept approvals, shown the same.
 import type { Interrupt } from "@ag-ui/core";
-import type { Approval } from "@/api/types";
+import type { Approval, ApprovalSubject } from "@/api/types";
 import { isObject, textOr, type ApprovalEntry, type Entry } from "./entry";
 
 export interface Asking {
@@ -21,6 +21,7 @@ export function entryOfInterrupt(interrupt: Interrupt, { runId, agent }: Asking)
     action: textOr(about["action"], interrupt.reason),
     target,
     payload: isObject(about["payload"]) ? about["payload"] : {},
+    subject: isObject(about["subject"]) ? (about["subject"] as ApprovalSubject) : null,
     expiresAt: interrupt.expiresAt ?? null,
     decision: null,
     held: false,
@@ -38,6 +39,7 @@ export function entryOfApproval(approval: Approval): ApprovalEntry {
     action: approval.action,
     target: approval.target ?? {},
     payload: approval.payload ?? {},
+    subject: approval.subject ?? null,
     expiresAt: approval.expires_at,
     decision: approval.status === "pending" ? null : approval.status,
     held: false,

@@ -28,11 +28,18 @@ const RETOLD = 5;
 /** Text grows this often at most; more would only cost time. */
 const SHOW_EVERY_MS = 50;
 
+/** What whoever is signed in may do here. */
+export interface Rights {
+  /** Streams of runs are refused to those who may only read; they see what is kept. */
+  follows: boolean;
+  showsApprovals: boolean;
+}
+
 export class Thread {
   readonly id: string;
   #open = false;
   #isNew: boolean;
-  #mayFollow: boolean;
+  #rights: Rights;
   #items: TranscriptItem[] = [];
   #runs = new Map<string, Run>();
   #approvals: Approval[] = [];
@@ -51,10 +58,9 @@ export class Thread {
   #listeners = new Set<() => void>();
   #timer: ReturnType<typeof setTimeout> | null = null;
 
-  /** `mayFollow`: streams of runs are refused to those who may only read; they see what is kept. */
-  constructor(id: string, isNew: boolean, mayFollow = true) {
+  constructor(id: string, isNew: boolean, rights: Rights) {
     this.id = id;
-    this.#mayFollow = mayFollow;
+    this.#rights = rights;
     this.#isNew = isNew;
     this.#loading = !isNew;
   }
@@ -87,7 +93,7 @@ export class Thread {
       this.#remember(runs);
       this.#retell(runs);
     } catch (error) {
-      // A conversation in which nothing was said yet is not kept, and a sender may go on with one without reading it.
+      // A conversation in which nothing was said yet is not kept; one of others is not shown.
       this.#isBlind = error instanceof ApiError && error.status === 403;
       if (!this.#isBlind && !(error instanceof ApiError && error.status === 404)) this.#error = error;
     }
@@ -131,7 +137,7 @@ export class Thread {
       if (unknown.length > 0) await this.#takeNewest();
       this.#reopenDead(runs);
       this.#remember(runs);
-      for (const run of this.#live) if (run.status === "waiting") await this.#lookForAnswer(run);
+      for (const run of this.#live) if (run.status === "waiting" && this.#rights.showsApprovals) await this.#lookForAnswer(run);
     } catch (error) {
       // The next look may succeed; what is shown stays.
       this.#isBlind = error instanceof ApiError && error.status === 403;
@@ -166,7 +172,7 @@ export class Thread {
   async #readBeside(): Promise<void> {
     const none = () => ({ items: [] });
     const [approvals, artifacts] = await Promise.all([
-      get<{ items: Approval[] }>("/v1/approvals", { limit: RUNS }).catch(none),
+      this.#rights.showsApprovals ? get<{ items: Approval[] }>("/v1/approvals", { limit: RUNS }).catch(none) : none(),
       get<{ items: Artifact[] }>("/v1/artifacts", { conversation_id: this.id, limit: RUNS }).catch(none),
     ]);
     this.#approvals = approvals.items.filter((approval) => approval.conversation_id === this.id);
@@ -184,7 +190,7 @@ export class Thread {
     if (!this.#open) return;
     this.#runs = new Map([...this.#runs, ...runs.map((run): [string, Run] => [run.run_id, run])]);
     for (const run of [...runs].reverse()) {
-      if (!this.#mayFollow || ENDED.has(run.status) || this.#follows(run)) continue;
+      if (!this.#rights.follows || ENDED.has(run.status) || this.#follows(run)) continue;
       const live = this.#newRun(run.agent, run.event_id, run.run_id);
       this.#live.push(live);
       live.attach();
@@ -193,7 +199,7 @@ export class Thread {
   }
 
   #retell(runs: Run[]): void {
-    if (!this.#open || !this.#mayFollow) return;
+    if (!this.#open || !this.#rights.follows) return;
     const broken = runs.filter((run) => ENDED.has(run.status) && run.status !== "completed" && run.event_id.startsWith(OWN));
     for (const run of broken.slice(0, RETOLD)) {
       if (this.#follows(run)) continue;
@@ -215,7 +221,7 @@ export class Thread {
   /** Whether something was said that is not shown: by a run that is not followed, since the last look. */
   #isNews(run: Run): boolean {
     const before = this.#runs.get(run.run_id);
-    return !this.#follows(run) && (before === undefined || (!this.#mayFollow && before.status !== run.status));
+    return !this.#follows(run) && (before === undefined || (!this.#rights.follows && before.status !== run.status));
   }
 
   #follows(run: Run): boolean {

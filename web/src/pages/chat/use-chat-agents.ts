@@ -1,21 +1,24 @@
 // Who can be talked to. A sender may not see how agents are set up, only reach its own by name.
 import { useQuery } from "@tanstack/react-query";
-import { ApiError, get, type Page } from "@/api/client";
+import { get, type Page } from "@/api/client";
 import type { Agent } from "@/api/types";
 import type { Session } from "@/api/types-overview";
 
-export function useChatAgents() {
-  return useQuery({ queryKey: ["agents", "chat"], queryFn: read });
+export function useChatAgents(session: Session | null | undefined) {
+  const role = session?.role;
+  return useQuery({
+    queryKey: ["agents", "chat", role],
+    queryFn: () => (role === "sender" ? ofSender(session?.agents) : all()),
+    enabled: role !== undefined,
+  });
 }
 
-async function read(): Promise<Agent[]> {
-  try {
-    return (await get<Page<Agent>>("/v1/agents")).items;
-  } catch (error) {
-    if (!(error instanceof ApiError && error.status === 403)) throw error;
-    const { agents } = await get<Session>("/v1/session");
-    return (agents ?? (await everyName())).map(named);
-  }
+async function all(): Promise<Agent[]> {
+  return (await get<Page<Agent>>("/v1/agents")).items;
+}
+
+async function ofSender(agents: string[] | null | undefined): Promise<Agent[]> {
+  return (agents ?? (await everyName())).map(named);
 }
 
 async function everyName(): Promise<string[]> {

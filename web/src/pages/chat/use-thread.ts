@@ -1,14 +1,14 @@
 // The thread of a conversation for as long as it is shown, kept up with what happens elsewhere.
 import { useEffect, useRef, useState, useSyncExternalStore } from "react";
 import { useLanguage } from "@/i18n";
-import { Thread, type ThreadView } from "./thread";
+import { Thread, type Rights, type ThreadView } from "./thread";
 
 const REFRESH_MS = 5_000;
 
 /** For a component that is keyed by the conversation. */
-export function useThread(id: string, isNew: boolean, mayFollow: boolean): { thread: Thread; view: ThreadView } {
+export function useThread(id: string, isNew: boolean, rights: Rights): { thread: Thread; view: ThreadView } {
   // Whether it is new is asked once: the first message makes it known.
-  const [thread] = useState(() => new Thread(id, isNew, mayFollow));
+  const [thread] = useState(() => new Thread(id, isNew, rights));
   useEffect(() => {
     thread.open();
     const timer = setInterval(() => document.visibilityState === "visible" && void thread.refresh(), REFRESH_MS);

@@ -1,5 +1,6 @@
 // One artifact: what is known of it, a look into it, and a way to take it along.
 import { useQuery } from "@tanstack/react-query";
+import { hostUrl } from "@/api/base";
 import { get, path } from "@/api/client";
 import type { Artifact } from "@/api/types";
 import { useLanguage, useT } from "@/i18n";
@@ -37,7 +38,7 @@ function Download({ artifact }: { artifact: Artifact | undefined }) {
 /** The host sends bytes as an attachment only, so the page stays where it is. */
 function download(artifact: Artifact): void {
   const link = document.createElement("a");
-  link.href = path("/v1/artifacts/{}", artifact.artifact_id);
+  link.href = hostUrl(path("/v1/artifacts/{}", artifact.artifact_id));
   link.download = artifact.name ?? artifact.artifact_id;
   link.click();
 }

@@ -1,6 +1,7 @@
 // A look into an artifact. Its bytes are fetched and drawn here; the page never goes to them, and markup stays text.
 import { useQuery } from "@tanstack/react-query";
 import { lazy, Suspense, useEffect, useState } from "react";
+import { hostUrl } from "@/api/base";
 import { path, request } from "@/api/client";
 import type { Artifact } from "@/api/types";
 import { useT } from "@/i18n";
@@ -85,7 +86,7 @@ function SoundPreview({ artifact }: { artifact: Artifact }) {
   return (
     <div className={styles["media"]}>
       <audio
-        src={path("/v1/artifacts/{}", artifact.artifact_id)}
+        src={hostUrl(path("/v1/artifacts/{}", artifact.artifact_id))}
         controls
         preload="metadata"
         aria-label={artifact.name ?? t("facts.artifacts_unnamed")}

@@ -42,6 +42,10 @@ export function eventSentence(t: T, view: EventView): string {
       return t("facts.said_delivery_failed", { surface, error: string(body["error"]) ?? "?" });
     case "delivery.unknown":
       return t("facts.said_delivery_unknown", { surface });
+    case "delivery.retried":
+      return t("facts.said_delivery_retried", { who: string(body["by"]) ?? t("facts.somebody"), surface });
+    case "delivery.discarded":
+      return t("facts.said_delivery_discarded", { who: string(body["by"]) ?? t("facts.somebody"), surface });
     case "approval.requested":
       return t("facts.said_approval_requested", { agent: string(body["agent"]) ?? "?", action });
     case "approval.allowed":

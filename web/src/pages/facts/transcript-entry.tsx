@@ -3,7 +3,7 @@ import { lazy, Suspense, useState } from "react";
 import { Link } from "wouter";
 import type { TranscriptItem } from "@/api/types";
 import { useT } from "@/i18n";
-import { Badge, Button, Icon, JsonView, Time } from "@/ui";
+import { Badge, Button, Bytes, Icon, JsonView, Time } from "@/ui";
 import { RunLink } from "./list-parts";
 import styles from "./conversations.module.css";
 
@@ -18,7 +18,7 @@ export function TranscriptEntry({ item }: { item: TranscriptItem }) {
       <div className={styles["entryHead"]}>
         <Badge tone={item.role === "user" ? "accent" : item.role === "assistant" ? "info" : "neutral"}>{t(`facts.role_${item.role}`)}</Badge>
         {name && <strong>{name}</strong>}
-        {toolName(item) && <code>{toolName(item)}</code>}
+        {kindOf(item) && <code>{kindOf(item)}</code>}
         <span className={styles["about"]}>
           <Time at={item.created_at} />
         </span>
@@ -36,9 +36,10 @@ export function TranscriptEntry({ item }: { item: TranscriptItem }) {
   );
 }
 
-function toolName(item: TranscriptItem): string | null {
-  const name = item.metadata?.["tool_name"];
-  return item.role === "tool" && typeof name === "string" ? name : null;
+/** What an entry is beyond its role: the tool that answered, the type of an event that is no message. */
+function kindOf(item: TranscriptItem): string | null {
+  const kind = item.metadata?.[item.role === "tool" ? "tool_name" : "event_type"];
+  return typeof kind === "string" && kind !== "message.received" ? kind : null;
 }
 
 function Body({ item }: { item: TranscriptItem }) {
@@ -61,6 +62,7 @@ function Files({ item }: { item: TranscriptItem }) {
         <Link key={file.artifact_id} href={`/artifacts?id=${encodeURIComponent(file.artifact_id)}`} className="row">
           <Icon name="paperclip" size={16} />
           {file.name ?? t("facts.artifacts_unnamed")}
+          {typeof file.size_bytes === "number" && <Bytes value={file.size_bytes} />}
         </Link>
       ))}
     </div>

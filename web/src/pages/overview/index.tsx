@@ -23,11 +23,12 @@ export default function OverviewPage() {
   const runs = useQuery({
     queryKey: ["runs", "any"],
     queryFn: ({ signal }) => get<ListPage<Run>>("/v1/runs", { limit: 1 }, signal),
+    enabled: session.data?.role !== "sender",
     refetchInterval: (query) => (query.state.data?.items.length ? false : 5_000),
   });
   // The address that the host prints leads here with a code, which is the sign-in page's to take.
   if (codeIn(window.location.hash)) return <Redirect to={`/signin${window.location.hash}`} replace />;
-  // A sender may talk and see nothing else.
+  // A sender talks, and sees its own conversations alone.
   if (session.data?.role === "sender") return <Redirect to="/chat" replace />;
   const isNew = runs.data?.items.length === 0 && filters.show !== "figures";
   if (runs.isPending) return <Skeleton lines={6} />;

@@ -20,7 +20,7 @@ const model: ModelFigures = {
 function overview(part: Partial<Overview>): Overview {
   return {
     store: { kind: "sqlite", ok: true, sync: "full", size_bytes: 1 },
-    queue: { queued: 0, running: 0, waiting_approvals: 0, deliveries_waiting: 3 },
+    queue: { queued: 0, running: 0, waiting_approvals: 0, deliveries_waiting: 3, deliveries_failed: 0, deliveries_unknown: 0 },
     models: [],
     ...part,
   } as Overview;
@@ -36,7 +36,7 @@ test("a host that is well has none", () => {
 test("the store comes first, questions to people last", () => {
   const sick = overview({
     store: { kind: "sqlite", ok: false, sync: "full", size_bytes: null },
-    queue: { queued: null, running: null, waiting_approvals: 2, deliveries_waiting: 10 },
+    queue: { queued: null, running: null, waiting_approvals: 2, deliveries_waiting: 10, deliveries_failed: 1, deliveries_unknown: 4 },
     models: [model],
   });
   expect(problemsOf(sick, [runner("r", "backing_off")], [server("s", "failed")])).toEqual([
@@ -44,6 +44,8 @@ test("the store comes first, questions to people last", () => {
     { kind: "runner", name: "r", trouble: "restarting" },
     { kind: "server", name: "s", trouble: "failed" },
     { kind: "model", name: "main", code: "rate_limited" },
+    { kind: "undelivered", status: "failed", count: 1 },
+    { kind: "undelivered", status: "unknown", count: 4 },
     { kind: "approvals", count: 2 },
     { kind: "deliveries", count: 10 },
   ]);

@@ -8,7 +8,8 @@ export type Problem =
   | { kind: "server"; name: string; trouble: Trouble }
   | { kind: "model"; name: string; code: string }
   | { kind: "approvals"; count: number }
-  | { kind: "deliveries"; count: number };
+  | { kind: "deliveries"; count: number }
+  | { kind: "undelivered"; status: "failed" | "unknown"; count: number };
 
 /** What is wrong with a process. */
 export type Trouble = "restarting" | "failed" | "stopped" | "disconnected";
@@ -30,7 +31,9 @@ export function problemsOf(overview: Overview, runners: readonly Runner[], serve
   for (const model of overview.models) {
     if (model.last_error && modelStatus(model) === "failing") problems.push({ kind: "model", name: model.name, code: model.last_error.code });
   }
-  const { waiting_approvals: approvals, deliveries_waiting: deliveries } = overview.queue;
+  const { waiting_approvals: approvals, deliveries_waiting: deliveries, deliveries_failed: failed, deliveries_unknown: unknown } = overview.queue;
+  if (failed) problems.push({ kind: "undelivered", status: "failed", count: failed });
+  if (unknown) problems.push({ kind: "undelivered", status: "unknown", count: unknown });
   if (approvals) problems.push({ kind: "approvals", count: approvals });
   if (deliveries && deliveries >= DELIVERIES_WAITING) problems.push({ kind: "deliveries", count: deliveries });
   return problems;

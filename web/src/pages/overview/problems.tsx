@@ -51,6 +51,8 @@ function Said({ problem }: { problem: Problem }) {
     case "approvals":
       return <Link href="/approvals">{t("overview.problem_approvals", { count: problem.count })}</Link>;
     case "deliveries":
-      return t("overview.problem_deliveries", { count: problem.count });
+      return <Link href="/deliveries?status=pending">{t("overview.problem_deliveries", { count: problem.count })}</Link>;
+    case "undelivered":
+      return <Link href={`/deliveries?status=${problem.status}`}>{t(`overview.problem_undelivered_${problem.status}`, { count: problem.count })}</Link>;
   }
 }

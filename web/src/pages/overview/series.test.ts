@@ -25,7 +25,7 @@ const overview: Overview = {
   step_s: 1200,
   host: { version: "0.1.0", started_at: "2026-11-15T10:00:00.000Z", memory_bytes: null, epoch: 1 },
   store: { kind: "sqlite", ok: true, sync: "full", size_bytes: null },
-  queue: { queued: 0, running: 0, waiting_approvals: 0, deliveries_waiting: 0 },
+  queue: { queued: 0, running: 0, waiting_approvals: 0, deliveries_waiting: 0, deliveries_failed: 0, deliveries_unknown: 0 },
   series: [step("2026-11-15T15:00:00.000Z", 40), step("2026-11-15T15:20:00.000Z", 20)],
   models: [],
   totals: step("", 60),

@@ -1,6 +1,7 @@
 // What stands behind an entry of the timeline, once it is opened.
 import { lazy, Suspense } from "react";
 import { Link } from "wouter";
+import { hostUrl } from "@/api/base";
 import { useT } from "@/i18n";
 import { Rights } from "@/pages/agents/rights";
 import { rightsOf } from "@/pages/agents/logic/permissions";
@@ -31,7 +32,7 @@ export function EntryDetail({ entry }: { entry: Entry }) {
 }
 
 function Download({ id, label }: { id: string | undefined; label: string }) {
-  return id === undefined ? null : <a href={`/v1/artifacts/${encodeURIComponent(id)}`} download>{label}</a>;
+  return id === undefined ? null : <a href={hostUrl(`/v1/artifacts/${encodeURIComponent(id)}`)} download>{label}</a>;
 }
 
 function DetailBody({ detail }: { detail: Detail }) {

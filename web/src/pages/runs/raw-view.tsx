@@ -1,5 +1,6 @@
 // A run as the API gives it, for programmers.
 import { useState } from "react";
+import { hostUrl } from "@/api/base";
 import type { AuditRecord, RunResult } from "@/api/types";
 import type { Story } from "@/api/types-runs";
 import { useT } from "@/i18n";
@@ -29,7 +30,7 @@ export function RawView({ story, results, records }: { story: Story; results: Re
           </Button>
         ))}
         <span className="spacer" />
-        <code className="muted truncate">GET {addresses[part]}</code>
+        <code className="muted truncate">GET {hostUrl(addresses[part])}</code>
         {part !== "story" && <CopyLater make={copied} />}
       </div>
       {part === "story" && <div className={styles["rawBody"]}><JsonView value={story} openDepth={2} /></div>}

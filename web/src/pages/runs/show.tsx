@@ -15,6 +15,7 @@ import { shortId } from "./run-table";
 import styles from "./show.module.css";
 import { Summary } from "./summary";
 import { TimelineView } from "./timeline-view";
+import { Undelivered } from "./undelivered";
 import { useResults, type Results } from "./use-results";
 import { useApprovals, useCalls, useStory, type Calls } from "./use-story";
 
@@ -103,6 +104,7 @@ function Told({ story, results, calls, callsFailed }: ToldProps) {
   return (
     <>
       <Related story={story} />
+      <Undelivered story={story} />
       <Summary story={story} entries={entries} fold={fold} />
       <Tabs label={t("runs.col.run")} tabs={tabs} value={tabs.some((one) => one.value === tab) ? tab : "timeline"} onChange={choose} />
     </>

@@ -2,8 +2,9 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useCallback, useEffect, useRef, useState, type FormEvent } from "react";
 import { useLocation } from "wouter";
-import { ApiError, get, post } from "@/api/client";
+import { ApiError, post } from "@/api/client";
 import { useLanguage, type Key, type T } from "@/i18n";
+import { readSession } from "@/pages/approvals/use-session";
 import { Button, Field, Icon, IconButton, Input, Logo, useTitle } from "@/ui";
 import { codeIn, nextIn } from "./code";
 import styles from "./signin.module.css";
@@ -54,7 +55,7 @@ function useSignIn() {
         await post("/v1/session", credential).catch((error: unknown) => {
           // A code that was used before does no harm to who is signed in already.
           if ("token" in credential) throw error;
-          return get("/v1/session").catch(() => Promise.reject(error));
+          return readSession().then((session) => (session ? undefined : Promise.reject(error as Error)));
         });
         queries.clear();
         navigate(nextIn(window.location.search), { replace: true });

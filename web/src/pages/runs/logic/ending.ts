@@ -37,7 +37,7 @@ function ending(story: Story, steps: readonly Step[]): Entry | undefined {
 }
 
 const DELIVERED = {
-  pending: "live", claimed: "live", done: "ok", failed: "bad", unknown: "warn",
+  pending: "live", claimed: "live", done: "ok", failed: "bad", unknown: "warn", discarded: "plain",
 } as const satisfies Record<string, Tone>;
 
 function deliveryEntry(delivery: Delivery): Entry {

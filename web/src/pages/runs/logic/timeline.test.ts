@@ -32,7 +32,7 @@ const model = {
 describe("timeline", () => {
   it("tells a run from the event to its delivery in order", () => {
     const delivery = {
-      delivery_id: "d1", surface: "helpdesk", sequence: 5, status: "done", attempts: 1, error: null,
+      delivery_id: "d1", surface: "helpdesk", run_id: "r1", conversation_id: null, next_attempt_at: null, sequence: 5, status: "done", attempts: 1, error: null,
       created_at: "2026-01-02T03:04:05.720Z", updated_at: "2026-01-02T03:04:05.900Z",
     };
     const audit = [

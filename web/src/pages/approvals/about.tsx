@@ -1,0 +1,33 @@
+// What would be changed and what to know before an answer; the same wherever somebody is asked.
+import type { Approval } from "@/api/types";
+import { useLanguage, useT } from "@/i18n";
+import { Badge, type Tone } from "@/ui";
+import { ApprovalInput } from "./approval-input";
+import styles from "./approvals.module.css";
+import { approvalRisk, type Risk } from "./sentence";
+import { subjectLines } from "./subject";
+
+const TONES: Record<Risk, Tone> = { read: "neutral", write: "info", destructive: "bad", external: "warn" };
+
+export function ApprovalAbout({ approval }: { approval: Approval }) {
+  const { t, language } = useLanguage();
+  const { subject } = approval;
+  if (!subject) return <ApprovalInput approval={approval} />;
+  return (
+    <ul className={styles["subject"]} data-kind="subject">
+      {subjectLines(t, language, subject).map((line) => (
+        <li key={line}>{line}</li>
+      ))}
+    </ul>
+  );
+}
+
+export function ApprovalWarning({ approval }: { approval: Approval }) {
+  const t = useT();
+  const risk = approvalRisk(approval);
+  return (
+    <p className={styles["warning"]} data-kind="warning">
+      <Badge tone={TONES[risk]}>{t(`approvals.risk_label_${risk}`)}</Badge> {t(`approvals.risk_${risk}`)}
+    </p>
+  );
+}

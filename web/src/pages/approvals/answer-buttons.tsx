@@ -1,0 +1,25 @@
+// The two answers, in the same order wherever somebody is asked: to allow it, then to deny it.
+import { useT } from "@/i18n";
+import { Button } from "@/ui";
+import styles from "./approvals.module.css";
+
+export interface AnswerButtonsProps {
+  onAnswer: (decision: "allow" | "deny") => void;
+  /** The answer that is on its way. */
+  given?: "allow" | "deny" | null;
+  disabled?: boolean;
+}
+
+export function AnswerButtons({ onAnswer, given = null, disabled = false }: AnswerButtonsProps) {
+  const t = useT();
+  return (
+    <div className={styles["answers"]}>
+      <Button variant="primary" icon="check" disabled={disabled || given !== null} busy={given === "allow"} onClick={() => onAnswer("allow")}>
+        {t("approvals.allow")}
+      </Button>
+      <Button variant="danger" icon="close" disabled={disabled || given !== null} busy={given === "deny"} onClick={() => onAnswer("deny")}>
+        {t("approvals.deny")}
+      </Button>
+    </div>
+  );
+}

@@ -1,0 +1,14 @@
+// A database that does not answer is told apart from a host that is away.
+import { expect, test } from "vitest";
+import { stateOf } from "./use-host-answers";
+
+const refusal = (details: Record<string, string>) => JSON.stringify({ error: { code: "runtime_error", message: "", retryable: true, details } });
+
+test("a 503 that names the database is no_database", () => {
+  expect(stateOf(503, refusal({ not_ready: "database", reason: "database_unavailable" }))).toBe("no_database");
+});
+
+test("a host that stops, or that is ready, has a database", () => {
+  expect(stateOf(503, refusal({ not_ready: "host" }))).toBe("well");
+  expect(stateOf(200, '{"status":"ready"}')).toBe("well");
+});
