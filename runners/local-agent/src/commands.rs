@@ -11,6 +11,7 @@ mod line;
 mod own;
 mod readable;
 mod schema;
+mod sentence;
 
 use crate::config::Config;
 use crate::texts::Texts;
@@ -26,6 +27,9 @@ use own::Asked;
 const OWN: &str = "own";
 /// Items of the conversation that are looked at to learn its language.
 const ITEMS_FOR_LANGUAGE: u32 = 20;
+
+/// Words behind a command from which on they are somebody's language, and not a name.
+const WORDS_THAT_TELL: usize = 2;
 
 /// What a command is answered with.
 struct Reply {
@@ -107,14 +111,21 @@ async fn language(ctx: &RunCtx) -> Texts {
     }
 }
 
-/// The language of a text. The name of a command is the same for everybody, so the words behind it tell; numbers
-/// and pictures tell nothing.
+/// The language of a text; numbers and pictures tell nothing. The names of commands, tools and arguments are the
+/// same for everybody, so behind a command it takes Chinese, or several words, to tell.
 fn tells(text: &str) -> Option<Texts> {
-    let said = match Line::of(text) {
-        Some(line) if Texts::for_text(line.name) == Texts::English => line.rest,
-        _ => text,
+    let is_letter = |c: char| c.is_alphabetic();
+    if Texts::for_text(text) == Texts::Chinese {
+        return Some(Texts::Chinese);
+    }
+    let Some(line) = Line::of(text) else {
+        return text.contains(is_letter).then_some(Texts::English);
     };
-    said.contains(char::is_alphabetic).then(|| Texts::for_text(said))
+    let is_word = |word: &&str| {
+        word.trim_end_matches(['.', ',', '?', '!']).chars().all(|c| is_letter(c) || c == '\'')
+    };
+    let words = line.rest.split_whitespace().filter(is_word).count();
+    (words >= WORDS_THAT_TELL).then_some(Texts::English)
 }
 
 /// The language of what the user said last that tells one.
@@ -172,7 +183,9 @@ async fn call(
     }
     let (is_refused, error) = match answered {
         Ok(ToolCallResult { result, error: None, .. }) => {
-            let text = readable::result(&result, texts);
+            let text = sentence::of(&result, texts);
+            let text = text.unwrap_or_else(|| readable::result(&result, texts));
+            let text = readable::cut(text, texts);
             ctx.emit(RunResult::tool_completed(&id, tool, result)).await?;
             return Ok(Reply::done(text));
         }
@@ -220,10 +233,10 @@ mod tests {
     }
 
     #[test]
-    fn the_words_behind_a_command_tell_the_language_in_english_as_in_chinese() {
+    fn the_words_behind_a_command_tell_the_language_and_names_do_not() {
         for (text, language) in [
-            ("/model nosuch", Some(Texts::English)),
-            ("/reset now", Some(Texts::English)),
+            ("/tools remove an event", Some(Texts::English)),
+            ("/note what's new?", Some(Texts::English)),
             ("/tools 日历", Some(Texts::Chinese)),
             ("／note 提醒 me", Some(Texts::Chinese)),
             ("/日历 today", Some(Texts::Chinese)),
@@ -231,6 +244,9 @@ mod tests {
             ("你好", Some(Texts::Chinese)),
             ("hello", Some(Texts::English)),
             ("/model", None),
+            ("/model nosuch", None),
+            ("/help calendar.delete", None),
+            ("/calendar.delete event_id=rec_1 if_version=2", None),
             ("/roll 6", None),
             ("👍 42", None),
         ] {

@@ -148,6 +148,7 @@ mod tests {
             include_str!("manifest/form.rs"),
             include_str!("commands/help.rs"),
             include_str!("commands/own.rs"),
+            include_str!("commands/sentence.rs"),
         ] {
             // A list is typed with commas of either width.
             let letters: Vec<char> = source.replace("<项,项>", "").chars().collect();

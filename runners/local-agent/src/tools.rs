@@ -147,7 +147,11 @@ impl<'a> Toolbox<'a> {
             _ if is_granted => None,
             retrieval::SEARCH_TOOLS => Some(self.offer.search(ctx, args).await),
             history::SEARCH_HISTORY => Some(history::search(ctx, args).await),
-            _ => return Done::failed(self.unknown(&call.name)),
+            // The host decides what exists, and tells its operator of a grant that is missing.
+            _ => match called(ctx, call, args.clone()).await {
+                done if done.error.is_none() => return done,
+                _ => return Done::failed(self.unknown(&call.name)),
+            },
         };
         match own {
             Some(Ok(result)) => Done { content: result.to_string(), result, error: None },

@@ -203,7 +203,7 @@ def test_what_the_context_excludes_is_refused_without_a_call() -> None:
             lambda: api.history.page(),
             lambda: api.models.invoke("none", []),
             lambda: api.models.invoke("m", [{"role": "user", "content": "x"}]),
-            lambda: api.tools.call("none"),
+            lambda: api.tools.get_detail("none"),
             lambda: api.knowledge.retrieve("none", "q"),
             lambda: api.storage.get("workspace", "k"),
             lambda: api.state.set("actor", "k", "x" * 300_000),
@@ -234,6 +234,14 @@ def test_what_the_context_excludes_is_refused_without_a_call() -> None:
         "invalid_argument",
     ]
     assert ran.requests == []
+
+
+def test_a_call_of_a_tool_that_was_not_announced_is_refused_by_the_host() -> None:
+    refuse = testing.Refuse("not_found", "there is no such tool")
+    host = testing.Host().on("tools.call", lambda params: refuse)
+    error, ran = ran_with(host, lambda ctx, api: api.tools.call("none"))
+    assert (error.code, error.message) == ("not_found", "there is no such tool")
+    assert [request.params["tool_name"] for request in ran.requests] == ["none"]
 
 
 def test_an_answer_that_is_not_as_expected_is_an_error_of_the_host() -> None:

@@ -123,9 +123,9 @@ def test_a_refusal_of_the_host_that_nobody_catches_keeps_its_code() -> None:
 @pytest.mark.parametrize(
     ("wrong", "sentence"),
     [
-        ("text", "str is no result; `yield delta(text)`"),
-        ({"type": "message.delta"}, "dict is no result"),
-        (None, "NoneType is no result"),
+        ("text", "expected a result, got str; `yield delta(text)`"),
+        ({"type": "message.delta"}, "expected a result, got dict"),
+        (None, "expected a result, got NoneType"),
         (other("x", {"value": float("nan")}), "the data of `x` is not JSON"),
         (other("x", {"value": object()}), "object has no JSON form"),
         (other("x", {"value": "\ud800"}), "the data of `x` is not JSON"),

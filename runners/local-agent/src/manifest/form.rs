@@ -225,8 +225,8 @@ fn limits() -> Vec<ConfigItem> {
             "model_timeout_s",
             "integer",
             words(
-                ("Patience with the model", "Seconds without any sign of the model, at least 1"),
-                ("模型等待秒数", "模型没有任何回应时最多等待的秒数，至少 1"),
+                ("Model timeout", "Seconds to wait while the model sends nothing, at least 1"),
+                ("模型超时（秒）", "模型没有任何响应时最多等待的秒数，至少 1"),
             ),
         )
         .default(MODEL_TIMEOUT_S),
@@ -282,7 +282,7 @@ mod tests {
             ("context_tokens", 999, 1000, "In tokens, at least 1000,", "token 数，至少 1000"),
             ("compact_at_percent", 9, 10, "Percent of the window, 10 to 95,", "（10 到 95）"),
             ("compact_at_percent", 96, 95, "Percent of the window, 10 to 95,", "（10 到 95）"),
-            ("model_timeout_s", 0, 1, "of the model, at least 1", "秒数，至少 1"),
+            ("model_timeout_s", 0, 1, "sends nothing, at least 1", "秒数，至少 1"),
             ("max_tokens_per_run", -1, 0, "0: no limit", "0 表示不限"),
             ("max_cost_usd", -1, 0, "0: no limit", "0 表示不限"),
             ("max_seconds", -1, 0, "0: the run's own deadline", "0 表示只受运行期限约束"),

@@ -70,7 +70,7 @@ class RunCtx:
         """Sends any result; in an async generator `yield` does the same."""
         if not isinstance(result, Result):
             hint = "`yield delta(text)` sends a piece of the answer, `yield message(text)` all of it"
-            raise RunFailure("runner.error", f"{type(result).__name__} is no result; {hint}")
+            raise RunFailure("runner.error", f"expected a result, got {type(result).__name__}; {hint}")
         if self._is_cancelled:
             raise asyncio.CancelledError("the run was cancelled")
         if self._is_ended:

@@ -90,6 +90,11 @@ class Asking:
         found = (one.operations for one in self.context.resources.tools if one.tool_name == tool_name)
         _granted("tool", tool_name, operation, next(found, None))
 
+    def check_tool_call(self, tool_name: str) -> None:
+        """A tool that was not announced is the host's to refuse: it tells its operator if only a grant is missing."""
+        if any(one.tool_name == tool_name for one in self.context.resources.tools):
+            self.check_tool(tool_name, "call")
+
     def check_knowledge(self, kb_id: str, operation: str) -> None:
         found = (one.operations for one in self.context.resources.knowledge_bases if one.kb_id == kb_id)
         _granted("knowledge base", kb_id, operation, next(found, None))

@@ -35,7 +35,7 @@ class ToolsApi:
 
         The call may wait for a person, so the run's clock stands still meanwhile.
         """
-        self._asking.check_tool(tool_name, "call")
+        self._asking.check_tool_call(tool_name)
         return await self._asking.ask_patiently(
             "tools.call",
             protocol.ToolCallParams,

@@ -486,9 +486,45 @@ class ApprovalOutcome(Omits, Wire):
 ApprovalStatus = Literal["pending", "allowed", "denied", "expired", "cancelled"]
 
 
-class ApprovalView(Wire):
+class SubjectField(Omits, Wire):
+    """One input of a call."""
+
+    _omitted: ClassVar[frozenset[str]] = frozenset(["before"])
+    name: StrictStr
+    value: StrictStr
+    before: StrictStr | None = None
+    """The present value, where the call would overwrite one."""
+
+
+class SubjectRecord(Omits, Wire):
+    """A record that a call names."""
+
+    _omitted: ClassVar[frozenset[str]] = frozenset(["detail", "end_at", "start_at", "title"])
+    id: StrictStr
+    detail: StrictStr | None = None
+    end_at: StrictStr | None = None
+    start_at: StrictStr | None = None
+    """RFC 3339 with the record's own offset, as is the end."""
+    title: StrictStr | None = None
+    """Absent when the actor has no such record."""
+
+
+class ApprovalSubject(Omits, Wire):
+    """What a call would change or hand over, as the host looked it up when it asked: with the reach of the actor of the run and nothing more."""
+
+    _omitted: ClassVar[frozenset[str]] = frozenset(["fields", "left_out", "records"])
+    fields: list[SubjectField] = Field(default_factory=list)
+    """The other inputs, each as one line of text."""
+    left_out: Whole | None = Field(default=None, ge=0)
+    """How many records and inputs are left out because there are too many."""
+    records: list[SubjectRecord] = Field(default_factory=list)
+    """The records that the call names."""
+
+
+class ApprovalView(Omits, Wire):
     """An approval as the API shows it."""
 
+    _omitted: ClassVar[frozenset[str]] = frozenset(["subject"])
     action: StrictStr
     agent: StrictStr
     approval_id: StrictStr
@@ -507,6 +543,8 @@ class ApprovalView(Wire):
     conversation_id: StrictStr | None = None
     outcome: ApprovalOutcome | None = None
     payload: dict[str, Any] = Field(default_factory=dict)
+    subject: ApprovalSubject | None = None
+    """What would be changed, as people call it. Absent for actions and in approvals of earlier versions."""
     target: dict[str, Any] = Field(default_factory=dict)
 
 
@@ -705,11 +743,14 @@ class EmbedResult(Wire):
     vectors: list[list[Number]]
 
 
-class EventAnswer(Wire):
+class EventAnswer(Omits, Wire):
+    _omitted: ClassVar[frozenset[str]] = frozenset(["warnings"])
     event_id: StrictStr
     status: StrictStr
     """`queued`, `running`, `steered`, `unbound`; later also the run's end."""
     run_id: StrictStr | None = None
+    warnings: list[StrictStr] = Field(default_factory=list)
+    """What the sender should know although the event was taken; absent when there is nothing."""
 
 
 class EventDelivery(Closed):
@@ -727,7 +768,7 @@ class EventGetParams(Checked, Wire):
 class EventView(Omits, Wire):
     """One entry of the event log, as `events.get` and `GET /v1/events/{id}` show it."""
 
-    _omitted: ClassVar[frozenset[str]] = frozenset(["raw_ref"])
+    _omitted: ClassVar[frozenset[str]] = frozenset(["raw_ref", "warnings"])
     created_at: StrictStr
     """RFC 3339."""
     event_id: StrictStr
@@ -745,6 +786,8 @@ class EventView(Omits, Wire):
     run_id: StrictStr | None = None
     trigger: Any = None
     """The entrance; null for the host's own facts (`source` = `host`)."""
+    warnings: list[StrictStr] = Field(default_factory=list)
+    """What its sender was warned of; absent when there was nothing."""
 
 
 class EventPage(Wire):
