@@ -9,7 +9,7 @@ export const DESK = { width: 1280, height: 800 };
 /** Every main page by its address. */
 export const PAGES = [
   "/", "/chat", "/runs", "/approvals", "/agents", "/agents/stage", "/runners",
-  "/events", "/conversations", "/artifacts", "/state", "/audit",
+  "/events", "/deliveries", "/conversations", "/artifacts", "/state", "/audit",
 ];
 
 /** A request that was answered with an error is told in the console as well. */

@@ -181,9 +181,9 @@ test("what is said while a steered run works is taken in by it", async () => {
   await chooseAgent(page, "listener");
   await say(page, [["say", "working"], ["gate", "steered"], ["pull"], ["end"]]);
   await see(answers(page).filter({ hasText: "working" }));
-  await see(page.getByText("taken in by the run that is under way"));
+  await see(page.getByText("New messages are passed to the current run"));
   await say(page, "please hurry");
-  await see(page.getByText("Taken in by the run", { exact: true }));
+  await see(page.getByText("Passed to the current run", { exact: true }));
   host.open("steered");
   await see(answers(page).filter({ hasText: "please hurry" }));
   const { items } = await host.get(`/v1/runs?conversation_id=${conversationOf(page)}`);
@@ -240,7 +240,7 @@ test("several conversations stand side by side and are found by what was said", 
     await page.waitForURL(`**/chat/${conversation}?item=*`);
   }
   await search.fill("nothingofthekind");
-  await see(page.getByText("Nothing was found"));
+  await see(page.getByText("No results for"));
   await finish(page);
 });
 
@@ -303,7 +303,7 @@ test("a host that dies in the middle of a run tells so, and everything is there 
   await say(page, [["message", "half a word"], ["gate", "never"]]);
   await see(answers(page).filter({ hasText: "half a word" }));
   await host.kill();
-  await see(page.getByText(/The host does not answer|The connection broke/).locator("visible=true"));
+  await see(page.getByText(/The host does not respond|The connection broke/).locator("visible=true"));
   await host.comeBack();
   // Sessions end with the host.
   const field = page.getByLabel("Token", { exact: true });

@@ -9,20 +9,21 @@ import { fileURLToPath } from "node:url";
 
 const here = fileURLToPath(new URL(".", import.meta.url));
 const program = process.env.GREENROOM ?? join(here, "../../../target/debug/greenroom");
-const READY = /greenroom is ready: (http:\/\/[^/\s]+)\/?#code=(\S+)/;
+const READY = /greenroom is ready: (https?:\/\/[^#\s]+?)\/?#code=(\S+)/;
 
 export class Host {
   /** Of those who may do less than the admin. */
   tokens = { watcher: randomBytes(24).toString("hex"), website: randomBytes(24).toString("hex") };
 
-  static async start({ configured = true, config = "greenroom.toml" } = {}) {
+  /** `more` stands in front of the configuration. */
+  static async start({ configured = true, config = "greenroom.toml", more = "" } = {}) {
     const host = new Host();
     host.folder = mkdtempSync(join(tmpdir(), "greenroom-web-"));
     mkdirSync(join(host.folder, "stage"));
     if (configured) {
       const text = readFileSync(join(here, config), "utf8");
       for (const [name, token] of Object.entries(host.tokens)) writeFileSync(join(host.folder, `${name}-token`), token);
-      writeFileSync(join(host.folder, "greenroom.toml"), text.replace("STAGE", join(here, "runners/stage.py")));
+      writeFileSync(join(host.folder, "greenroom.toml"), `${more}\n${text.replace("STAGE", join(here, "runners/stage.py"))}`);
     }
     await host.begin("127.0.0.1:0");
     return host;

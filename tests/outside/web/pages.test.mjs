@@ -26,6 +26,30 @@ after(async () => {
 const main = (page) => page.locator("main");
 const remove = { tool_name: "project_cli", tool_call_id: "c1", parameters: { module: "calendar", method: "delete", input: { event_id: "none" } } };
 
+test("an approval names what would be deleted, with the same warning and order on the page and in the chat", async () => {
+  const input = { title: "dinner", start_at: "2026-04-21T19:00:00Z", end_at: "2026-04-21T20:00:00Z" };
+  const create = { tool_name: "project_cli", tool_call_id: "made", parameters: { module: "calendar", method: "create", input } };
+  await host.say("stage", [["tool", create], ["end"]], "dinner");
+  const history = JSON.stringify(await host.get("/v1/conversations/dinner/history"));
+  const [event_id] = /rec_[0-9A-Za-z_-]+/.exec(history);
+  const parameters = { module: "calendar", method: "delete", input: { event_id } };
+  const { run_id } = await host.send("stage", [["tool", { ...remove, parameters }], ["end"]], "dinner");
+  const page = await signedIn(browser, host);
+  const places = [
+    ["/approvals", page.getByRole("article").filter({ hasText: "dinner" })],
+    ["/chat/dinner", page.getByRole("region", { name: "stage asks for permission" })],
+  ];
+  for (const [address, card] of places) {
+    await open(page, address);
+    await see(card.locator("[data-kind=subject]").getByText(/^“dinner”, Tue/));
+    await see(card.getByText("This cannot be undone."));
+    assert.deepEqual(await card.getByRole("button", { name: /^(Allow|Deny)$/ }).allTextContents(), ["Allow", "Deny"], address);
+  }
+  await page.getByRole("button", { name: "Deny", exact: true }).click();
+  await host.runEnded(run_id);
+  await finish(page);
+});
+
 test("agents are listed with what they take and how they are", async () => {
   const page = await signedIn(browser, host);
   await open(page, "/agents");
@@ -184,7 +208,7 @@ test("artifacts are uploaded, filtered, looked into and downloaded", async () =>
   assert.equal(download.suggestedFilename(), "up.json");
   await page.keyboard.press("Escape");
   await gone(dialog);
-  await page.getByLabel("Kind").selectOption({ label: "texts" });
+  await page.getByLabel("Kind").selectOption({ label: "text" });
   await see(main(page).getByRole("link", { name: "notes.txt" }));
   await gone(main(page).getByRole("link", { name: "up.json" }));
   await finish(page);
@@ -196,7 +220,7 @@ test("state is shown with whom it belongs to", async () => {
   const item = main(page).getByRole("listitem").filter({ hasText: "mood" });
   await see(item.getByText("notes").first());
   await page.getByLabel("Key begins with").fill("zzz");
-  await see(main(page).getByText("Nothing fits these filters"));
+  await see(main(page).getByText("Nothing matches these filters"));
   await finish(page);
 });
 

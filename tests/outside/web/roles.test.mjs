@@ -1,7 +1,7 @@
 // Who may do less is shown less, and never a page full of refusals.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { finish, forgive, launch, open, say, see, signedIn } from "./browser.mjs";
+import { chooseAgent, finish, forgive, launch, open, say, see, signedIn } from "./browser.mjs";
 import { Host } from "./host.mjs";
 
 let browser, host;
@@ -30,14 +30,67 @@ test("a reader reads everything and is not offered what it may not do", async ()
 
 test("a sender chats with its agents and sees no page that refuses it", async () => {
   const page = await signedIn(browser, host, {}, host.tokens.website);
-  forgive(page, /status of 403/);
   await page.goto(`${host.url}/`);
   await page.waitForURL("**/chat");
   const field = page.getByRole("textbox", { name: "Your message" });
   await see(field);
-  assert.deepEqual(await page.getByRole("combobox", { name: "Agent" }).locator("option").allTextContents(), ["echo"]);
+  assert.deepEqual(await page.getByRole("combobox", { name: "Agent" }).locator("option").allTextContents(), ["echo", "stage"]);
   await say(page, "hello from the website");
   await see(page.locator("[data-kind=answer]").filter({ hasText: "hello from the website" }));
   assert.equal(await page.getByRole("alert").count(), 0);
+  await finish(page);
+});
+
+test("the chat of a sender survives a reload, with everything in it", async () => {
+  const page = await signedIn(browser, host, {}, host.tokens.website);
+  await open(page, "/chat");
+  await chooseAgent(page, "echo");
+  await page.locator("input[type=file]").setInputFiles({ name: "notes.txt", mimeType: "text/plain", buffer: Buffer.from("some notes") });
+  await see(page.getByText("notes.txt"));
+  await say(page, "remember the pineapple");
+  await see(page.locator("[data-kind=answer]").filter({ hasText: "remember the pineapple" }));
+  await page.waitForURL("**/chat/*");
+
+  // Reloaded, it is there: what was said, what was attached, and in the list.
+  await page.reload();
+  await see(page.locator("[data-kind=answer]").filter({ hasText: "remember the pineapple" }));
+  const file = page.getByRole("link", { name: /notes\.txt/ });
+  await see(file);
+  const bytes = await page.request.get(new URL(await file.first().getAttribute("href"), host.url).href);
+  assert.equal(await bytes.text(), "some notes");
+  const list = page.getByRole("navigation", { name: "Conversations" });
+  await see(list.getByText("remember the pineapple"));
+  assert.equal(await list.getByText("said by somebody").count(), 0, "a conversation of others is not in the list");
+
+  // Search finds it, and nothing of others.
+  const search = page.getByRole("searchbox");
+  await search.fill("pineapple");
+  await see(page.getByRole("navigation", { name: "Search in conversations" }).getByText("pineapple"));
+  await search.fill("somebody");
+  await see(page.getByText("No results for “somebody”"));
+  await search.fill("");
+
+  // An answer that is under way goes on after a reload.
+  await page.goto(`${host.url}/chat`);
+  await chooseAgent(page, "stage");
+  await say(page, [["say", "the first half, "], ["gate", "second"], ["say", "the second half"], ["end"]]);
+  await see(page.locator("[data-kind=answer]").filter({ hasText: "the first half," }));
+  await page.waitForURL("**/chat/chat-*");
+  await page.reload();
+  await see(page.locator("[data-kind=answer]").filter({ hasText: "the first half," }));
+  host.open("second");
+  await see(page.locator("[data-kind=answer]").filter({ hasText: "the first half, the second half" }));
+
+  assert.equal(await page.getByRole("alert").count(), 0);
+  await finish(page);
+});
+
+test("a conversation of others is an empty one to a sender", async () => {
+  const page = await signedIn(browser, host, {}, host.tokens.website);
+  // That there is no such conversation is what the browser notes.
+  forgive(page, /status of 404/);
+  await open(page, "/chat/c1");
+  await see(page.getByRole("textbox", { name: "Your message" }));
+  assert.equal(await page.getByText("said by somebody").count(), 0);
   await finish(page);
 });

@@ -99,7 +99,7 @@ test("the list of runs is filtered by status, agent, conversation and id, and th
   await page.getByLabel("Conversation", { exact: true }).fill("refusals");
   await count(2);
   await page.getByLabel("Conversation", { exact: true }).fill("nowhere");
-  await see(page.getByText("No run fits these filters"));
+  await see(page.getByText("No runs match these filters"));
   await page.getByRole("button", { name: "Clear filters" }).first().click();
   await count(3);
   await finish(page);

@@ -107,13 +107,13 @@ test("a conversation of 5,000 items is gone through to its very beginning", { ti
       }));
       most = Math.max(most, await nodes(page));
       const isAtTop = await log.evaluate((element) => element.scrollTop === 0);
-      if (isAtTop && (await page.getByText("Here the conversation begins").isVisible())) break;
+      if (isAtTop && (await page.getByText("Start of the conversation").isVisible())) break;
       assert.ok(performance.now() - begin < 90_000, "the beginning is reached");
     }
   });
   await see(page.locator("[data-kind=answer]").filter({ hasText: "Item 0" }));
   const up = Math.round(performance.now() - begin);
-  await page.getByRole("button", { name: "To the newest" }).click();
+  await page.getByRole("button", { name: "Jump to latest" }).click();
   await see(page.locator("[data-kind=answer]").filter({ hasText: "Item 498" }));
   t.diagnostic(`5,000 items: shown after ${shown} ms, at its beginning after ${up} ms, ${toldTasks(tasks)}, at most ${most} nodes`);
   assert.ok(most < NODES_MAX, `${most} nodes`);
@@ -154,7 +154,7 @@ test("older entries that cannot be read are asked for once, and again when someb
   await longConversation(page);
   const log = page.getByRole("log");
   await scroll(page, log, WHEEL, UP);
-  const again = page.getByRole("button", { name: "Older entries could not be read. Try again" });
+  const again = page.getByRole("button", { name: "Older entries could not be loaded. Try again" });
   await see(again);
   assert.equal(refused, 1);
   await page.unroute(older);

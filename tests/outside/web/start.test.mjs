@@ -16,7 +16,6 @@ after(async () => {
 
 test("the printed address signs in, an empty host explains itself, and the demo answers", async () => {
   const page = await newPage(browser, host);
-  forgiveFailedRequests(page);
   await page.goto(`${host.url}/#code=${host.code}`);
   await see(page.getByRole("heading", { name: "Welcome to Greenroom" }));
   assert.equal(page.url(), `${host.url}/`, "the code has left the address bar");
@@ -36,7 +35,7 @@ test("a code works once", async () => {
   const page = await newPage(browser, host);
   forgiveFailedRequests(page);
   await page.goto(`${host.url}/#code=${host.code}`);
-  await see(page.getByRole("alert").filter({ hasText: "used before" }));
+  await see(page.getByRole("alert").filter({ hasText: "already used" }));
   assert.ok(!page.url().includes("code="));
   await finish(page);
 });
@@ -50,7 +49,7 @@ test("a wrong token is told so, the right one leads to where one wanted to go", 
   assert.equal(await field.getAttribute("type"), "password");
   await field.fill("gr_wrong");
   await page.getByRole("button", { name: "Sign in" }).click();
-  await see(page.getByRole("alert").filter({ hasText: "not known" }));
+  await see(page.getByRole("alert").filter({ hasText: "Unknown token" }));
   await field.fill(host.token);
   await page.getByRole("button", { name: "Sign in" }).click();
   await page.waitForURL("**/runs?status=completed");
@@ -90,7 +89,6 @@ test("nobody is let in from a page of another site, even with the session", asyn
 
 test("the language is that of the browser, until somebody chooses", async () => {
   const page = await newPage(browser, host, { locale: "zh-CN" });
-  forgiveFailedRequests(page);
   await page.goto(`${host.url}/signin`);
   await see(page.getByRole("heading", { name: "登录" }));
   assert.equal(await page.locator("html").getAttribute("lang"), "zh-CN");
@@ -107,7 +105,7 @@ test("a host that goes away is told of, and all goes on when it is back", async 
   forgive(page, /ERR_CONNECTION_REFUSED|ERR_EMPTY_RESPONSE|ERR_INCOMPLETE_CHUNKED/);
   await open(page, "/runs");
   await host.kill();
-  await see(page.getByText("The host does not answer"));
+  await see(page.getByText("The host does not respond"));
   await host.comeBack();
   // Sessions end with the host: whoever comes back signs in again and is where they were.
   const field = page.getByLabel("Token", { exact: true });
@@ -116,6 +114,39 @@ test("a host that goes away is told of, and all goes on when it is back", async 
   await page.getByRole("button", { name: "Sign in" }).click();
   await page.waitForURL("**/runs");
   await see(page.getByRole("heading", { name: "Runs", level: 1 }));
-  await gone(page.getByText("The host does not answer"));
+  await gone(page.getByText("The host does not respond"));
   await finish(page);
+});
+
+test("whoever has to sign in first finds nothing in the console", async () => {
+  const page = await newPage(browser, host);
+  const failed = [];
+  const complaints = [];
+  page.on("response", (response) => response.status() >= 400 && failed.push(`${response.status()} ${response.url()}`));
+  page.on("requestfailed", (request) => failed.push(request.url()));
+  page.on("console", (message) => ["error", "warning"].includes(message.type()) && complaints.push(message.text()));
+  for (const path of ["/", "/signin", "/chat/c1", "/runs?status=failed"]) {
+    await page.goto(host.url + path);
+    await see(page.getByLabel("Token", { exact: true }));
+  }
+  assert.deepEqual({ failed, complaints }, { failed: [], complaints: [] });
+  await page.getByLabel("Token", { exact: true }).fill(host.token);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.waitForURL("**/runs?status=failed");
+  await finish(page);
+});
+
+test("an address that leads nowhere has a page, in both languages", async () => {
+  for (const [locale, words, back] of [["en-US", "There is no such page", "Go to the overview"], ["zh-CN", "没有这个页面", "回到总览"]]) {
+    const page = await signedIn(browser, host, { locale });
+    forgive(page, /status of 404/);
+    const answer = await page.goto(`${host.url}/no/such/page`);
+    assert.equal(answer.status(), 404);
+    await see(page.getByRole("heading", { name: words, level: 1 }));
+    await page.getByRole("link", { name: back }).click();
+    await page.waitForURL(`${host.url}/`);
+    await page.goto(`${host.url}/runs/no-such-run`);
+    assert.equal(await page.getByRole("heading", { name: words, level: 1 }).count(), 0, "a page of the interface");
+    await finish(page);
+  }
 });
