@@ -1,4 +1,4 @@
-# The host and its web interface in one image. docs/guides/operate.md says how to run it.
+# The host and its web interface in one image. docs/guides/operate.md shows how to run it.
 #   docker build -t greenroom .
 
 FROM docker.io/library/node:22-bookworm-slim AS web
@@ -13,7 +13,7 @@ FROM docker.io/library/rust:1.95-bookworm AS build
 WORKDIR /src
 COPY . .
 COPY --from=web /src/web/dist web/dist
-# Both folders stay from one build to the next, so the program is copied out of them.
+# Both folders are caches that are not part of the image, so copy the binary out.
 RUN --mount=type=cache,target=/usr/local/cargo/registry --mount=type=cache,target=/src/target \
     cargo build --release --locked --bin greenroom && cp target/release/greenroom /greenroom
 
@@ -22,14 +22,14 @@ RUN useradd --system --uid 10001 --no-create-home --shell /usr/sbin/nologin gree
     && install -d -o greenroom -g greenroom -m 700 /data /backups && install -d /etc/greenroom
 COPY --from=build /greenroom /usr/local/bin/greenroom
 USER greenroom
-# `greenroom.toml` is read from here, also one that is mounted later.
+# The host loads `greenroom.toml` from here.
 WORKDIR /etc/greenroom
 ENV GREENROOM_DATA=/data
 VOLUME /data
 EXPOSE 8700
-# Asks the host for a run, which it reads from its database.
+# Queries the host and its database.
 HEALTHCHECK --interval=30s --timeout=10s --start-period=20s CMD ["greenroom", "runs", "list", "--limit", "1"]
-# Other containers and the published port do not reach 127.0.0.1 in here. The host warns that the address is open
-# without TLS: publish the port on 127.0.0.1 alone, or set `server.tls`.
+# 127.0.0.1 inside the container is not reachable from outside. The host warns that this address has no TLS: publish
+# the port on 127.0.0.1 only, or set `server.tls`.
 ENTRYPOINT ["greenroom"]
 CMD ["serve", "--listen", "0.0.0.0:8700"]

@@ -14,20 +14,20 @@ WEB_SOURCES = web/index.html web/package.json web/vite.config.ts web/tsconfig.js
 
 .PHONY: help run build package web test check unit soak schemas bench clean
 
-help: ## Show what there is to make
+help: ## List the targets
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
-run: build ## Build the host with its web interface and start it: no key, no service, no config needed
+run: build ## Build and start the host with its web interface: no key, no configuration, no other service
 	$(PROGRAM) serve --data $(DATA)
 
-build: web ## Build the program with its web interface into target/quick
-	@test -e $(PROGRAM) || echo "building the program: some 400 packages, a few minutes the first time" >&2
+build: web ## Build the host with its web interface into target/quick
+	@test -e $(PROGRAM) || echo "building the host: about 400 packages, a few minutes the first time" >&2
 	cargo build --profile quick --bin greenroom
 
-package: web ## The same, smaller and a little faster, into target/release: twice the time, for packages
+package: web ## Build an optimised release into target/release: smaller and faster, but twice the build time
 	cargo build --release --bin greenroom
 
-web: web/dist/index.html ## Build the web interface, when it changed
+web: web/dist/index.html ## Build the web interface if it changed
 
 web/dist/index.html: web/node_modules/.package-lock.json $(WEB_SOURCES)
 	@echo "building the web interface" >&2
@@ -36,13 +36,13 @@ web/dist/index.html: web/node_modules/.package-lock.json $(WEB_SOURCES)
 
 # Not `npm ci`: parts of the bundler for other systems are not in the lock file.
 web/node_modules/.package-lock.json: web/package-lock.json
-	@command -v npm >/dev/null || { echo "error: the web interface is built with Node 20 or newer and npm" >&2; exit 1; }
-	@echo "installing what the web interface is built with (npm)" >&2
+	@command -v npm >/dev/null || { echo "error: the web interface needs npm and Node 20 or newer" >&2; exit 1; }
+	@echo "installing npm packages for the web interface" >&2
 	cd web && npm install --no-save --no-audit --no-fund --loglevel=error
 	@test -e $@
 	@touch $@
 
-test: ## Everything: format, lints, all tests on SQLite and a real PostgreSQL, the web interface, the HTTP fuzzer
+test: ## Run all checks: format, lints, tests on SQLite and PostgreSQL, web interface, HTTP fuzzer
 	./tests/prepare.sh
 	$(MAKE) --no-print-directory web
 	cd web && npm run check
@@ -55,20 +55,20 @@ test: ## Everything: format, lints, all tests on SQLite and a real PostgreSQL, t
 	./tests/outside/web/run.sh
 	./sdks/python/run-tests.sh
 
-unit: ## The tests alone, with one PostgreSQL for all of them
+unit: ## Run only the Rust tests, with one PostgreSQL for all of them
 	cargo build --quiet -p greenroom-testkit --bin with-postgres
 	cargo run --quiet -p greenroom-testkit --bin with-postgres -- \
 		cargo nextest run --workspace $(FEATURES)
 
-soak: ## The crash test with 200 kills instead of 20, 20 backups of a busy host instead of 3, and a million fuzzed calls instead of 100,000
+soak: ## Run long tests: 200 kills, 20 backups of a busy host, a million fuzzed calls
 	GREENROOM_KILLS=200 cargo nextest run -p greenroom $(FEATURES) --test host crash --no-capture
 	GREENROOM_BACKUPS=20 cargo nextest run --profile soak -p greenroom $(FEATURES) --test backup busy --no-capture
 	GREENROOM_CALLS=1000000 cargo nextest run --profile soak -p greenroom $(FEATURES) --test proxy fuzz --no-capture
 
-schemas: ## Write docs/schema anew after a change of the protocol
+schemas: ## Regenerate docs/schema after a change of the protocol
 	cargo run -p greenroom-protocol --example write_schemas
 
-bench: ## Measure the budgets beside their baselines and record them in bench/RESULTS.md
+bench: ## Measure the performance budgets and write bench/RESULTS.md
 	cargo run --release --bin greenroom -- bench --write bench/RESULTS.md
 
 clean: ## Remove build output and the data folder of `make run`
