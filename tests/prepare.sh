@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what the tests need and this machine lacks. Says what it does; does nothing the second time.
+# Installs missing test tools. Prints what it does; does nothing the second time.
 set -euo pipefail
 
 say() { printf 'prepare: %s\n' "$*" >&2; }
@@ -21,12 +21,12 @@ command -v python3 >/dev/null || missing+=(python3)
 command -v node >/dev/null || missing+=(nodejs)
 command -v npm >/dev/null || missing+=(npm)
 command -v chromium >/dev/null || missing+=(chromium)
-# Browsers draw Chinese with whatever font there is; without one, pictures show empty boxes.
+# Without a Chinese font, screenshots show empty boxes.
 compgen -G '/usr/share/fonts/*/wqy/*' >/dev/null || missing+=(fonts-wqy-zenhei)
 if command -v python3 >/dev/null && ! python3 -c 'import ensurepip' 2>/dev/null; then missing+=(python3-venv); fi
 [ ${#missing[@]} -eq 0 ] || install_packages "${missing[@]}"
 
-# Some systems still have an older Node, which cannot build the web interface.
+# An older Node cannot build the web interface.
 if [ "$(node -p 'parseInt(process.versions.node)')" -lt 20 ]; then
   say "installing Node 22 (npm)"
   "${sudo[@]}" npm install --global --no-audit --no-fund --loglevel=error node@22
@@ -37,7 +37,7 @@ if ! cargo nextest --version >/dev/null 2>&1; then
   cargo install --locked --quiet cargo-nextest
 fi
 
-# The published LangBot SDK, which the tests of the LangBot wire start plugins with.
+# The published LangBot SDK, for the tests of the LangBot wire.
 langbot=0.7.18
 venv=$HOME/.cache/greenroom/langbot-$langbot
 if ! "$venv/bin/python" -c 'import langbot_plugin' 2>/dev/null || [ ! -d "$venv/wheels" ]; then

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Asks the MCP servers of `servers.tsv` for their tools and writes all of them into one JSON file.
-# The servers come from npm and go again once they have answered; what they said stays in the target folder,
-# outside git, since the texts are other people's. A server that has answered before is not asked again.
+# Lists the tools of the MCP servers in `servers.tsv` and writes them into one JSON file.
+# The servers are installed from npm and removed afterwards. Their tool lists are third-party text and stay in the
+# target folder, outside git. A server that answered before is not started again.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Checks the Python SDK: lints, types, tests, the wheel, and the README in a clean virtual environment.
-# Keeps its environment outside of the checkout, so the second time is quick. GREENROOM_BIN names the host to test with.
+# The environment is cached outside of the checkout. GREENROOM_BIN names the host to test with.
 set -euo pipefail
 cd "$(dirname "$0")"
 
@@ -12,7 +12,7 @@ export MYPY_CACHE_DIR="$cache/python-sdk-mypy" RUFF_CACHE_DIR="$cache/python-sdk
 
 [ -x "$python" ] || python3 -m venv "$venv"
 
-# Installs a file of requirements once per content of it.
+# Installs a requirements file once per content.
 install() {
     local stamp="$venv/$1.installed"
     if ! cmp -s "$1" "$stamp"; then
@@ -23,7 +23,7 @@ install() {
 install requirements-dev.txt 600
 install requirements-examples.txt 900 || echo "note: the packages of the larger examples do not install; their tests are skipped" >&2
 
-# The tests read the sources in place; processes they start do so too.
+# The tests and their processes use the sources in place.
 echo "$PWD/src" > "$("$python" -c 'import site; print(site.getsitepackages()[0])')/greenroom-sdk-sources.pth"
 
 if [ -z "${GREENROOM_BIN:-}" ]; then

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The host against unmodified programs of others: schemathesis on /openapi.json, an SSE client, and the
-# reference verifier of Standard Webhooks. Needs the `greenroom` binary: its path is the one argument.
+# Tests the host with third-party programs: schemathesis on /openapi.json, an SSE client, and the reference verifier
+# of Standard Webhooks. The one argument is the path of the `greenroom` binary.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -44,7 +44,7 @@ token=$(cat "$work/data/admin-token")
 
 "$venv/bin/python" "$here/clients.py" --url "$url" --token "$token" "$work"
 
-# A seed is printed with every failure; pass it in SEED to see it again.
+# Every failure prints a seed; set SEED to reproduce it.
 cd "$work"
 "$venv/bin/schemathesis" --config-file "$here/schemathesis.toml" run "$url/openapi.json" \
     --header "Authorization: Bearer $token" ${SEED:+--seed "$SEED"}

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds the wheel and walks through the commands of the README in a clean virtual environment, word for word.
-# Done again only when the sources, the README or the template have changed since it last went well.
+# Builds the wheel and runs the commands of the README in a clean virtual environment.
+# Runs again only if the sources, the README or the template changed since the last success.
 set -euo pipefail
 cache="$1"
 sdk="$(cd "$(dirname "$0")/.." && pwd)"
@@ -8,7 +8,7 @@ stamp="$cache/python-sdk-tour"
 now="$(cd "$sdk" && find src README.md pyproject.toml tests/tour.sh ../../crates/sdk/templates/python-sdk -type f ! -name '*.pyc' -print0 |
     sort -z | xargs -0 sha256sum | sha256sum)"
 if [ -e "$stamp" ] && [ "$(cat "$stamp")" = "$now" ]; then
-    echo "tour: nothing has changed since it went well"
+    echo "tour: nothing changed since the last success"
     exit 0
 fi
 
@@ -20,7 +20,7 @@ wheel="$(echo "$folder"/dist/greenroom_sdk-*-py3-none-any.whl)"
 "$cache/python-sdk/bin/python" -m zipfile -l "$wheel" > "$folder/wheel.log"
 grep -q "greenroom_sdk/py.typed" "$folder/wheel.log"
 
-# The blocks of the README's tour, in order: what is written to files, then the commands.
+# The blocks of the README's tour, in order: files, then commands.
 "$cache/python-sdk/bin/python" "$sdk/tests/tour_blocks.py" "$sdk/README.md" "$folder/tour"
 cd "$folder/tour"
 mkdir bin

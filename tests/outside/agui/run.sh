@@ -1,6 +1,6 @@
 #!/bin/sh
 # AG-UI with unmodified clients: `@ag-ui/client` 1.0.0 and 0.0.59, and `@copilotkit/core`.
-# Needs the `greenroom` binary: its path is the one argument.
+# The one argument is the path of the `greenroom` binary.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -16,7 +16,7 @@ if ! cmp -s "$here/package.json" "$folder/installed.json"; then
     (cd "$folder" && npm install --no-audit --no-fund --loglevel=error)
     cp "$here/package.json" "$folder/installed.json"
 fi
-# Modules are looked for from where a script is.
+# Node resolves modules from the folder of the script.
 cp "$here"/*.mjs "$folder/"
 
 work=$(mktemp -d)

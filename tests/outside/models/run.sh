@@ -1,6 +1,6 @@
 #!/bin/sh
-# The model server against the official clients of OpenAI, Anthropic and Google.
-# Needs the `greenroom` binary: its path is the one argument.
+# Tests the model server with the official clients of OpenAI, Anthropic and Google.
+# The one argument is the path of the `greenroom` binary.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
