@@ -34,7 +34,7 @@ pub use retention::Retention;
 pub use runner::{Launch, Process, Runner, Sandbox, Wire, is_langbot_plugin};
 pub use secret::Secret;
 pub use server::{Server, Store, StoreUrl, Sync, Tls};
-pub use surface::Webhook;
+pub use surface::SurfaceEntry;
 pub use token::{Actors, Role, Token};
 pub use tool::{McpReach, McpServer, ToolSource};
 pub use warnings::{Warning, missing, unchecked};
@@ -76,7 +76,7 @@ pub struct Config {
     pub budget_day: Option<i64>,
     pub runners: BTreeMap<String, Runner>,
     pub agents: BTreeMap<String, Agent>,
-    pub surfaces: BTreeMap<String, Webhook>,
+    pub surfaces: BTreeMap<String, SurfaceEntry>,
     pub tokens: BTreeMap<String, Token>,
     pub approvals: Approvals,
     /// The values of everything above that came from the environment or a file, to be kept out of all output.
@@ -212,7 +212,7 @@ impl Config {
             tools: root.named("tools", ToolSource::read),
             runners: root.named("runners", Runner::read),
             agents: root.named("agents", Agent::read),
-            surfaces: root.named("surfaces", Webhook::read),
+            surfaces: root.named("surfaces", SurfaceEntry::read),
             tokens: root.named("tokens", Token::read),
             secrets: Vec::new(),
         };

@@ -8,7 +8,7 @@ use crate::config::{self, Answerer, Artifacts, Config, Launch, Loaded, StoreUrl}
 use crate::failure::{Exit, Failure};
 use crate::plugin_files;
 use greenroom_host::binding;
-use greenroom_host::settings::{Agent, Approvals, Limits, Retention, Settings, Webhook};
+use greenroom_host::settings::{Agent, Approvals, Limits, Retention, Settings};
 use greenroom_objects::{BucketPlace, Place};
 use greenroom_protocol::RunnerId;
 use greenroom_runtime::{Cleaner, RunnerSpec, Wire};
@@ -64,7 +64,7 @@ pub(crate) fn settings(config: &Config) -> Settings {
         surfaces: config
             .surfaces
             .iter()
-            .map(|(name, hook)| (name.clone(), webhook(hook)))
+            .map(|(name, entry)| (name.clone(), entry.surface.clone()))
             .collect(),
         retention: retention(&config.retention),
         budget_day: config.budget_day,
@@ -153,18 +153,6 @@ fn built_in(name: &str, config: &Config) -> Option<Agent> {
     Some(agent)
 }
 
-fn webhook(hook: &config::Webhook) -> Webhook {
-    Webhook {
-        url: hook.url.clone(),
-        secret: hook.secret.as_ref().map(|secret| secret.expose().as_bytes().to_vec()),
-        allow_private: hook.allow_private,
-        idempotent: hook.idempotent,
-        timeout: Duration::from_secs(hook.timeout_s),
-        max_message_size: hook.max_message_size,
-        actions: hook.actions.clone(),
-    }
-}
-
 /// The runners of the configuration, and the one that the program carries.
 pub(crate) fn runners(config: &Config, program: &str, data: &Path) -> Vec<RunnerSpec> {
     let secrets = secret_files(config);
@@ -248,7 +236,7 @@ fn secret_files(config: &Config) -> Vec<PathBuf> {
         Launch::Process(process) => process.env.values().collect(),
     });
     let tokens = config.tokens.values().map(|token| &token.token);
-    let surfaces = config.surfaces.values().filter_map(|hook| hook.secret.as_ref());
+    let surfaces = config.surfaces.values().flat_map(|entry| &entry.secrets);
     let artifacts = match &config.artifacts {
         Artifacts::Bucket(bucket) => vec![&bucket.access_key_id, &bucket.secret_access_key],
         Artifacts::InData | Artifacts::Folder(_) => Vec::new(),

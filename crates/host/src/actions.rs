@@ -9,17 +9,11 @@ use crate::settings::Approval;
 use greenroom_protocol::api::platform::RequestActionParams;
 use greenroom_protocol::{AgentAPIError, ErrorCode, Object};
 use greenroom_store::types::{ApprovalKind, HostEvent, NewApproval, NewDelivery};
+use greenroom_surfaces::action::{MESSAGE_EDIT, MESSAGE_REACT, MESSAGE_SEND};
+use greenroom_surfaces::{Capabilities, Content, TextMax};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use uuid::Uuid;
-
-pub const MESSAGE_SEND: &str = "message.send";
-pub const MESSAGE_EDIT: &str = "message.edit";
-pub const MESSAGE_DELETE: &str = "message.delete";
-pub const MESSAGE_REACT: &str = "message.react";
-
-/// Every action that a surface may be said to take.
-pub const KNOWN: [&str; 4] = [MESSAGE_SEND, MESSAGE_EDIT, MESSAGE_DELETE, MESSAGE_REACT];
 
 /// Longest id of a message, and longest reaction.
 const WORD_BYTES_MAX: usize = 512;
@@ -46,8 +40,8 @@ pub(crate) enum Refused {
     NotFound(&'static str),
     #[error("{0}")]
     Invalid(String),
-    #[error("a message of this surface has at most {0} characters")]
-    TooLong(u64),
+    #[error("a message of this surface has at most {0}")]
+    TooLong(TextMax),
     #[error("`payload` has at most {PAYLOAD_BYTES_MAX} bytes: send an artifact instead")]
     TooLarge,
 }
@@ -101,7 +95,9 @@ pub(crate) fn plan(
     let approval = granted.get(&action).copied().filter(|approval| *approval != Approval::Never);
     let Some(approval) = approval else { return Err(Refused::NotGranted(action)) };
     let surface = identity.surface.as_ref();
-    let Some(surface) = surface.filter(|_| identity.surface_actions.contains(&action)) else {
+    let capable = |can: &Capabilities| can.actions.contains(&action);
+    let Some(surface) = surface.filter(|_| identity.capabilities.as_ref().is_some_and(capable))
+    else {
         return Err(Refused::Unsupported(action));
     };
     if json!(payload).to_string().len() > PAYLOAD_BYTES_MAX {
@@ -109,19 +105,13 @@ pub(crate) fn plan(
     }
     let target = own_target(&target, surface, identity)?;
     check(&action, &target, &payload, identity)?;
-    let delivery_id = ids::fresh("dlv");
-    let (target, payload) = (Value::Object(target), Value::Object(payload));
-    let body = json!({"type": action, "target": target, "payload": payload,
-        "run_id": identity.run_id, "event_id": identity.event_id, "agent": identity.agent,
-        "conversation_id": identity.conversation_id, "sequence": sequence});
-    let delivery = NewDelivery {
-        delivery_id,
-        surface: surface.clone(),
-        target: identity.delivery_target(surface),
-        sequence,
-        payload: body.to_string(),
+    let content = Content::Action {
+        action: action.clone(),
+        target: target.clone(),
+        payload: payload.clone(),
     };
-    Ok(Planned { approval, delivery, action, target, payload })
+    let delivery = identity.delivery(surface, sequence, content);
+    Ok(Planned { approval, delivery, action, target: target.into(), payload: payload.into() })
 }
 
 impl Planned {
@@ -219,8 +209,8 @@ fn check(
         return Err(Refused::Invalid("`message.react` needs `payload.reaction`".to_owned()));
     }
     let text = payload.get("text").and_then(Value::as_str).unwrap_or_default();
-    match identity.max_message_size {
-        Some(max) if says && text.chars().count() as u64 > max => Err(Refused::TooLong(max)),
+    match identity.capabilities.as_ref().and_then(|can| can.text_max) {
+        Some(max) if says && !max.fits(text) => Err(Refused::TooLong(max)),
         _ => Ok(()),
     }
 }

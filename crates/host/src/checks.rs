@@ -4,17 +4,16 @@
 //! key or password is in a message.
 
 use crate::host::Host;
-use crate::settings::Webhook;
 use futures_util::future::join_all;
 use greenroom_models::{Model, Probe};
-use greenroom_outgoing::{Outgoing, Unreachable};
+use greenroom_surfaces::Surface;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// Longest wait for one model or surface.
-const LOOK_MAX: Duration = Duration::from_secs(5);
+const CHECK_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// What was found of one thing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -68,7 +67,7 @@ impl Host {
 pub async fn models(models: &[Arc<Model>]) -> Vec<Check> {
     join_all(models.iter().map(|model| async move {
         let settings = model.settings();
-        let (ok, found) = match model.probe(LOOK_MAX).await {
+        let (ok, found) = match model.probe(CHECK_TIMEOUT).await {
             Ok(Probe::Scripted) => (true, "scripted: fixed rules, no network".to_owned()),
             Ok(Probe::Answers) => (true, "answers".to_owned()),
             Ok(Probe::Unlisted) if settings.provider_name == "ollama" => {
@@ -94,30 +93,12 @@ pub async fn models(models: &[Arc<Model>]) -> Vec<Check> {
 }
 
 /// Whether each surface can be connected to; nothing is sent.
-pub async fn surfaces(surfaces: &BTreeMap<String, Webhook>) -> Vec<Check> {
-    join_all(surfaces.iter().map(|(name, hook)| async move {
-        let outgoing = Outgoing {
-            allow_private: hook.allow_private,
-            connect_timeout: Some(LOOK_MAX),
-            ..Outgoing::default()
-        };
-        let (ok, message) = match outgoing.connect(&hook.url).await {
-            Ok(address) => (true, format!("{} can be connected to ({address})", origin(&hook.url))),
-            Err(error @ Unreachable::Private) => {
-                let hint =
-                    format!("add `allow_private = true` to `[surfaces.{name}]` if it is meant");
-                (false, format!("{}: {error}; {hint}", origin(&hook.url)))
-            }
-            Err(error) => (false, format!("{}: {error}", origin(&hook.url))),
-        };
+pub async fn surfaces(surfaces: &BTreeMap<String, Surface>) -> Vec<Check> {
+    join_all(surfaces.iter().map(|(name, surface)| async move {
+        let checked = surface.check(name, CHECK_TIMEOUT).await;
+        let ok = checked.is_ok();
+        let message = checked.unwrap_or_else(|problem| problem);
         Check { kind: "surface", name: name.clone(), ok, message }
     }))
     .await
-}
-
-/// Scheme, host and port: a path may hold a secret.
-fn origin(url: &str) -> &str {
-    let start = url.find("://").map_or(0, |at| at + 3);
-    let end = url[start..].find(['/', '?', '#']).map_or(url.len(), |at| start + at);
-    &url[..end]
 }

@@ -6,7 +6,7 @@
 use crate::binding::Bound;
 use crate::cursor::Cursors;
 use crate::grant::Grant;
-use crate::ids::DEFAULT_WORKSPACE;
+use crate::ids::{self, DEFAULT_WORKSPACE};
 use crate::redaction::Redactor;
 use crate::resources::tool_block;
 use greenroom_protocol::payload::StateScope;
@@ -17,9 +17,10 @@ use greenroom_protocol::{
     RawEventRef, StaticContextRef, TriggerSource,
 };
 use greenroom_store::reads::conversations::Position;
-use greenroom_store::types::RunRow;
+use greenroom_store::types::{NewDelivery, RunRow};
+use greenroom_surfaces::{Capabilities, Content, OutboundMessage, action};
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// An event as it is kept: what the sender said, and what only the entrance knows. A field that is added has a
@@ -58,9 +59,8 @@ pub struct Identity {
     pub actor_id: Option<String>,
     pub subject_id: Option<String>,
     pub surface: Option<String>,
-    pub max_message_size: Option<u64>,
-    /// What the surface takes beside complete messages.
-    pub surface_actions: BTreeSet<String>,
+    /// What the surface can show; nothing when it is not configured.
+    pub capabilities: Option<Capabilities>,
     pub actor: Option<ActorContext>,
     /// The place of the run's event in its conversation.
     pub conversation_seq: Option<i64>,
@@ -83,8 +83,7 @@ impl Identity {
             subject_id: subject
                 .map(|subject| owner(&[&subject.subject_type, text(&subject.subject_id)])),
             surface: run.surface.clone(),
-            max_message_size: None,
-            surface_actions: BTreeSet::new(),
+            capabilities: None,
             actor: event.actor.clone(),
             conversation_seq: run.conversation_seq,
         }
@@ -102,9 +101,40 @@ impl Identity {
         Some(owner(&[scope.as_str(), &self.agent, &self.runner_id, party]))
     }
 
-    /// The lane of a delivery: one per surface and conversation.
-    pub fn delivery_target(&self, surface: &str) -> String {
-        owner(&[&self.workspace_id, surface, text(&self.conversation_id)])
+    /// An outbox row. Its lane is that of its surface and conversation.
+    pub(crate) fn delivery(&self, surface: &str, sequence: i64, content: Content) -> NewDelivery {
+        let message = OutboundMessage {
+            content,
+            run_id: self.run_id.clone(),
+            event_id: self.event_id.clone(),
+            agent: self.agent.clone(),
+            conversation_id: self.conversation_id.clone(),
+            sequence,
+        };
+        NewDelivery {
+            delivery_id: ids::fresh("dlv"),
+            surface: surface.to_owned(),
+            target: owner(&[&self.workspace_id, surface, text(&self.conversation_id)]),
+            sequence,
+            payload: message.to_json(),
+        }
+    }
+
+    /// What the runner learns about where its answer goes.
+    pub(crate) fn delivery_context(&self) -> DeliveryContext {
+        let surface = self.surface.clone().unwrap_or_else(|| "api".to_owned());
+        // Without a surface, readers of the API follow the stream.
+        let Some(Capabilities { streaming, text_max, actions }) = &self.capabilities else {
+            return DeliveryContext { surface, supports_streaming: true, ..Default::default() };
+        };
+        DeliveryContext {
+            surface,
+            supports_streaming: *streaming,
+            supports_edit: actions.contains(action::MESSAGE_EDIT),
+            supports_reaction: actions.contains(action::MESSAGE_REACT),
+            max_message_size: text_max.map(|max| max.size() as u64),
+            ..Default::default()
+        }
     }
 }
 

@@ -25,7 +25,6 @@ use crate::settings::Settings;
 use crate::tasks::Tasks;
 use crate::tool_vectors::{self, ToolVectors};
 use crate::ungranted::Ungranted;
-use crate::webhook::WebhookClient;
 use crate::{delivery, indexing, retention};
 use arc_swap::ArcSwap;
 use greenroom_runtime::{Cleaner, RunnerSpec, Runtime, Settings as RuntimeSettings};
@@ -89,7 +88,7 @@ impl Host {
             approvals: Approvals::default(),
             artifacts: Artifacts::new(options.objects),
             wake_indexing: Notify::new(),
-            webhooks: WebhookClient::default(),
+            surface_clients: greenroom_surfaces::Clients::default(),
             auditor: Arc::new(Auditor::new(options.redactor.clone())),
             plugin_buckets: PluginBuckets::default(),
             redactor: options.redactor,

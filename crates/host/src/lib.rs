@@ -3,7 +3,7 @@
 //! Invariant: decisions (bind, admit, grant, what a result changes, what recovery does) are pure functions;
 //! what they decide is in the store before anything outside hears of it.
 
-pub mod actions;
+mod actions;
 mod approvals;
 pub mod artifacts;
 pub mod binding;
@@ -37,7 +37,6 @@ mod subscription;
 mod tasks;
 mod tool_vectors;
 mod ungranted;
-mod webhook;
 
 pub use approvals::{ApprovalAnswer, ApprovalQuery};
 pub use budget::{Budget, Micro};

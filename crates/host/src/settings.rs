@@ -7,6 +7,7 @@ use greenroom_protocol::manifest::StorageArea;
 use greenroom_protocol::payload::StateScope;
 use greenroom_protocol::{Object, RunnerId};
 use greenroom_store::types::{OnInterrupt, Queue};
+use greenroom_surfaces::Surface;
 use greenroom_tools::Risk;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -16,7 +17,7 @@ use std::time::Duration;
 #[derive(Debug, Clone, Default)]
 pub struct Settings {
     pub agents: Vec<Agent>,
-    pub surfaces: BTreeMap<String, Webhook>,
+    pub surfaces: BTreeMap<String, Surface>,
     pub limits: Limits,
     pub retention: Retention,
     pub approvals: Approvals,
@@ -131,28 +132,6 @@ impl Default for GrantPolicy {
                 })
                 .collect(),
         }
-    }
-}
-
-/// An outgoing webhook, the first kind of surface.
-#[derive(Clone)]
-pub struct Webhook {
-    pub url: String,
-    /// Signs every request.
-    pub secret: Option<Vec<u8>>,
-    pub allow_private: bool,
-    /// The receiver drops repeated delivery ids, so an unknown outcome may be sent again.
-    pub idempotent: bool,
-    pub timeout: Duration,
-    /// Longest text of one message in characters.
-    pub max_message_size: Option<u64>,
-    /// Actions that the receiver carries out.
-    pub actions: BTreeSet<String>,
-}
-
-impl std::fmt::Debug for Webhook {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Webhook").field("url", &self.url).finish_non_exhaustive()
     }
 }
 

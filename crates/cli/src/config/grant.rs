@@ -3,10 +3,10 @@
 //! Invariant: an absent key has the default of the contract's table; nothing else widens a grant.
 
 use super::reader::{Context, Reader, Value, clean, list, nearest};
-use greenroom_host::actions::KNOWN;
 use greenroom_host::settings::{Approval, GrantPolicy, Reach};
 use greenroom_protocol::manifest::StorageArea;
 use greenroom_protocol::payload::StateScope;
+use greenroom_surfaces::action;
 use greenroom_tools::Risk;
 use greenroom_tools::project_cli::{self, MethodSpec};
 use std::collections::{BTreeMap, BTreeSet};
@@ -154,10 +154,10 @@ fn actions(reader: &mut Reader<'_>) -> BTreeMap<String, Approval> {
     let entries = table.map(|table| table.entries()).unwrap_or_default();
     let pair = |(action, span, value): (&str, _, Value<'_>)| {
         let approval = value.choice(&APPROVALS);
-        if !KNOWN.contains(&action) {
-            let hint = match nearest(action, KNOWN.into_iter()) {
+        if !action::ALL.contains(&action) {
+            let hint = match nearest(action, action::ALL.into_iter()) {
                 Some(near) => format!("did you mean `{near}`?"),
-                None => format!("one of: {}", list(KNOWN.into_iter())),
+                None => format!("one of: {}", list(action::ALL.into_iter())),
             };
             let message = format!("there is no action `{}`", clean(action));
             value.cx.report(span, message, Some(hint));

@@ -4,53 +4,52 @@
 
 use super::Secret;
 use super::reader::{Reader, Value, clean};
-use greenroom_host::actions;
+use greenroom_surfaces::{Surface, TextMax, Webhook, action};
 use std::collections::BTreeSet;
+use std::time::Duration;
 
-/// An outgoing webhook, the one kind of surface of this version.
+/// A surface, and the secrets that were read for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Webhook {
-    pub url: String,
-    /// Signs every request; `None` sends them unsigned.
-    pub secret: Option<Secret>,
-    /// Whether the address may be private, e.g. in the host's own network.
-    pub allow_private: bool,
-    /// Whether the receiver drops repeated delivery ids, so that an unknown outcome may be sent again.
-    pub idempotent: bool,
-    pub timeout_s: u64,
-    /// Longest text of one message, in characters; longer ones are split.
-    pub max_message_size: Option<u64>,
-    /// Actions that the receiver carries out.
-    pub actions: BTreeSet<String>,
+pub struct SurfaceEntry {
+    pub surface: Surface,
+    pub secrets: Vec<Secret>,
 }
 
-impl Webhook {
+type ReadEntry = fn(&mut Reader<'_>) -> SurfaceEntry;
+
+/// How the keys of each kind are read.
+const KINDS: [(&str, ReadEntry); 1] = [("webhook", webhook)];
+
+impl SurfaceEntry {
     pub(super) fn read(mut reader: Reader<'_>) -> Option<Self> {
-        let kind = reader.require("kind").and_then(|value| value.choice(&[("webhook", ())]));
-        let url = reader.require("url").and_then(|value| web_address(&value));
-        let secret = reader.get("secret").map(|value| value.secret());
-        let webhook = Self {
-            url: url.unwrap_or_default(),
-            secret: secret.flatten(),
-            allow_private: reader.get("allow_private").and_then(|v| v.boolean()).unwrap_or(false),
-            idempotent: reader.get("idempotent").and_then(|v| v.boolean()).unwrap_or(false),
-            timeout_s: reader.get("timeout_s").and_then(|v| v.integer(1..=300)).unwrap_or(10),
-            max_message_size: reader
-                .get("max_message_size")
-                .and_then(|v| v.integer(1..=10_000_000)),
-            actions: reader.get("actions").and_then(|v| v.list(action)).map_or_else(
-                || BTreeSet::from([actions::MESSAGE_SEND.to_owned()]),
-                BTreeSet::from_iter,
-            ),
-        };
+        let kind = reader.require("kind").and_then(|value| value.choice(&KINDS));
+        let entry = kind.unwrap_or(webhook)(&mut reader);
         reader.finish();
-        kind.map(|()| webhook)
+        kind.map(|_| entry)
     }
 }
 
-fn action(value: &Value<'_>) -> Option<String> {
-    let words = actions::KNOWN.map(|word| (word, word));
-    value.choice(&words).map(str::to_owned)
+fn webhook(reader: &mut Reader<'_>) -> SurfaceEntry {
+    let url = reader.require("url").and_then(|value| web_address(&value));
+    let secret = reader.get("secret").and_then(|value| value.secret());
+    let timeout_s = reader.get("timeout_s").and_then(|v| v.integer(1..=300)).unwrap_or(10);
+    let text_max = reader.get("max_message_size").and_then(|v| v.integer(1..=10_000_000));
+    let actions = reader.get("actions").and_then(|v| v.list(action_name));
+    let webhook = Webhook {
+        url: url.unwrap_or_default(),
+        secret: secret.as_ref().map(|secret| secret.expose().as_bytes().to_vec()),
+        allow_private: reader.get("allow_private").and_then(|v| v.boolean()).unwrap_or(false),
+        idempotent: reader.get("idempotent").and_then(|v| v.boolean()).unwrap_or(false),
+        timeout: Duration::from_secs(timeout_s),
+        text_max: text_max.map(|max| TextMax::Characters(max as usize)),
+        actions: actions
+            .map_or_else(|| BTreeSet::from([action::MESSAGE_SEND.to_owned()]), BTreeSet::from_iter),
+    };
+    SurfaceEntry { surface: Surface::Webhook(webhook), secrets: secret.into_iter().collect() }
+}
+
+fn action_name(value: &Value<'_>) -> Option<String> {
+    value.choice(&action::ALL.map(|name| (name, name))).map(str::to_owned)
 }
 
 /// An address that is called over HTTP.

@@ -8,8 +8,10 @@ mod secrets;
 
 use super::*;
 use greenroom_host::settings::{Approval, GrantPolicy, Scope};
+use greenroom_surfaces::{Surface, TextMax, Webhook};
 use proptest::prelude::*;
 use serde_json::json;
+use std::time::Duration;
 
 const EXAMPLE: &str = include_str!("../../../../greenroom.example.toml");
 
@@ -126,15 +128,17 @@ fn an_agent_is_read_whole() {
 #[test]
 fn surfaces_and_tokens_are_read_with_their_secrets() {
     let config = read(EXAMPLE).unwrap().config;
-    let helpdesk = Webhook {
+    let helpdesk = Surface::Webhook(Webhook {
         url: "https://helpdesk.example.com/greenroom".to_owned(),
-        secret: Some(secret("the-long-value-of-HELPDESK_SECRET")),
+        secret: Some(b"the-long-value-of-HELPDESK_SECRET".to_vec()),
         allow_private: false,
         idempotent: false,
-        timeout_s: 10,
-        max_message_size: Some(4000),
+        timeout: Duration::from_secs(10),
+        text_max: Some(TextMax::Characters(4000)),
         actions: ["message.send".to_owned()].into(),
-    };
+    });
+    let secrets = vec![secret("the-long-value-of-HELPDESK_SECRET")];
+    let helpdesk = SurfaceEntry { surface: helpdesk, secrets };
     assert_eq!(config.surfaces, BTreeMap::from([("helpdesk".to_owned(), helpdesk)]));
     let agents = Some(vec!["triage".to_owned()]);
     let role = Role::Sender { agents, actors: Actors::Own };

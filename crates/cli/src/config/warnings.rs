@@ -218,17 +218,19 @@ fn own_plugin(id: &str) -> &str {
 
 /// Surfaces at private addresses that deliveries would refuse; names are looked up by `doctor`.
 fn surfaces(config: &Config) -> Found<'_> {
-    let closed = config.surfaces.iter().filter(|(_, hook)| !hook.allow_private);
-    let private = closed.filter(|(_, hook)| is_private(&hook.url));
-    let told = private.map(|(name, hook)| {
-        let message = format!(
-            "surface `{name}`: the address `{}` is private, so that nothing is delivered; add \
-             `allow_private = true` if it is meant",
-            hook.url
-        );
-        (vec!["surfaces", name.as_str(), "url"], message)
-    });
-    told.collect()
+    let urls = config
+        .surfaces
+        .iter()
+        .filter_map(|(name, entry)| Some((name, entry.surface.public_url()?)));
+    urls.filter(|(_, url)| is_private(url))
+        .map(|(name, url)| {
+            let message = format!(
+                "surface `{name}`: the address `{url}` is private, so that nothing is delivered; add \
+                 `allow_private = true` if it is meant"
+            );
+            (vec!["surfaces", name.as_str(), "url"], message)
+        })
+        .collect()
 }
 
 /// Tokens that somebody could guess.

@@ -1,4 +1,5 @@
 use super::*;
+use greenroom_surfaces::action::MESSAGE_DELETE;
 
 fn identity() -> Identity {
     Identity {
@@ -8,8 +9,11 @@ fn identity() -> Identity {
         agent: "helper".to_owned(),
         conversation_id: Some("c1".to_owned()),
         surface: Some("hook".to_owned()),
-        surface_actions: [MESSAGE_SEND, MESSAGE_EDIT, MESSAGE_REACT].map(str::to_owned).into(),
-        max_message_size: Some(5),
+        capabilities: Some(Capabilities {
+            streaming: false,
+            text_max: Some(TextMax::Characters(5)),
+            actions: [MESSAGE_SEND, MESSAGE_EDIT, MESSAGE_REACT].map(str::to_owned).into(),
+        }),
         ..Identity::default()
     }
 }
@@ -94,7 +98,7 @@ fn an_action_has_what_it_needs() {
         assert!(matches!(decide(action, target, payload), Err(Refused::Invalid(_))), "{action}");
     }
     let long = decide(MESSAGE_SEND, json!({}), json!({"text": "一二三四五六"}));
-    assert_eq!(long, Err(Refused::TooLong(5)));
+    assert_eq!(long, Err(Refused::TooLong(TextMax::Characters(5))));
 }
 
 #[test]

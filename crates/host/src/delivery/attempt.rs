@@ -8,11 +8,11 @@ use super::schedule::{RetryLimits, on_clock_ms, waited_ms};
 use crate::host::Shared;
 use crate::ids::{self, now_ms};
 use crate::metrics::Metrics;
-use crate::settings::{Limits, Webhook};
-use crate::webhook::Sent;
+use crate::settings::Limits;
 use greenroom_store::commands::{ClaimDelivery, DeliveryOutcome, FinishDelivery};
 use greenroom_store::types::{DeliveryRow, DeliveryStatus, HostEvent};
 use greenroom_store::{StoreError, fault};
+use greenroom_surfaces::{Delivery, SendOutcome, Surface};
 use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::time::Instant;
@@ -78,8 +78,8 @@ fn retry_limits(limits: &Limits) -> RetryLimits {
     RetryLimits { retry_ms: ms(limits.delivery_retry), pause_max_ms: ms(limits.delivery_pause_max) }
 }
 
-async fn send(shared: &Shared, row: &DeliveryRow, surface: Option<&Webhook>) -> Outcome {
-    if row.status == DeliveryStatus::Claimed && !surface.is_some_and(|surface| surface.idempotent) {
+async fn send(shared: &Shared, row: &DeliveryRow, surface: Option<&Surface>) -> Outcome {
+    if row.status == DeliveryStatus::Claimed && !surface.is_some_and(Surface::is_idempotent) {
         let error = "the host ended while it was being sent".to_owned();
         return Outcome::Settled(DeliveryOutcome::Unknown { error });
     }
@@ -88,16 +88,17 @@ async fn send(shared: &Shared, row: &DeliveryRow, surface: Option<&Webhook>) -> 
         let error = format!("surface `{}` is not configured", row.surface);
         return Outcome::Again { error, retry_after: None, last: DeliveryStatus::Failed };
     };
-    match shared.webhooks.send(surface, row).await {
-        Sent::Taken => Outcome::Settled(DeliveryOutcome::Done),
-        Sent::Refused(error) => Outcome::Settled(DeliveryOutcome::Failed { error }),
-        Sent::NotTaken { error, retry_after } => {
+    let delivery = Delivery { id: &row.delivery_id, message: &row.payload };
+    match surface.send(&shared.surface_clients, delivery).await {
+        SendOutcome::Delivered => Outcome::Settled(DeliveryOutcome::Done),
+        SendOutcome::Rejected(error) => Outcome::Settled(DeliveryOutcome::Failed { error }),
+        SendOutcome::NotDelivered { error, retry_after } => {
             Outcome::Again { error, retry_after, last: DeliveryStatus::Failed }
         }
-        Sent::Unknown(error) if surface.idempotent => {
+        SendOutcome::Unknown(error) if surface.is_idempotent() => {
             Outcome::Again { error, retry_after: None, last: DeliveryStatus::Unknown }
         }
-        Sent::Unknown(error) => Outcome::Settled(DeliveryOutcome::Unknown { error }),
+        SendOutcome::Unknown(error) => Outcome::Settled(DeliveryOutcome::Unknown { error }),
     }
 }
 

@@ -1,6 +1,5 @@
 //! What the parts of the host share, and what several of them ask of it.
 
-use crate::actions;
 use crate::approvals::Approvals;
 use crate::artifacts::Artifacts;
 use crate::budget::Budgets;
@@ -23,15 +22,15 @@ use crate::settings::Settings;
 use crate::tasks::Tasks;
 use crate::tool_vectors::ToolVectors;
 use crate::ungranted::Ungranted;
-use crate::webhook::WebhookClient;
 use arc_swap::ArcSwap;
 use greenroom_protocol::payload::StateScope;
-use greenroom_protocol::{AgentRunState, DeliveryContext, Object};
+use greenroom_protocol::{AgentRunState, Object};
 use greenroom_runtime::Runtime;
 use greenroom_store::commands::Terminal;
 use greenroom_store::reads::state::StateSpan;
 use greenroom_store::types::{Diagnostic, RunRow};
 use greenroom_store::{Store, StoreError, reads};
+use greenroom_surfaces::{Clients, Surface};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -59,7 +58,7 @@ pub(crate) struct Shared {
     pub(crate) artifacts: Artifacts,
     pub(crate) wake_indexing: Notify,
     pub(crate) pulse: Pulse,
-    pub(crate) webhooks: WebhookClient,
+    pub(crate) surface_clients: Clients,
     pub(crate) auditor: Arc<Auditor>,
     pub(crate) plugin_buckets: PluginBuckets,
     pub(crate) redactor: Redactor,
@@ -105,15 +104,12 @@ impl Shared {
         serde_json::from_str(&body).ok().map(Arc::new)
     }
 
-    /// Who a run is, with what its surface takes.
+    /// Who a run is, with what its surface can show.
     pub(crate) fn identity(&self, run: &RunRow, envelope: &Envelope) -> Identity {
         let mut identity = Identity::new(run, envelope);
         let settings = self.settings.load();
         let surface = identity.surface.as_ref().and_then(|name| settings.surfaces.get(name));
-        if let Some(surface) = surface {
-            identity.max_message_size = surface.max_message_size;
-            identity.surface_actions = surface.actions.clone();
-        }
+        identity.capabilities = surface.map(Surface::capabilities);
         identity
     }
 
@@ -238,21 +234,5 @@ impl Shared {
             }
         }
         Ok(snapshot)
-    }
-
-    /// What the runner is told about where its answer goes.
-    pub(crate) fn delivery_context(&self, identity: &Identity) -> DeliveryContext {
-        let settings = self.settings.load();
-        let surface = identity.surface.as_ref().and_then(|name| settings.surfaces.get(name));
-        let takes = |action| surface.is_some_and(|surface| surface.actions.contains(action));
-        DeliveryContext {
-            surface: identity.surface.clone().unwrap_or_else(|| "api".to_owned()),
-            // The API's readers follow the stream; a webhook takes complete messages.
-            supports_streaming: surface.is_none(),
-            supports_edit: takes(actions::MESSAGE_EDIT),
-            supports_reaction: takes(actions::MESSAGE_REACT),
-            max_message_size: surface.and_then(|surface| surface.max_message_size),
-            ..DeliveryContext::default()
-        }
     }
 }

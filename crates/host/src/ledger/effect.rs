@@ -17,6 +17,7 @@ use greenroom_protocol::payload::{
 use greenroom_store::types::{
     ApprovalKind, HostEvent, NewApproval, NewDelivery, NewItem, ResultRecord, StateWrite,
 };
+use greenroom_surfaces::{Content, MessagePart};
 use serde_json::json;
 use std::collections::BTreeSet;
 
@@ -108,14 +109,19 @@ impl Changes {
             text: Some(text.replace('\0', "\u{fffd}")),
             body: body.to_string(),
         });
-        // What is not text goes with the first part alone.
-        let none = json!([]);
-        self.deliver(identity, sequence, &text, &|text, part, parts| {
-            let segments = if part == 1 { &segments } else { &none };
-            json!({"type": "message.completed", "message": {
-                "role": message.role, "content": text, "segments": segments,
-                "metadata": message.metadata}, "part": part, "parts": parts})
-        });
+        let Some(surface) = &identity.surface else { return };
+        let text_max = identity.capabilities.as_ref().and_then(|can| can.text_max);
+        let parts = text_max.map_or_else(|| vec![text.as_str()], |max| max.split(&text));
+        for (index, part) in parts.iter().enumerate() {
+            let message = MessagePart {
+                role: message.role,
+                content: (*part).to_owned(),
+                segments: if index == 0 { segments.clone() } else { json!([]) },
+                metadata: message.metadata.clone(),
+            };
+            let content = Content::Message { message, part: index + 1, parts: parts.len() };
+            self.deliveries.push(identity.delivery(surface, sequence, content));
+        }
     }
 
     /// An action: on its way, asked about first, or recorded alone because it may not be carried out.
@@ -159,12 +165,11 @@ impl Changes {
     pub(super) fn failed(&mut self, error: &RunError, record: &ResultRecord, identity: &Identity) {
         let body = json!({"run_id": identity.run_id, "agent": identity.agent, "error": error});
         self.host_event("run.failed", record, identity, &body);
-        self.deliver(
-            identity,
-            record.sequence,
-            "",
-            &|_, _, _| json!({"type": "run.failed", "error": error}),
-        );
+        if let Some(surface) = &identity.surface {
+            self.effects = true;
+            let content = Content::Failure { error: error.clone() };
+            self.deliveries.push(identity.delivery(surface, record.sequence, content));
+        }
     }
 
     fn tool_call(&mut self, call: &ToolCallCompleted, identity: &Identity) {
@@ -215,34 +220,6 @@ impl Changes {
             body: body.to_string(),
         });
     }
-
-    /// Puts a message into the outbox, in parts where the surface takes only so much at once.
-    fn deliver(
-        &mut self,
-        identity: &Identity,
-        sequence: i64,
-        text: &str,
-        payload: &dyn Fn(&str, usize, usize) -> serde_json::Value,
-    ) {
-        let Some(surface) = &identity.surface else { return };
-        self.effects = true;
-        let parts = split(text, identity.max_message_size);
-        for (index, part) in parts.iter().enumerate() {
-            let mut payload = payload(part, index + 1, parts.len());
-            payload["run_id"] = identity.run_id.as_str().into();
-            payload["event_id"] = identity.event_id.as_str().into();
-            payload["agent"] = identity.agent.as_str().into();
-            payload["conversation_id"] = identity.conversation_id.clone().into();
-            payload["sequence"] = sequence.into();
-            self.deliveries.push(NewDelivery {
-                delivery_id: ids::fresh("dlv"),
-                surface: surface.clone(),
-                target: identity.delivery_target(surface),
-                sequence,
-                payload: payload.to_string(),
-            });
-        }
-    }
 }
 
 /// Which state a run may write, and how much at once.
@@ -275,36 +252,4 @@ pub(super) fn check(
         ));
     }
     Ok(())
-}
-
-/// Cuts a text into parts of at most `max` characters, at the last blank where there is one.
-fn split(text: &str, max: Option<u64>) -> Vec<&str> {
-    let Some(max) = max.and_then(|max| usize::try_from(max).ok()).filter(|max| *max > 0) else {
-        return vec![text];
-    };
-    let mut parts = Vec::new();
-    let mut rest = text;
-    while let Some((end, _)) = rest.char_indices().nth(max) {
-        let cut = rest[..end].rfind(char::is_whitespace).filter(|at| *at > 0).unwrap_or(end);
-        parts.push(&rest[..cut]);
-        rest = if cut == end { &rest[cut..] } else { rest[cut..].trim_start() };
-    }
-    if !rest.is_empty() || parts.is_empty() {
-        parts.push(rest);
-    }
-    parts
-}
-
-#[cfg(test)]
-mod tests {
-    use super::split;
-
-    #[test]
-    fn long_messages_are_cut_at_blanks_and_lose_no_word() {
-        assert_eq!(split("one two three", Some(8)), ["one two", "three"]);
-        assert_eq!(split("一二三四五", Some(2)), ["一二", "三四", "五"]);
-        assert_eq!(split("short", Some(100)), ["short"]);
-        assert_eq!(split("", Some(3)), [""]);
-        assert_eq!(split("unlimited", None), ["unlimited"]);
-    }
 }

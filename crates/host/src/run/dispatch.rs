@@ -2,7 +2,7 @@
 
 use super::RunTask;
 use super::stop::{Stop, unavailable};
-use crate::context::{ContextParts, Identity};
+use crate::context::ContextParts;
 use crate::grant::Grant;
 use crate::ids::now_ms;
 use crate::live::Rights;
@@ -142,9 +142,9 @@ impl RunTask {
         grant: &Grant,
         resources: &Resources,
     ) -> Result<greenroom_protocol::AgentRunContext, StoreError> {
-        let identity = Identity::new(&self.run, &self.envelope);
+        let identity = self.shared.identity(&self.run, &self.envelope);
         let state = self.shared.state_snapshot(&identity, grant).await?;
-        let delivery = self.shared.delivery_context(&identity);
+        let delivery = identity.delivery_context();
         let parts = ContextParts {
             run: &self.run,
             envelope: &self.envelope,
