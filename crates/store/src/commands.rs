@@ -135,21 +135,10 @@ pub enum Outcome {
     Collected(Collected),
 }
 
-/// Texts up to here are written within a moment.
-const BRIEF_BYTES: usize = 64 * 1024;
+/// What `Touch` writes.
+const TOUCH_BYTES: usize = 64 * 1024;
 
 impl Command {
-    /// Whether it is one of those that every run waits for, and takes hardly longer than to hand it on.
-    pub(crate) fn is_brief(&self) -> bool {
-        match self {
-            Command::Accept(command) => command.body.len() <= BRIEF_BYTES,
-            Command::Apply(command) => {
-                command.chunk.as_ref().is_none_or(|chunk| chunk.body.len() <= BRIEF_BYTES)
-            }
-            _ => false,
-        }
-    }
-
     /// Whether somebody outside waits for it, who can ask again.
     pub(crate) fn is_from_outside(&self) -> bool {
         matches!(self, Command::Accept(_) | Command::CancelQueued(_) | Command::AnswerApproval(_))
@@ -193,7 +182,7 @@ impl Command {
 
 fn touch(tx: &mut dyn Tx, mark: i64) -> Result<bool, StoreError> {
     let text = mark.to_string();
-    let text = text.repeat(BRIEF_BYTES / text.len());
+    let text = text.repeat(TOUCH_BYTES / text.len());
     let touched = tx.execute(
         "INSERT INTO meta (name, value) VALUES ('space', ?1)
          ON CONFLICT (name) DO UPDATE SET value = excluded.value",

@@ -23,8 +23,6 @@ pub(crate) trait Driver: Tx + Send {
     /// From here on this driver writes for the given start of the host.
     fn hold(&mut self, epoch: i64) -> Result<(), StoreError>;
     fn begin(&mut self) -> Result<(), StoreError>;
-    /// The same without waiting for anybody who has the database; whether it has begun.
-    fn begin_at_once(&mut self) -> bool;
     fn commit(&mut self) -> Result<(), StoreError>;
     /// After a new connection: whether the last commit, whose answer was lost, took place.
     fn has_committed(&mut self) -> Result<bool, StoreError>;

@@ -13,7 +13,6 @@ mod drivers;
 mod error;
 pub mod fault;
 mod health;
-mod line;
 mod location;
 pub mod rates;
 mod reader;

@@ -10,7 +10,6 @@ use crate::commands::{Command, Outcome};
 use crate::copy;
 use crate::drivers::{Driver, PostgresDriver, SqliteDriver, checkpoint, checkpoint_all};
 use crate::health::Health;
-use crate::line::Line;
 use crate::location::Location;
 use crate::reader::{self, Answer, ReadJob, Turn};
 use crate::reads::sizes::{Sizes, sizes};
@@ -72,13 +71,12 @@ pub struct Store {
 }
 
 struct Inner {
-    writer: Mutex<Option<Line>>,
-    /// Whether a commit is so quick that whoever asks for one may make it.
-    is_near: bool,
+    writer: Mutex<Option<mpsc::Sender<Job>>>,
     postponed: Mutex<VecDeque<Command>>,
     readers: Vec<mpsc::Sender<ReadJob>>,
     next_reader: AtomicUsize,
-    near: Mutex<Option<Box<dyn Driver>>>,
+    /// For reads on the caller's thread; none on PostgreSQL.
+    inline_reader: Mutex<Option<Box<dyn Driver>>>,
     shares: Shares,
     location: Location,
     health: Arc<Health>,
@@ -143,12 +141,11 @@ impl Store {
             driver: writer,
             lost: lost_sender,
             committed,
-            has_begun: false,
             is_full: Arc::clone(&is_full),
             health: Arc::clone(&health),
         };
-        let (line, write) = Line::new(writer, WRITES_WAITING_MAX);
-        threads.push(spawn("store-writer", write)?);
+        let (write_jobs, jobs) = mpsc::channel(WRITES_WAITING_MAX);
+        threads.push(spawn("store-writer", move || writer.run(jobs))?);
         let mut readers = Vec::new();
         for _ in 0..=INDEXER {
             let driver = connect_reader(options)?;
@@ -157,7 +154,7 @@ impl Store {
             threads.push(spawn("store-reader", move || reader::run(driver, jobs, &health))?);
             readers.push(sender);
         }
-        let near = match &options.location {
+        let inline_reader = match &options.location {
             Location::Sqlite(path) => {
                 let path = path.clone();
                 threads.push(spawn("store-checkpoint", move || checkpoints(&path, &commits))?);
@@ -170,12 +167,11 @@ impl Store {
             Location::Postgres(_) => (None, None),
         };
         let inner = Inner {
-            writer: Mutex::new(Some(line)),
-            is_near: near.is_some() && options.sync == Sync::Normal,
+            writer: Mutex::new(Some(write_jobs)),
             postponed: Mutex::default(),
             readers,
             next_reader: AtomicUsize::new(0),
-            near: Mutex::new(near),
+            inline_reader: Mutex::new(inline_reader),
             shares: Shares::new(EVENTS_WAITING_MAX),
             location: options.location.clone(),
             health,
@@ -238,11 +234,7 @@ impl Store {
         let writer = lock(&self.inner.writer).clone().ok_or_else(closed)?;
         self.send_postponed(&writer).await?;
         let (reply, outcome) = oneshot::channel();
-        let job = Job { command, reply };
-        let left = if self.inner.is_near { writer.commit_alone(job) } else { Some(job) };
-        if let Some(job) = left {
-            writer.place().await?.send(job);
-        }
+        writer.send(Job { command, reply }).await.map_err(|_| closed())?;
         outcome.await.map_err(|_| closed())?.map_err(|error| self.named(error))
     }
 
@@ -286,15 +278,15 @@ impl Store {
         answer.await.map_err(|_| closed())?.map_err(|error| self.named(error))
     }
 
-    /// Reads a point where the caller stands if the database is a local file, else like `read`.
-    /// For look-ups of a few microseconds only.
-    pub async fn read_near<T, F>(&self, mut read: F) -> Result<T, StoreError>
+    /// Reads on the caller's thread if the database is a local file, else like `read`. For look-ups of a few
+    /// microseconds only, where a proxy call would spend more on waking a reader's thread.
+    pub async fn read_inline<T, F>(&self, mut read: F) -> Result<T, StoreError>
     where
         T: Send + 'static,
         F: FnMut(&mut dyn Tx) -> Result<T, StoreError> + Send + 'static,
     {
-        if let Ok(mut near) = self.inner.near.try_lock()
-            && let Some(driver) = near.as_mut()
+        if let Ok(mut reader) = self.inner.inline_reader.try_lock()
+            && let Some(driver) = reader.as_mut()
         {
             return read(&mut **driver);
         }

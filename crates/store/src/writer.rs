@@ -11,7 +11,10 @@ use crate::health::{Health, WRITE_PATIENCE};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use tokio::sync::{oneshot, watch};
+use tokio::sync::{mpsc, oneshot, watch};
+
+/// Commands in one transaction at most.
+const BATCH_MAX: usize = 512;
 
 /// Between two tries to reach a database that went away.
 const RECONNECT_PAUSE: Duration = Duration::from_millis(200);
@@ -37,22 +40,29 @@ pub(crate) struct Writer {
     pub(crate) lost: watch::Sender<Option<StoreError>>,
     /// Told after each commit, for the checkpointer.
     pub(crate) committed: std::sync::mpsc::SyncSender<()>,
-    /// Whether the next transaction is begun already.
-    pub(crate) has_begun: bool,
     /// Whether there was no space for the last batch.
     pub(crate) is_full: Arc<AtomicBool>,
     pub(crate) health: Arc<Health>,
 }
 
 impl Writer {
-    /// Begins the next transaction if nobody has to be waited for; whether it has.
-    pub(crate) fn begin_at_once(&mut self) -> bool {
-        self.has_begun = self.driver.begin_at_once();
-        self.has_begun
+    /// Commits whatever is queued, together, until every sender is gone or the store is lost.
+    pub(crate) fn run(mut self, mut jobs: mpsc::Receiver<Job>) {
+        let mut batch = Vec::new();
+        while jobs.blocking_recv_many(&mut batch, BATCH_MAX) > 0 {
+            if let Err(error) = self.commit(&mut batch) {
+                tracing::error!(%error, "the store is lost, the host has to end");
+                for job in batch.drain(..) {
+                    let _ = job.reply.send(Err(error.clone()));
+                }
+                self.lost.send_replace(Some(error));
+                return;
+            }
+        }
     }
 
-    /// Commits a batch and tells its outcomes; an error means that nothing may be written any more.
-    pub(crate) fn commit(&mut self, batch: &mut Vec<Job>) -> Result<(), StoreError> {
+    /// Commits a batch and sends its outcomes; an error means that nothing may be written any more.
+    fn commit(&mut self, batch: &mut Vec<Job>) -> Result<(), StoreError> {
         let mut fence = Fence::None;
         loop {
             match self.try_commit(batch, fence) {
@@ -90,9 +100,7 @@ impl Writer {
 
     /// Nothing when the connection was lost before the commit took place; a new one is there already.
     fn try_commit(&mut self, batch: &[Job], fence: Fence) -> Result<Option<Outcomes>, StoreError> {
-        if !std::mem::take(&mut self.has_begun) {
-            self.driver.begin()?;
-        }
+        self.driver.begin()?;
         let mut outcomes = Vec::with_capacity(batch.len());
         for job in batch {
             outcomes.push(match fence {
@@ -205,7 +213,6 @@ mod tests {
             driver: Box::new(driver),
             lost: watch::Sender::new(None),
             committed: std::sync::mpsc::sync_channel(1).0,
-            has_begun: false,
             is_full: Arc::default(),
             health: Arc::default(),
         };

@@ -95,7 +95,7 @@ impl Shared {
         artifact_id: &str,
     ) -> Result<Option<ArtifactRow>, StoreError> {
         let (workspace, id, now) = (workspace.to_owned(), artifact_id.to_owned(), now_ms());
-        self.store.read_near(move |tx| reads::artifacts::get(tx, &workspace, &id, now)).await
+        self.store.read_inline(move |tx| reads::artifacts::get(tx, &workspace, &id, now)).await
     }
 }
 

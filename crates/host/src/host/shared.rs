@@ -208,7 +208,7 @@ impl Shared {
             return Ok(snapshot);
         }
         let (workspace, now) = (identity.workspace_id.clone(), now_ms());
-        let found = self.store.read_near(move |tx| {
+        let found = self.store.read_inline(move |tx| {
             let list = |(scope, owner): &(StateScope, String)| {
                 let span = StateSpan {
                     prefix: String::new(),

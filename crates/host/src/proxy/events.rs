@@ -26,7 +26,7 @@ pub(super) async fn get(call: &mut Call<'_>) -> Answer {
     let read = call
         .shared
         .store
-        .read_near(move |tx| reads::events::by_id(tx, &workspace, &params.event_id));
+        .read_inline(move |tx| reads::events::by_id(tx, &workspace, &params.event_id));
     let rows = read.await.map_err(|error| failed(&error))?;
     let row = rows.into_iter().find(|row| is_in_reach(call, row));
     let mut event = event_view(row.ok_or_else(|| not_found("event"))?);

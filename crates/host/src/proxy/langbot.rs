@@ -143,7 +143,7 @@ async fn run_row(
     run_id: &str,
 ) -> Result<Option<RunRow>, AgentAPIError> {
     let (workspace, run_id) = (workspace.to_owned(), run_id.to_owned());
-    let read = shared.store.read_near(move |tx| reads::runs::get(tx, &workspace, &run_id));
+    let read = shared.store.read_inline(move |tx| reads::runs::get(tx, &workspace, &run_id));
     read.await.map_err(|error| failed(&error))
 }
 

@@ -41,7 +41,7 @@ pub(super) async fn get(call: &mut Call<'_>) -> Answer {
     let read = call
         .shared
         .store
-        .read_near(move |tx| reads::state::get(tx, &workspace, &owner, &params.key, now));
+        .read_inline(move |tx| reads::state::get(tx, &workspace, &owner, &params.key, now));
     let row = read.await.map_err(|error| failed(&error))?;
     let value = row.as_ref().map(|row| serde_json::from_str::<&RawValue>(&row.value));
     let value =

@@ -188,10 +188,6 @@ impl Driver for PostgresDriver {
         self.client.batch_execute("BEGIN").map_err(failed)
     }
 
-    fn begin_at_once(&mut self) -> bool {
-        false
-    }
-
     fn commit(&mut self) -> Result<(), StoreError> {
         let Some(held) = &mut self.held else {
             return self.client.batch_execute("COMMIT").map_err(failed);

@@ -4,7 +4,6 @@
 
 mod bulk;
 mod copy;
-mod log;
 
 use super::Driver;
 use crate::StoreError;
@@ -38,9 +37,7 @@ pub(crate) struct SqliteDriver {
 impl SqliteDriver {
     pub(crate) fn writer(path: &Path, sync: Sync) -> Result<Self, StoreError> {
         let lock = take_lock(path)?;
-        let files = log::register()?;
-        let connection = Connection::open_with_flags_and_vfs(path, OpenFlags::default(), files)
-            .map_err(refused)?;
+        let connection = Connection::open(path).map_err(refused)?;
         let level = match sync {
             Sync::Full => "FULL",
             Sync::Normal => "NORMAL",
@@ -49,7 +46,7 @@ impl SqliteDriver {
             .execute_batch(&format!(
                 "PRAGMA journal_mode = WAL; PRAGMA synchronous = {level};
                  PRAGMA wal_autocheckpoint = 0; PRAGMA journal_size_limit = {LOG_BYTES_MAX};
-                 PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16000; PRAGMA cache_spill = OFF;"
+                 PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16000;"
             ))
             .map_err(refused)?;
         Self::with(connection, Some(lock))
@@ -170,12 +167,6 @@ impl Driver for SqliteDriver {
 
     fn begin(&mut self) -> Result<(), StoreError> {
         self.execute("BEGIN IMMEDIATE", &[]).map(drop)
-    }
-
-    fn begin_at_once(&mut self) -> bool {
-        let has_begun =
-            self.connection.busy_timeout(Duration::ZERO).is_ok() && self.begin().is_ok();
-        self.connection.busy_timeout(PATIENCE).is_ok() && has_begun
     }
 
     fn commit(&mut self) -> Result<(), StoreError> {

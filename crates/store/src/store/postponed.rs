@@ -6,9 +6,8 @@
 use super::{Store, closed, lock};
 use crate::StoreError;
 use crate::commands::{BeginModelCall, Command, RecordModelCall};
-use crate::line::Line;
 use crate::writer::Job;
-use tokio::sync::oneshot;
+use tokio::sync::{mpsc, oneshot};
 
 /// Commands that may wait for another; above, the next one is told to flush at once.
 const POSTPONED_MAX: usize = 1024;
@@ -51,22 +50,23 @@ impl Store {
         self.send_postponed(&writer).await
     }
 
-    pub(super) async fn send_postponed(&self, writer: &Line) -> Result<(), StoreError> {
+    pub(super) async fn send_postponed(&self, writer: &mpsc::Sender<Job>) -> Result<(), StoreError> {
         while !lock(&self.inner.postponed).is_empty() {
-            let place = writer.place().await?;
+            let permit = writer.reserve().await.map_err(|_| closed())?;
             // Held until it is sent: who finds nothing waiting comes after it.
             let mut waiting = lock(&self.inner.postponed);
             if let Some(command) = waiting.pop_front() {
-                place.send(Job { command, reply: oneshot::channel().0 });
+                permit.send(Job { command, reply: oneshot::channel().0 });
             }
         }
         Ok(())
     }
 
     /// The same, where nothing else is under way any more. Blocks.
-    pub(super) fn send_postponed_last(&self, writer: &Line) {
+    pub(super) fn send_postponed_last(&self, writer: &mpsc::Sender<Job>) {
         for command in lock(&self.inner.postponed).drain(..) {
-            writer.send_now(Job { command, reply: oneshot::channel().0 });
+            // Fails only when the writer has ended, which has said why.
+            let _ = writer.blocking_send(Job { command, reply: oneshot::channel().0 });
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Commands that come one after another, with nobody else about: each is committed by whoever asks.
+//! Commands that come one after another, each in a commit of its own, and in turns with crowds.
 
 use super::support::*;
 use greenroom_store::commands::{Accepted, BeginModelCall};
@@ -7,7 +7,6 @@ use greenroom_store::{Postponed, Store, StoreError, Sync, reads};
 use std::time::Duration;
 use tokio::task::JoinSet;
 
-/// More than it takes until somebody counts as alone.
 const MANY: usize = 30;
 
 pub(crate) async fn close(store: Store) {
