@@ -146,7 +146,7 @@ impl Shared {
         let now_ms = now_ms();
         let due_ms = due_ms.max(now_ms);
         let command = ExpireApprovals { due_ms, limit: EXPIRED_TOGETHER, now_ms };
-        match self.store.expire_approvals(command).await {
+        match self.store.commit(command).await {
             Ok(expired) => {
                 for row in expired {
                     self.approvals.answered.wake(&row.asked.approval_id);
@@ -164,7 +164,7 @@ impl Shared {
         let shared = Arc::clone(self);
         self.tasks.spawn("give up an approval", async move {
             let command = CancelApproval { workspace_id, approval_id, now_ms: now_ms() };
-            if let Err(error) = shared.store.cancel_approval(command).await {
+            if let Err(error) = shared.store.commit(command).await {
                 tracing::warn!(%error, "an approval that nobody waits for is still pending");
             }
         });
@@ -257,7 +257,7 @@ pub enum ApprovalAnswer {
 impl Shared {
     async fn answer(&self, command: AnswerApproval) -> Result<ApprovalAnswer, StoreError> {
         let approval_id = command.approval_id.clone();
-        let answered = self.store.answer_approval(command).await?;
+        let answered = self.store.commit(command).await?;
         // What has expired just now is news as well.
         self.approvals.answered.wake(&approval_id);
         Ok(match answered {

@@ -100,7 +100,7 @@ impl Budgets {
     /// What was spent before the host was started, calls included whose end an earlier host did not see.
     pub(crate) async fn load(store: &Store, now_ms: i64) -> Result<Self, StoreError> {
         let charge = ChargeInterrupted { epoch: store.epoch(), calls_max: CHARGED_TOGETHER };
-        while store.charge_interrupted(charge.clone()).await? {}
+        while store.commit(charge.clone()).await? {}
         let day = day_of(now_ms);
         let rows = store.read(move |tx| reads::spend::of_day(tx, day)).await?;
         let mut today = Today { day, ..Today::default() };

@@ -293,7 +293,7 @@ impl Shared {
         command: AcceptEvent,
     ) -> Result<(EventAnswer, bool, Option<RunRow>), Refusal> {
         let (event_id, workspace) = (command.event_id.clone(), command.workspace_id.clone());
-        let accepted = self.store.accept(command).await.map_err(Refusal::Store)?;
+        let accepted = self.store.commit(command).await.map_err(Refusal::Store)?;
         match accepted {
             Accepted::New { run, way } => {
                 Metrics::add(&self.metrics.events_accepted);

@@ -168,7 +168,7 @@ impl Host {
 
     async fn cancel_now(&self, workspace: &str, run_id: &str) -> Result<CancelRequest, StoreError> {
         let shared = &self.shared;
-        let outcome = shared.store.cancel(CancelQueued {
+        let outcome = shared.store.commit(CancelQueued {
             workspace_id: workspace.to_owned(),
             run_id: run_id.to_owned(),
             epoch_now: shared.store.epoch(),

@@ -149,7 +149,7 @@ impl Host {
         let deletes = matches!(command.change, RecordChange::Delete { .. });
         let actor = caller.actor.as_str();
         let answers = matches!(command.change, RecordChange::Answer { .. });
-        let written = self.store().write_record(command).await.map_err(|error| failed(&error))?;
+        let written = self.store().commit(command).await.map_err(|error| failed(&error))?;
         Ok(object(match written {
             RecordWritten::Put(record) => json!({"record": view(record)}),
             RecordWritten::Deleted => json!({"deleted": true}),

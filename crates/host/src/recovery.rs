@@ -72,7 +72,7 @@ pub(crate) async fn recover(shared: &Arc<Shared>) -> Result<Vec<RunRow>, StoreEr
 async fn record_calls(shared: &Shared) -> Result<(), StoreError> {
     while shared.store.read(|tx| reads::audit::has_open(tx)).await? {
         let command = RecordInterrupted { calls_max: RECORDED_TOGETHER, now_ms: now_ms() };
-        shared.store.record_interrupted(command).await?;
+        shared.store.commit(command).await?;
     }
     Ok(())
 }
@@ -129,7 +129,7 @@ async fn restart(shared: &Shared, run: RunRow) -> Result<Option<RunRow>, StoreEr
         reserved_seq,
         now_ms,
     };
-    if !shared.store.restart(command).await? {
+    if !shared.store.commit(command).await? {
         return Ok(None);
     }
     tracing::info!(run.id = %run.run_id, attempt, "an interrupted run is tried again");
@@ -160,7 +160,7 @@ async fn end(
     ledger.end_interrupted(message, (status, error), now_ms);
     let mut command = ledger.commit().into_command(run, shared.store.epoch(), None, now_ms);
     command.artifacts.extend(kept.iter().map(|kept| kept.row.clone()));
-    match shared.store.apply(command).await? {
+    match shared.store.commit(command).await? {
         Applied::Done { next, requeued } => {
             shared.metrics.closed(status);
             shared.metrics.opened(requeued);

@@ -47,7 +47,7 @@ async fn collect(shared: &Shared, retention: &Retention) -> Result<(), StoreErro
         let mut rows = 0;
         loop {
             let step = Collect { what, before_ms, rows_max: STEP_ROWS };
-            let collected = shared.store.collect(step).await?;
+            let collected = shared.store.commit(step).await?;
             rows += collected.rows;
             if !collected.has_more {
                 break;

@@ -320,7 +320,7 @@ impl RunTask {
     async fn apply(&self, command: ApplyResults) -> Result<Applied, Stop> {
         let command = Arc::new(command);
         loop {
-            match self.shared.store.apply(Arc::clone(&command)).await {
+            match self.shared.store.commit(Arc::clone(&command)).await {
                 Ok(applied) => return Ok(applied),
                 Err(error) if error.is_passing() => {
                     tracing::warn!(%error, run.id = %self.run.run_id, "results wait for the store");

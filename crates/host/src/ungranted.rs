@@ -5,6 +5,7 @@
 use crate::host::Shared;
 use crate::ids::now_ms;
 use crate::settings::{Agent, Settings};
+use greenroom_store::commands::RecordDiagnostics;
 use greenroom_store::types::Diagnostic;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -43,8 +44,9 @@ impl Ungranted {
         tracing::warn!(run.id = refused.run_id, agent = refused.agent, "{message}");
         let diagnostic = Diagnostic { kind: KIND.to_owned(), message, created_at: now_ms() };
         let (store, run_id) = (shared.store.clone(), refused.run_id.to_owned());
+        let command = RecordDiagnostics { run_id, diagnostics: vec![diagnostic] };
         shared.tasks.spawn("note of a missing grant", async move {
-            if let Err(error) = store.record(run_id, vec![diagnostic]).await {
+            if let Err(error) = store.commit(command).await {
                 tracing::warn!(%error, "a missing grant is not noted in its run");
             }
         });

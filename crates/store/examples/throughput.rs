@@ -36,11 +36,11 @@ async fn send(store: &Store, senders: u32, sender: u32, started: Instant) -> u32
     let mut count = 0;
     while started.elapsed() < TIME {
         let name = format!("{}-{senders}-{sender}-{count:08}", store.epoch());
-        let accepted = store.accept(event(&format!("c{sender}"), &name)).await;
+        let accepted = store.commit(event(&format!("c{sender}"), &name)).await;
         let Ok(Accepted::New { run: Some(run), .. }) = accepted else {
             panic!("not accepted: {accepted:?}")
         };
-        store.apply(end(&run)).await.expect("applied results");
+        store.commit(end(&run)).await.expect("applied results");
         count += 1;
     }
     count

@@ -1,4 +1,4 @@
-//! Everything that changes a fact: batched commands, each with its outcome.
+//! Everything that changes a fact: commands, each with its outcome, which the writer commits in batches.
 //!
 //! This is the table "what is committed before what" (DESIGN §2) as code:
 //!
@@ -73,120 +73,58 @@ pub use storage::{StorageWritten, WriteStorage};
 pub use tools::{BeginToolCall, Begun, EndToolCall, Ended, Standing};
 
 use crate::sql::Tx;
-use crate::types::ApprovalRow;
 use crate::{StoreError, params};
 use std::sync::Arc;
 
-/// One change. Boxed where large, so that the queue stays small.
-#[derive(Debug)]
-pub enum Command {
-    Accept(Box<AcceptEvent>),
-    /// Shared, so that a caller may ask again when the store had no space.
-    Apply(Arc<ApplyResults>),
-    CancelQueued(CancelQueued),
-    FreezeGrant(FreezeGrant),
-    Restart(Box<RestartRun>),
-    ClaimDelivery(ClaimDelivery),
-    FinishDelivery(Box<FinishDelivery>),
-    ResolveDelivery(Box<ResolveDelivery>),
-    RecordDiagnostics(RecordDiagnostics),
-    RecordAudit(RecordAudit),
-    RecordInterrupted(RecordInterrupted),
-    WriteState(Box<WriteState>),
-    RequestAction(Box<RequestAction>),
-    AnswerApproval(Box<AnswerApproval>),
-    ExpireApprovals(ExpireApprovals),
-    CancelApproval(CancelApproval),
-    PullSteering(Box<PullSteering>),
-    WriteStorage(Box<WriteStorage>),
-    CreateArtifact(Box<CreateArtifact>),
-    RemoveArtifacts(RemoveArtifacts),
-    BeginToolCall(Box<BeginToolCall>),
-    EndToolCall(Box<EndToolCall>),
-    BeginModelCall(Box<BeginModelCall>),
-    RecordModelCall(Box<RecordModelCall>),
-    ChargeInterrupted(ChargeInterrupted),
-    WriteRecord(Box<WriteRecord>),
-    Collect(Collect),
-    IndexItems(Box<IndexItems>),
-    RemoveItems(RemoveItems),
-    /// Writes as much as an event takes, and nothing of interest; another mark each time, or nothing is written.
-    Touch(i64),
+/// One change of facts, carried out by [`Store::commit`](crate::Store::commit).
+pub trait Command: Send + Sync + 'static {
+    type Outcome: Send + 'static;
+    /// Whether a caller outside the host waits for it, who can send it again. Such a command is refused while the
+    /// database does not answer; the host's own wait.
+    const FROM_OUTSIDE: bool = false;
+
+    /// The workspace whose share of the writer's queue it takes a place of; none: it is not limited.
+    fn fair_share(&self) -> Option<&str> {
+        None
+    }
+
+    /// Runs in the writer's transaction; again in a new one after a rollback.
+    fn execute(&self, tx: &mut dyn Tx) -> Result<Self::Outcome, StoreError>;
 }
 
-/// What came of it.
-#[derive(Debug)]
-pub enum Outcome {
-    Accepted(Box<Accepted>),
-    Applied(Box<Applied>),
-    Cancel(Box<CancelRequest>),
-    Changed(bool),
-    Resolved(Resolved),
-    StateWritten(StateWritten),
-    Requested(Requested),
-    Answered(Answered),
-    Expired(Vec<ApprovalRow>),
-    Pulled(Pulled),
-    StorageWritten(StorageWritten),
-    ArtifactWritten(ArtifactWritten),
-    Begun(Begun),
-    Ended(Ended),
-    RecordWritten(RecordWritten),
-    Collected(Collected),
+/// A command that the host may lose in a crash.
+pub trait Postponable: Command {}
+
+/// For a caller that keeps the command to send it again when the store had no space.
+impl<C: Command> Command for Arc<C> {
+    type Outcome = C::Outcome;
+    const FROM_OUTSIDE: bool = C::FROM_OUTSIDE;
+
+    fn fair_share(&self) -> Option<&str> {
+        C::fair_share(self)
+    }
+
+    fn execute(&self, tx: &mut dyn Tx) -> Result<Self::Outcome, StoreError> {
+        C::execute(self, tx)
+    }
 }
 
-/// What `Touch` writes.
+/// Writes as much as an event takes, to see whether there is space; another mark each time, or nothing is written.
+pub(crate) struct Touch(pub(crate) i64);
+
 const TOUCH_BYTES: usize = 64 * 1024;
 
-impl Command {
-    /// Whether somebody outside waits for it, who can ask again.
-    pub(crate) fn is_from_outside(&self) -> bool {
-        matches!(self, Command::Accept(_) | Command::CancelQueued(_) | Command::AnswerApproval(_))
-    }
+impl Command for Touch {
+    type Outcome = ();
 
-    pub(crate) fn execute(&self, tx: &mut dyn Tx) -> Result<Outcome, StoreError> {
-        Ok(match self {
-            Command::Accept(command) => Outcome::Accepted(Box::new(command.execute(tx)?)),
-            Command::Apply(command) => Outcome::Applied(Box::new(command.execute(tx)?)),
-            Command::CancelQueued(command) => Outcome::Cancel(Box::new(command.execute(tx)?)),
-            Command::FreezeGrant(command) => Outcome::Changed(command.execute(tx)?),
-            Command::Restart(command) => Outcome::Changed(command.execute(tx)?),
-            Command::ClaimDelivery(command) => Outcome::Changed(command.execute(tx)?),
-            Command::FinishDelivery(command) => Outcome::Changed(command.execute(tx)?),
-            Command::ResolveDelivery(command) => Outcome::Resolved(command.execute(tx)?),
-            Command::RecordDiagnostics(command) => Outcome::Changed(command.execute(tx)?),
-            Command::RecordAudit(command) => Outcome::Changed(command.execute(tx)?),
-            Command::RecordInterrupted(command) => Outcome::Changed(command.execute(tx)?),
-            Command::WriteState(command) => Outcome::StateWritten(command.execute(tx)?),
-            Command::RequestAction(command) => Outcome::Requested(command.execute(tx)?),
-            Command::AnswerApproval(command) => Outcome::Answered(command.execute(tx)?),
-            Command::ExpireApprovals(command) => Outcome::Expired(command.execute(tx)?),
-            Command::CancelApproval(command) => Outcome::Changed(command.execute(tx)?),
-            Command::PullSteering(command) => Outcome::Pulled(command.execute(tx)?),
-            Command::WriteStorage(command) => Outcome::StorageWritten(command.execute(tx)?),
-            Command::CreateArtifact(command) => Outcome::ArtifactWritten(command.execute(tx)?),
-            Command::RemoveArtifacts(command) => Outcome::Changed(command.execute(tx)?),
-            Command::BeginToolCall(command) => Outcome::Begun(command.execute(tx)?),
-            Command::EndToolCall(command) => Outcome::Ended(command.execute(tx)?),
-            Command::BeginModelCall(command) => Outcome::Changed(command.execute(tx)?),
-            Command::RecordModelCall(command) => Outcome::Changed(command.execute(tx)?),
-            Command::ChargeInterrupted(command) => Outcome::Changed(command.execute(tx)?),
-            Command::WriteRecord(command) => Outcome::RecordWritten(command.execute(tx)?),
-            Command::Collect(command) => Outcome::Collected(command.execute(tx)?),
-            Command::IndexItems(command) => Outcome::Changed(command.execute(tx)?),
-            Command::RemoveItems(command) => Outcome::Changed(command.execute(tx)?),
-            Command::Touch(mark) => Outcome::Changed(touch(tx, *mark)?),
-        })
+    fn execute(&self, tx: &mut dyn Tx) -> Result<(), StoreError> {
+        let mark = self.0.to_string();
+        let text = mark.repeat(TOUCH_BYTES / mark.len());
+        tx.execute(
+            "INSERT INTO meta (name, value) VALUES ('space', ?1)
+             ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+            params![&text],
+        )?;
+        Ok(())
     }
-}
-
-fn touch(tx: &mut dyn Tx, mark: i64) -> Result<bool, StoreError> {
-    let text = mark.to_string();
-    let text = text.repeat(TOUCH_BYTES / text.len());
-    let touched = tx.execute(
-        "INSERT INTO meta (name, value) VALUES ('space', ?1)
-         ON CONFLICT (name) DO UPDATE SET value = excluded.value",
-        params![&text],
-    )?;
-    Ok(touched == 1)
 }

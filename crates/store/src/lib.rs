@@ -13,6 +13,7 @@ mod drivers;
 mod error;
 pub mod fault;
 mod health;
+mod job;
 mod location;
 pub mod rates;
 mod reader;

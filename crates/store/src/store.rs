@@ -1,22 +1,23 @@
 //! The store's handle: open it once, clone it freely.
 
-mod changes;
 mod postponed;
 
 pub use postponed::Postponed;
 
 use crate::StoreError;
-use crate::commands::{Command, Outcome};
+use crate::commands::{Command, IndexItems, Touch};
 use crate::copy;
 use crate::drivers::{Driver, PostgresDriver, SqliteDriver, checkpoint, checkpoint_all};
 use crate::health::Health;
+use crate::job::{Job, Queued};
 use crate::location::Location;
 use crate::reader::{self, Answer, ReadJob, Turn};
 use crate::reads::sizes::{Sizes, sizes};
 use crate::schema::{self, SchemaVersion};
+use crate::search::index;
 use crate::shares::Shares;
 use crate::sql::Tx;
-use crate::writer::{Job, Writer};
+use crate::writer::Writer;
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -71,8 +72,8 @@ pub struct Store {
 }
 
 struct Inner {
-    writer: Mutex<Option<mpsc::Sender<Job>>>,
-    postponed: Mutex<VecDeque<Command>>,
+    writer: Mutex<Option<mpsc::Sender<Box<dyn Job>>>>,
+    postponed: Mutex<VecDeque<Box<dyn Job>>>,
     readers: Vec<mpsc::Sender<ReadJob>>,
     next_reader: AtomicUsize,
     /// For reads on the caller's thread; none on PostgreSQL.
@@ -222,20 +223,38 @@ impl Store {
         if self.inner.is_full.load(Ordering::Relaxed) {
             let since = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
             let mark = i64::try_from(since.as_nanos()).unwrap_or(i64::MAX);
-            self.submit(Command::Touch(mark)).await?;
+            self.commit(Touch(mark)).await?;
         }
         Ok(())
     }
 
-    async fn submit(&self, command: Command) -> Result<Outcome, StoreError> {
-        if command.is_from_outside() && !self.inner.health.is_up_soon().await {
+    /// Commits a command, together with others that wait. Returns after it was committed or refused, never before.
+    pub async fn commit<C: Command>(&self, command: C) -> Result<C::Outcome, StoreError> {
+        let (job, outcome) = Queued::new(command);
+        let _share = match job.command.fair_share() {
+            Some(workspace) => self.inner.shares.enter(workspace).await,
+            None => None,
+        };
+        if C::FROM_OUTSIDE && !self.inner.health.is_up_soon().await {
             return Err(self.down());
         }
         let writer = lock(&self.inner.writer).clone().ok_or_else(closed)?;
         self.send_postponed(&writer).await?;
-        let (reply, outcome) = oneshot::channel();
-        writer.send(Job { command, reply }).await.map_err(|_| closed())?;
+        writer.send(job).await.map_err(|_| closed())?;
         outcome.await.map_err(|_| closed())?.map_err(|error| self.named(error))
+    }
+
+    /// Puts up to `limit` of the oldest unindexed items into the search index and returns how many are left
+    /// at most. Only the insertion is the writer's work.
+    pub async fn index_some(&self, limit: i64) -> Result<i64, StoreError> {
+        let step = self.read_by(INDEXER, move |tx| IndexItems::next(tx, limit)).await?;
+        let Some(step) = step else { return Ok(0) };
+        self.commit(step).await?;
+        self.read_by(INDEXER, |tx| {
+            index::settle(tx)?;
+            Ok(index::newest(tx)? - index::upto(tx)?)
+        })
+        .await
     }
 
     /// A lost connection as callers are told of it; what exactly was lost is in the log.

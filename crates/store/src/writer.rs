@@ -4,14 +4,14 @@
 //! is lost, the database is asked whether it took place, and only if not the batch is carried out again.
 
 use crate::StoreError;
-use crate::commands::{Command, Outcome};
 use crate::drivers::Driver;
 use crate::fault;
 use crate::health::{Health, WRITE_PATIENCE};
+use crate::job::Job;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{mpsc, watch};
 
 /// Commands in one transaction at most.
 const BATCH_MAX: usize = 512;
@@ -19,12 +19,7 @@ const BATCH_MAX: usize = 512;
 /// Between two tries to reach a database that went away.
 const RECONNECT_PAUSE: Duration = Duration::from_millis(200);
 
-pub(crate) struct Job {
-    pub(crate) command: Command,
-    pub(crate) reply: oneshot::Sender<Result<Outcome, StoreError>>,
-}
-
-type Outcomes = Vec<Result<Outcome, StoreError>>;
+type Batch = Vec<Box<dyn Job>>;
 
 /// What keeps the commands of a batch apart. Bad ones are rare, so a batch is first tried without.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -33,6 +28,12 @@ enum Fence {
     None,
     /// One bad command fails alone.
     Savepoints,
+}
+
+enum Committed {
+    Yes,
+    /// The connection was lost before the commit took place; there is a new one.
+    No,
 }
 
 pub(crate) struct Writer {
@@ -47,14 +48,12 @@ pub(crate) struct Writer {
 
 impl Writer {
     /// Commits whatever is queued, together, until every sender is gone or the store is lost.
-    pub(crate) fn run(mut self, mut jobs: mpsc::Receiver<Job>) {
+    pub(crate) fn run(mut self, mut jobs: mpsc::Receiver<Box<dyn Job>>) {
         let mut batch = Vec::new();
         while jobs.blocking_recv_many(&mut batch, BATCH_MAX) > 0 {
             if let Err(error) = self.commit(&mut batch) {
                 tracing::error!(%error, "the store is lost, the host has to end");
-                for job in batch.drain(..) {
-                    let _ = job.reply.send(Err(error.clone()));
-                }
+                batch.drain(..).for_each(|job| job.fail(error.clone()));
                 self.lost.send_replace(Some(error));
                 return;
             }
@@ -62,20 +61,18 @@ impl Writer {
     }
 
     /// Commits a batch and sends its outcomes; an error means that nothing may be written any more.
-    fn commit(&mut self, batch: &mut Vec<Job>) -> Result<(), StoreError> {
+    fn commit(&mut self, batch: &mut Batch) -> Result<(), StoreError> {
         let mut fence = Fence::None;
         loop {
             match self.try_commit(batch, fence) {
-                Ok(Some(outcomes)) => {
+                Ok(Committed::Yes) => {
                     fault::point("after_commit");
                     let _ = self.committed.try_send(());
                     self.is_full.store(false, Ordering::Relaxed);
-                    for (job, outcome) in batch.drain(..).zip(outcomes) {
-                        let _ = job.reply.send(outcome);
-                    }
+                    batch.drain(..).for_each(|job| job.finish());
                     return Ok(());
                 }
-                Ok(None) => {}
+                Ok(Committed::No) => {}
                 // Nothing of the batch was committed.
                 Err(error) if error.is_connection() => self.reconnect(&error, batch)?,
                 Err(error @ StoreError::Lost(_)) => return Err(error),
@@ -89,51 +86,44 @@ impl Writer {
                         self.is_full.store(true, Ordering::Relaxed);
                     }
                     self.driver.rollback();
-                    for job in batch.drain(..) {
-                        let _ = job.reply.send(Err(error.clone()));
-                    }
+                    batch.drain(..).for_each(|job| job.fail(error.clone()));
                     return Ok(());
                 }
             }
         }
     }
 
-    /// Nothing when the connection was lost before the commit took place; a new one is there already.
-    fn try_commit(&mut self, batch: &[Job], fence: Fence) -> Result<Option<Outcomes>, StoreError> {
+    fn try_commit(&mut self, batch: &mut Batch, fence: Fence) -> Result<Committed, StoreError> {
         self.driver.begin()?;
-        let mut outcomes = Vec::with_capacity(batch.len());
         for job in batch {
-            outcomes.push(match fence {
-                Fence::None => Ok(job.command.execute(&mut *self.driver)?),
-                Fence::Savepoints => self.execute_fenced(&job.command)?,
-            });
+            match fence {
+                Fence::None => job.execute(&mut *self.driver)?,
+                Fence::Savepoints => self.execute_fenced(&mut **job)?,
+            }
         }
         fault::point("before_commit");
         match self.driver.commit() {
-            Ok(()) => Ok(Some(outcomes)),
-            Err(error) if error.is_connection() => {
-                Ok(self.has_committed(&error)?.then_some(outcomes))
-            }
+            Ok(()) => Ok(Committed::Yes),
+            Err(error) if error.is_connection() => match self.has_committed(&error)? {
+                true => Ok(Committed::Yes),
+                false => Ok(Committed::No),
+            },
             Err(error) => Err(error),
         }
     }
 
-    fn execute_fenced(
-        &mut self,
-        command: &Command,
-    ) -> Result<Result<Outcome, StoreError>, StoreError> {
+    fn execute_fenced(&mut self, job: &mut dyn Job) -> Result<(), StoreError> {
         self.driver.execute("SAVEPOINT command", &[])?;
-        let outcome = command.execute(&mut *self.driver);
-        match &outcome {
-            Ok(_) => {}
+        match job.execute(&mut *self.driver) {
+            Ok(()) => {}
             Err(error @ StoreError::Refused(_)) => {
                 tracing::error!(%error, "a command failed");
                 self.driver.execute("ROLLBACK TO SAVEPOINT command", &[])?;
             }
-            Err(_) => return outcome.map(Ok),
+            Err(error) => return Err(error),
         }
         self.driver.execute("RELEASE SAVEPOINT command", &[])?;
-        Ok(outcome)
+        Ok(())
     }
 
     /// Whether a commit took place whose answer was lost.
@@ -149,11 +139,7 @@ impl Writer {
 
     /// Waits for the database however long it takes. Who sent a command of `refusable` from outside is told after
     /// a while that it was not carried out; the host's own commands wait.
-    fn reconnect(
-        &mut self,
-        cause: &StoreError,
-        refusable: &mut Vec<Job>,
-    ) -> Result<(), StoreError> {
+    fn reconnect(&mut self, cause: &StoreError, refusable: &mut Batch) -> Result<(), StoreError> {
         tracing::warn!(error = %cause, "lost the database, connecting again");
         let since = Instant::now();
         loop {
@@ -168,9 +154,8 @@ impl Writer {
             }
             self.health.failed();
             if since.elapsed() >= WRITE_PATIENCE {
-                for job in refusable.extract_if(.., |job| job.command.is_from_outside()) {
-                    let _ = job.reply.send(Err(cause.clone()));
-                }
+                let refused = refusable.extract_if(.., |job| job.is_from_outside());
+                refused.for_each(|job| job.fail(cause.clone()));
             }
             std::thread::sleep(RECONNECT_PAUSE);
         }
@@ -180,25 +165,26 @@ impl Writer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::commands::RecordDiagnostics;
+    use crate::commands::{Command, RecordDiagnostics, Touch};
     use crate::drivers::SqliteDriver;
+    use crate::job::Queued;
     use crate::schema;
     use crate::store::Sync;
     use crate::types::Diagnostic;
 
     /// What a batch of one command comes to.
-    fn commit(writer: &mut Writer, command: Command) -> Result<Outcome, StoreError> {
-        let (reply, mut outcome) = oneshot::channel();
-        writer.commit(&mut vec![Job { command, reply }]).unwrap();
+    fn commit<C: Command>(writer: &mut Writer, command: C) -> Result<C::Outcome, StoreError> {
+        let (job, mut outcome) = Queued::new(command);
+        writer.commit(&mut vec![job]).unwrap();
         outcome.try_recv().unwrap()
     }
 
-    fn large() -> Command {
+    fn large() -> RecordDiagnostics {
         let (kind, message) = ("large".to_owned(), "x".repeat(100_000));
-        Command::RecordDiagnostics(RecordDiagnostics {
+        RecordDiagnostics {
             run_id: "r".to_owned(),
             diagnostics: vec![Diagnostic { kind, message, created_at: 1 }],
-        })
+        }
     }
 
     #[test]
@@ -218,11 +204,11 @@ mod tests {
         };
         assert!(matches!(commit(&mut writer, large()), Err(StoreError::Full)));
         assert!(writer.is_full.load(Ordering::Relaxed));
-        assert!(matches!(commit(&mut writer, Command::Touch(7)), Err(StoreError::Full)));
+        assert!(matches!(commit(&mut writer, Touch(7)), Err(StoreError::Full)));
         assert!(writer.is_full.load(Ordering::Relaxed));
         writer.driver.run_script("PRAGMA max_page_count = 100000").unwrap();
-        assert!(matches!(commit(&mut writer, Command::Touch(8)), Ok(Outcome::Changed(true))));
+        assert!(commit(&mut writer, Touch(8)).is_ok());
         assert!(!writer.is_full.load(Ordering::Relaxed));
-        assert!(matches!(commit(&mut writer, large()), Ok(Outcome::Changed(true))));
+        assert!(matches!(commit(&mut writer, large()), Ok(true)));
     }
 }

@@ -145,7 +145,7 @@ async fn what_is_past_its_time_goes_while_the_host_runs() {
     std::fs::create_dir_all(host.data()).unwrap();
     let location = Location::Sqlite(host.data().join("greenroom.db"));
     let store = Store::open(&Options { location, sync: Sync::Normal }).unwrap();
-    store.accept(old_event()).await.unwrap();
+    store.commit(old_event()).await.unwrap();
     store.close();
     drop(store);
     host.start_again().await;

@@ -76,7 +76,7 @@ async fn remove_rows(shared: &Arc<Shared>) -> Result<usize, StoreError> {
             break;
         }
         removed += artifacts.len();
-        shared.store.remove_artifacts(RemoveArtifacts { artifacts }).await?;
+        shared.store.commit(RemoveArtifacts { artifacts }).await?;
         // Runs come first.
         tokio::time::sleep(Duration::from_millis(5)).await;
     }

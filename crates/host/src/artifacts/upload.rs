@@ -61,7 +61,7 @@ impl Host {
                 audit: None,
                 now_ms,
             };
-            shared.store.create_artifact(command).await?;
+            shared.store.commit(command).await?;
             Ok(view_of_new(kept.row.clone(), &upload.workspace_id, now_ms))
         };
         let done = self.shared.tasks.spawn("upload", work).await;

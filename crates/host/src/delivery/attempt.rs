@@ -42,7 +42,7 @@ enum Outcome {
 pub(super) async fn attempt(shared: &Shared, row: &DeliveryRow) -> Result<Attempted, StoreError> {
     let settings = shared.settings.load_full();
     let began_ms = now_ms();
-    if !shared.store.claim_delivery(ClaimDelivery { id: row.id, now_ms: began_ms }).await? {
+    if !shared.store.commit(ClaimDelivery { id: row.id, now_ms: began_ms }).await? {
         return Ok(Attempted::Settled);
     }
     let began = Instant::now();
@@ -210,7 +210,7 @@ async fn finish(
     };
     // The outcome is known: a store that is away for a moment must not turn it into `unknown`.
     loop {
-        match shared.store.finish_delivery(command.clone()).await {
+        match shared.store.commit(command.clone()).await {
             Err(error @ (StoreError::Unavailable(_) | StoreError::Full)) => {
                 tracing::warn!(%error, delivery.id = row.delivery_id,
                     "the outcome of a delivery is not stored yet");

@@ -60,7 +60,7 @@ impl Shared {
             },
             now_ms: now_ms(),
         };
-        let resolved = self.store.resolve_delivery(command).await?;
+        let resolved = self.store.commit(command).await?;
         if resolved == Resolved::Done {
             tracing::info!(
                 run.id = row.run_id,

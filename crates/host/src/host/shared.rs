@@ -26,7 +26,7 @@ use arc_swap::ArcSwap;
 use greenroom_protocol::payload::StateScope;
 use greenroom_protocol::{AgentRunState, Object};
 use greenroom_runtime::Runtime;
-use greenroom_store::commands::Terminal;
+use greenroom_store::commands::{RecordDiagnostics, Terminal};
 use greenroom_store::reads::state::StateSpan;
 use greenroom_store::types::{Diagnostic, RunRow};
 use greenroom_store::{Store, StoreError, reads};
@@ -159,7 +159,8 @@ impl Shared {
     }
 
     pub(crate) async fn record(&self, run_id: &str, diagnostics: Vec<Diagnostic>) {
-        if let Err(error) = self.store.record(run_id.to_owned(), diagnostics).await {
+        let command = RecordDiagnostics { run_id: run_id.to_owned(), diagnostics };
+        if let Err(error) = self.store.commit(command).await {
             tracing::warn!(%error, run.id = run_id, "diagnostics were not kept");
         }
     }

@@ -57,7 +57,7 @@ async fn act(call: &mut Call<'_>, planned: Planned) -> Result<(), AgentAPIError>
     let call_id = planned.delivery.delivery_id.clone();
     let lane = Lane::from(&planned.delivery);
     let command = command(call, Wanted::Act { delivery: planned.delivery, log }, &call_id);
-    let requested = call.shared.store.request_action(command).await;
+    let requested = call.shared.store.commit(command).await;
     match requested.map_err(|error| failed(&error))? {
         Requested::Queued => {
             call.shared.deliveries.has_work([lane]);

@@ -165,7 +165,7 @@ async fn commit(
             audit,
             now_ms,
         };
-        match keeper.store.create_artifact(command).await? {
+        match keeper.store.commit(command).await? {
             ArtifactWritten::Created => {
                 Ok(view_of_new(kept.row.clone(), &run.workspace_id, now_ms))
             }

@@ -57,7 +57,7 @@ pub(super) async fn ask(
     let workspace = call.workspace().to_owned();
     let mut question =
         Question { shared: Arc::clone(shared), asked: Some((workspace, approval_id.clone())) };
-    let requested = shared.store.request_action(command(call, wanted, call_id)).await;
+    let requested = shared.store.commit(command(call, wanted, call_id)).await;
     let not_asked = match requested.map_err(|error| failed(&error))? {
         Requested::Asked => None,
         Requested::Earlier(begun) => Some(Decided::Earlier(begun)),

@@ -11,6 +11,7 @@ use crate::redaction::Redactor;
 use greenroom_protocol::ErrorCode;
 use greenroom_store::Store;
 use greenroom_store::audit::OK;
+use greenroom_store::commands::RecordAudit;
 use greenroom_store::types::{AuditBatch, AuditRecord, OpenCall};
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -183,7 +184,7 @@ impl Trail {
         let duration = self.started.elapsed();
         let Some(note) = self.note.take().filter(|_| !self.handed_over) else { return };
         let batches = batches(vec![Gathered { note, code, bytes_out, duration }]);
-        if let Err(error) = store.record_audit(batches).await {
+        if let Err(error) = store.commit(RecordAudit { batches }).await {
             tracing::error!(%error, "the end of a call could not be recorded");
         }
     }
@@ -308,9 +309,10 @@ impl Auditor {
         if batches.is_empty() {
             return;
         }
+        let command = RecordAudit { batches };
         loop {
-            match store.record_audit(batches.clone()).await {
-                Ok(_) => return,
+            match store.commit(command.clone()).await {
+                Ok(()) => return,
                 Err(error) if error.is_passing() && !stopping.is_cancelled() => {
                     tracing::warn!(%error, "audit records wait for the store");
                     tokio::time::sleep(STORE_AGAIN).await;

@@ -129,7 +129,7 @@ fn command(call: &Call<'_>, owner: String, name: String, now_ms: i64) -> WriteSt
 
 async fn write(call: &mut Call<'_>, mut command: WriteState) -> Answer {
     command.audit = call.audit();
-    match call.shared.store.write_state(command).await.map_err(|error| failed(&error))? {
+    match call.shared.store.commit(command).await.map_err(|error| failed(&error))? {
         commands::StateWritten::Set(version) => answer(&StateWritten { version }),
         commands::StateWritten::Deleted(deleted) => answer(&Deleted { deleted }),
         commands::StateWritten::Conflict(found) => {

@@ -22,7 +22,7 @@ pub(super) async fn pull(call: &mut Call<'_>) -> Answer {
         audit: call.audit(),
         now_ms: now_ms(),
     };
-    let pulled = call.shared.store.pull_steering(command).await.map_err(|error| failed(&error))?;
+    let pulled = call.shared.store.commit(command).await.map_err(|error| failed(&error))?;
     call.recorded();
     let Pulled::Events(events) = pulled else { return Err(stale()) };
     if let Some(last) = events.last().and_then(|event| event.conversation_seq) {

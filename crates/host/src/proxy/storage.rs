@@ -99,7 +99,7 @@ async fn write(call: &mut Call<'_>, owner: String, name: String, value: Option<V
         now_ms: now_ms(),
         audit: call.audit(),
     };
-    match call.shared.store.write_storage(command).await.map_err(|error| failed(&error))? {
+    match call.shared.store.commit(command).await.map_err(|error| failed(&error))? {
         commands::StorageWritten::Set { size } => {
             answer(&StorageWritten { size_bytes: u64::try_from(size).unwrap_or(0) })
         }

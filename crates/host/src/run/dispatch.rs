@@ -129,7 +129,7 @@ impl RunTask {
             steers: grant.steering,
         };
         loop {
-            match self.shared.store.freeze_grant(command.clone()).await {
+            match self.shared.store.commit(command.clone()).await {
                 Ok(true) => return Ok(grant),
                 Ok(false) => return Err(Stop::Leave),
                 Err(error) => self.wait_for_store(&error).await?,

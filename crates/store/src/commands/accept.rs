@@ -2,6 +2,7 @@
 //!
 //! Invariant: a refusal writes nothing, so that a retry is a first try.
 
+use super::Command;
 use super::artifacts::{Owner, adopt_artifact, insert_artifact};
 use super::steering::requeue;
 use super::transcript::{Place, count_event, insert_item};
@@ -107,8 +108,15 @@ pub fn admit(queue: Queue, lane: Lane, lane_length_max: i64) -> Admission {
     }
 }
 
-impl AcceptEvent {
-    pub(super) fn execute(&self, tx: &mut dyn Tx) -> Result<Accepted, StoreError> {
+impl Command for AcceptEvent {
+    type Outcome = Accepted;
+    const FROM_OUTSIDE: bool = true;
+
+    fn fair_share(&self) -> Option<&str> {
+        Some(&self.workspace_id)
+    }
+
+    fn execute(&self, tx: &mut dyn Tx) -> Result<Accepted, StoreError> {
         if let Some(earlier) = self.earlier(tx)? {
             return Ok(earlier);
         }
@@ -140,7 +148,9 @@ impl AcceptEvent {
         };
         Ok(Accepted::New { run, way })
     }
+}
 
+impl AcceptEvent {
     /// What the key already stands for, if anything.
     fn earlier(&self, tx: &mut dyn Tx) -> Result<Option<Accepted>, StoreError> {
         let found = reads::events::by_key(tx, &self.workspace_id, &self.source, &self.event_id)?;

@@ -4,6 +4,7 @@
 //! decision that allows it. A decision is made once; an approval of a call is never left pending behind
 //! its run.
 
+use super::Command;
 use super::audit::open;
 use super::fence::RunFence;
 use super::results::{insert_delivery, insert_host_event};
@@ -53,8 +54,10 @@ pub enum Requested {
     Stale,
 }
 
-impl RequestAction {
-    pub(super) fn execute(&self, tx: &mut dyn Tx) -> Result<Requested, StoreError> {
+impl Command for RequestAction {
+    type Outcome = Requested;
+
+    fn execute(&self, tx: &mut dyn Tx) -> Result<Requested, StoreError> {
         let requested = self.request(tx)?;
         let run = (self.fence.workspace_id.as_str(), self.fence.run_id.as_str());
         match (&requested, &self.call) {
@@ -63,7 +66,9 @@ impl RequestAction {
         }
         Ok(requested)
     }
+}
 
+impl RequestAction {
     fn request(&self, tx: &mut dyn Tx) -> Result<Requested, StoreError> {
         let RunFence { workspace_id, run_id, attempt, epoch } = &self.fence;
         let asks = !matches!(self.wanted, Wanted::Act { .. });
@@ -218,8 +223,11 @@ pub enum Answered {
     NotFound,
 }
 
-impl AnswerApproval {
-    pub(super) fn execute(&self, tx: &mut dyn Tx) -> Result<Answered, StoreError> {
+impl Command for AnswerApproval {
+    type Outcome = Answered;
+    const FROM_OUTSIDE: bool = true;
+
+    fn execute(&self, tx: &mut dyn Tx) -> Result<Answered, StoreError> {
         let found = reads::approvals::get(tx, &self.workspace_id, &self.approval_id)?;
         let Some(row) = found else { return Ok(Answered::NotFound) };
         if row.asked.nonce != self.nonce {
@@ -265,8 +273,10 @@ pub struct ExpireApprovals {
     pub now_ms: i64,
 }
 
-impl ExpireApprovals {
-    pub(super) fn execute(&self, tx: &mut dyn Tx) -> Result<Vec<ApprovalRow>, StoreError> {
+impl Command for ExpireApprovals {
+    type Outcome = Vec<ApprovalRow>;
+
+    fn execute(&self, tx: &mut dyn Tx) -> Result<Vec<ApprovalRow>, StoreError> {
         let due = reads::approvals::due(tx, self.due_ms, self.limit)?;
         let settled =
             due.into_iter().map(|row| settle(tx, row, ApprovalStatus::Expired, None, self.now_ms));
@@ -282,8 +292,10 @@ pub struct CancelApproval {
     pub now_ms: i64,
 }
 
-impl CancelApproval {
-    pub(super) fn execute(&self, tx: &mut dyn Tx) -> Result<bool, StoreError> {
+impl Command for CancelApproval {
+    type Outcome = bool;
+
+    fn execute(&self, tx: &mut dyn Tx) -> Result<bool, StoreError> {
         let found = reads::approvals::get(tx, &self.workspace_id, &self.approval_id)?;
         let pending = found.filter(|row| row.status == ApprovalStatus::Pending);
         let Some(row) = pending else { return Ok(false) };

@@ -3,6 +3,7 @@
 //! Invariant: a row is written only after its bytes are kept, and removed before they are deleted; a run
 //! writes one only while it is its own writer.
 
+use super::Command;
 use super::audit::insert_outcome;
 use super::fence::RunFence;
 use crate::audit::{AuditRecord, OK};
@@ -29,8 +30,10 @@ pub enum ArtifactWritten {
     Stale,
 }
 
-impl CreateArtifact {
-    pub(super) fn execute(&self, tx: &mut dyn Tx) -> Result<ArtifactWritten, StoreError> {
+impl Command for CreateArtifact {
+    type Outcome = ArtifactWritten;
+
+    fn execute(&self, tx: &mut dyn Tx) -> Result<ArtifactWritten, StoreError> {
         let Some(run) = &self.run else {
             insert_artifact(tx, &self.workspace_id, &self.artifact, self.now_ms)?;
             return Ok(ArtifactWritten::Created);
@@ -53,8 +56,10 @@ pub struct RemoveArtifacts {
     pub artifacts: Vec<(String, String)>,
 }
 
-impl RemoveArtifacts {
-    pub(super) fn execute(&self, tx: &mut dyn Tx) -> Result<bool, StoreError> {
+impl Command for RemoveArtifacts {
+    type Outcome = bool;
+
+    fn execute(&self, tx: &mut dyn Tx) -> Result<bool, StoreError> {
         let mut removed = 0;
         for (workspace, artifact_id) in &self.artifacts {
             removed += tx.execute(

@@ -4,6 +4,7 @@
 //! batches. Every call is a fact of its own: handed in twice, it is kept twice. A call is open or has its
 //! record, never both and never neither.
 
+use super::Command;
 use crate::audit::{AuditBatch, AuditRecord, FAILED, OpenCall, pack, unpack};
 use crate::sql::{Row, Tx, prose};
 use crate::{StoreError, params};
@@ -16,15 +17,17 @@ pub struct RecordAudit {
     pub batches: Vec<AuditBatch>,
 }
 
-impl RecordAudit {
-    pub(super) fn execute(&self, tx: &mut dyn Tx) -> Result<bool, StoreError> {
+impl Command for RecordAudit {
+    type Outcome = ();
+
+    fn execute(&self, tx: &mut dyn Tx) -> Result<(), StoreError> {
         for batch in &self.batches {
             insert_audit(tx, &batch.workspace_id, batch.run_id.as_deref(), &batch.records)?;
             for call_id in &batch.closes {
                 close(tx, &batch.workspace_id, call_id)?;
             }
         }
-        Ok(!self.batches.is_empty())
+        Ok(())
     }
 }
 
@@ -35,9 +38,11 @@ pub struct RecordInterrupted {
     pub now_ms: i64,
 }
 
-impl RecordInterrupted {
+impl Command for RecordInterrupted {
+    type Outcome = bool;
+
     /// False when there was none.
-    pub(super) fn execute(&self, tx: &mut dyn Tx) -> Result<bool, StoreError> {
+    fn execute(&self, tx: &mut dyn Tx) -> Result<bool, StoreError> {
         let rows = tx.query(
             "SELECT workspace_id, call_id, run_id, body FROM open_calls
              ORDER BY workspace_id, call_id LIMIT ?1",

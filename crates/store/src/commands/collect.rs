@@ -4,6 +4,7 @@
 //! ledger of its run until the run has ended. A step looks at a bounded number of rows; a mark in `meta`,
 //! moved in the same transaction, says how far the log was gone through. A step repeated finds less to do.
 
+use super::Command;
 use super::transcript::remove_items;
 use super::usage::{Growth, Kind, count};
 use crate::sql::{Row, Tx};
@@ -46,8 +47,10 @@ pub struct Collected {
     pub has_more: bool,
 }
 
-impl Collect {
-    pub(super) fn execute(&self, tx: &mut dyn Tx) -> Result<Collected, StoreError> {
+impl Command for Collect {
+    type Outcome = Collected;
+
+    fn execute(&self, tx: &mut dyn Tx) -> Result<Collected, StoreError> {
         match self.what {
             Retained::Events => self.events(tx),
             Retained::Transcript => self.transcript(tx),
@@ -57,7 +60,9 @@ impl Collect {
             Retained::Rates { span_ms } => self.rates(tx, span_ms),
         }
     }
+}
 
+impl Collect {
     fn events(&self, tx: &mut dyn Tx) -> Result<Collected, StoreError> {
         let span = self.settled(tx, EVENTS_MARK)?;
         let rows = tx.execute(

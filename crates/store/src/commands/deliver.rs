@@ -3,6 +3,7 @@
 //! Invariant: what is settled stays settled, unless somebody asks for it to be sent again or discarded; that
 //! is decided once and recorded with the change.
 
+use super::Command;
 use super::results::insert_host_event;
 use crate::sql::{Tx, prose};
 use crate::types::{DeliveryStatus, HostEvent};
@@ -15,8 +16,10 @@ pub struct ClaimDelivery {
     pub now_ms: i64,
 }
 
-impl ClaimDelivery {
-    pub(super) fn execute(&self, tx: &mut dyn Tx) -> Result<bool, StoreError> {
+impl Command for ClaimDelivery {
+    type Outcome = bool;
+
+    fn execute(&self, tx: &mut dyn Tx) -> Result<bool, StoreError> {
         let changed = tx.execute(
             "UPDATE outbox SET status = 'claimed', updated_at = ?2, next_attempt_at = NULL,
                  attempts = attempts
@@ -60,8 +63,10 @@ pub struct FinishDelivery {
     pub now_ms: i64,
 }
 
-impl FinishDelivery {
-    pub(super) fn execute(&self, tx: &mut dyn Tx) -> Result<bool, StoreError> {
+impl Command for FinishDelivery {
+    type Outcome = bool;
+
+    fn execute(&self, tx: &mut dyn Tx) -> Result<bool, StoreError> {
         let (status, error) = match &self.outcome {
             DeliveryOutcome::Done => ("done", None),
             DeliveryOutcome::Failed { error } => ("failed", Some(error.as_str())),
@@ -90,7 +95,9 @@ impl FinishDelivery {
         }
         Ok(true)
     }
+}
 
+impl FinishDelivery {
     /// Tells a repeated command from a late one.
     fn already_finished(&self, tx: &mut dyn Tx, status: &str) -> Result<bool, StoreError> {
         let found = tx.query_opt(
@@ -132,8 +139,10 @@ pub enum Resolved {
     NotFound,
 }
 
-impl ResolveDelivery {
-    pub(super) fn execute(&self, tx: &mut dyn Tx) -> Result<Resolved, StoreError> {
+impl Command for ResolveDelivery {
+    type Outcome = Resolved;
+
+    fn execute(&self, tx: &mut dyn Tx) -> Result<Resolved, StoreError> {
         let sql = match self.resolution {
             Resolution::Retry => {
                 "UPDATE outbox SET status = 'pending', waited_ms = 0, next_attempt_at = NULL,
@@ -152,7 +161,9 @@ impl ResolveDelivery {
         insert_host_event(tx, &self.workspace_id, &self.log, about, self.now_ms)?;
         Ok(Resolved::Done)
     }
+}
 
+impl ResolveDelivery {
     fn already_resolved(&self, tx: &mut dyn Tx) -> Result<Resolved, StoreError> {
         let logged = tx.query_opt(
             "SELECT seq FROM events WHERE workspace_id = ?1 AND event_id = ?2 AND source = 'host'",

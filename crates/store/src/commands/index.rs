@@ -3,6 +3,7 @@
 //! Invariant: the mark that says how far the index reaches moves with the entries, and only from where it
 //! stood when they were read; so no item is left out and none is put in twice.
 
+use super::Command;
 use super::transcript::remove_items;
 use crate::StoreError;
 use crate::search::index::{self, IndexEntry};
@@ -24,8 +25,12 @@ impl IndexItems {
         let (entries, upto) = index::next_entries(tx, from, limit)?;
         Ok((upto > from).then_some(IndexItems { from, upto, entries }))
     }
+}
 
-    pub(super) fn execute(&self, tx: &mut dyn Tx) -> Result<bool, StoreError> {
+impl Command for IndexItems {
+    type Outcome = bool;
+
+    fn execute(&self, tx: &mut dyn Tx) -> Result<bool, StoreError> {
         if !index::move_upto(tx, self.from, self.upto)? {
             return Ok(false);
         }
@@ -40,8 +45,10 @@ pub struct RemoveItems {
     pub ids: Vec<i64>,
 }
 
-impl RemoveItems {
-    pub(super) fn execute(&self, tx: &mut dyn Tx) -> Result<bool, StoreError> {
+impl Command for RemoveItems {
+    type Outcome = bool;
+
+    fn execute(&self, tx: &mut dyn Tx) -> Result<bool, StoreError> {
         Ok(remove_items(tx, &self.ids)? > 0)
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! Invariant: only its owner changes or removes a record; only somebody it was shared with answers.
 
+use super::Command;
 use crate::records::Record;
 use crate::sql::Tx;
 use crate::{StoreError, params, reads};
@@ -52,8 +53,10 @@ pub enum RecordWritten {
     TooMany,
 }
 
-impl WriteRecord {
-    pub(super) fn execute(&self, tx: &mut dyn Tx) -> Result<RecordWritten, StoreError> {
+impl Command for WriteRecord {
+    type Outcome = RecordWritten;
+
+    fn execute(&self, tx: &mut dyn Tx) -> Result<RecordWritten, StoreError> {
         let place = (self.workspace_id.as_str(), self.module.as_str(), self.record_id.as_str());
         let found = reads::records::get(tx, place)?;
         match &self.change {
@@ -82,7 +85,9 @@ impl WriteRecord {
             RecordChange::Answer { status } => self.answer(tx, *status),
         }
     }
+}
 
+impl WriteRecord {
     fn put(&self, tx: &mut dyn Tx, is_new: bool) -> Result<RecordWritten, StoreError> {
         let RecordChange::Put { starts_at, ends_at, body, records_max, .. } = &self.change else {
             return Ok(RecordWritten::NotFound);

@@ -3,6 +3,7 @@
 //! Invariant: everything a batch of results changes is committed together, and only while the run is the
 //! writer's own (same attempt, same epoch, still running). Late output changes nothing.
 
+use super::Command;
 use super::approvals::{Question, ask, cancel_calls};
 use super::artifacts::insert_artifact;
 use super::rates::count_run;
@@ -79,8 +80,10 @@ struct Found {
     created_at: i64,
 }
 
-impl ApplyResults {
-    pub(super) fn execute(&self, tx: &mut dyn Tx) -> Result<Applied, StoreError> {
+impl Command for ApplyResults {
+    type Outcome = Applied;
+
+    fn execute(&self, tx: &mut dyn Tx) -> Result<Applied, StoreError> {
         let Some(found) = self.update_run(tx)? else { return self.apply_late(tx) };
         if let Some(chunk) = &self.chunk {
             insert_chunk(tx, &self.run_id, chunk)?;
@@ -113,7 +116,9 @@ impl ApplyResults {
             None => Ok(Applied::Done { next: None, requeued: 0 }),
         }
     }
+}
 
+impl ApplyResults {
     /// What a run leaves behind: calls that wait for approval are over, messages it never pulled become runs
     /// of their own, and the next of the lane starts.
     fn finish(&self, tx: &mut dyn Tx, found: &Found) -> Result<Applied, StoreError> {

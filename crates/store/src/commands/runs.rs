@@ -2,6 +2,7 @@
 //!
 //! Invariant: a run that was cancelled or has had an effect is never started again.
 
+use super::Command;
 use super::accept::insert_grant;
 use super::approvals::cancel_calls;
 use super::rates::count_run;
@@ -26,8 +27,10 @@ pub struct FreezeGrant {
     pub steers: bool,
 }
 
-impl FreezeGrant {
-    pub(super) fn execute(&self, tx: &mut dyn Tx) -> Result<bool, StoreError> {
+impl Command for FreezeGrant {
+    type Outcome = bool;
+
+    fn execute(&self, tx: &mut dyn Tx) -> Result<bool, StoreError> {
         let changed = tx.execute(
             "UPDATE runs SET grant_hash = ?5, steers = ?6
              WHERE workspace_id = ?1 AND run_id = ?2 AND attempt = ?3 AND epoch = ?4
@@ -71,8 +74,11 @@ pub enum CancelRequest {
     Ended(RunStatus),
 }
 
-impl CancelQueued {
-    pub(super) fn execute(&self, tx: &mut dyn Tx) -> Result<CancelRequest, StoreError> {
+impl Command for CancelQueued {
+    type Outcome = CancelRequest;
+    const FROM_OUTSIDE: bool = true;
+
+    fn execute(&self, tx: &mut dyn Tx) -> Result<CancelRequest, StoreError> {
         let Some(run) = reads::runs::get(tx, &self.workspace_id, &self.run_id)? else {
             return Ok(CancelRequest::NotFound);
         };
@@ -114,8 +120,10 @@ pub struct RestartRun {
     pub now_ms: i64,
 }
 
-impl RestartRun {
-    pub(super) fn execute(&self, tx: &mut dyn Tx) -> Result<bool, StoreError> {
+impl Command for RestartRun {
+    type Outcome = bool;
+
+    fn execute(&self, tx: &mut dyn Tx) -> Result<bool, StoreError> {
         let changed = tx.execute(
             "UPDATE runs SET attempt = ?5, epoch = ?6, started_at = ?7, last_seq = ?8,
                  steered_seq = NULL,
@@ -156,8 +164,10 @@ pub struct RecordDiagnostics {
     pub diagnostics: Vec<Diagnostic>,
 }
 
-impl RecordDiagnostics {
-    pub(super) fn execute(&self, tx: &mut dyn Tx) -> Result<bool, StoreError> {
+impl Command for RecordDiagnostics {
+    type Outcome = bool;
+
+    fn execute(&self, tx: &mut dyn Tx) -> Result<bool, StoreError> {
         for diagnostic in &self.diagnostics {
             insert_diagnostic(tx, &self.run_id, diagnostic)?;
         }

@@ -4,6 +4,7 @@
 //! the day began; what is not known is not counted as nothing.
 
 use super::rates::count_call;
+use super::{Command, Postponable};
 use crate::sql::{Row, Tx};
 use crate::{StoreError, params};
 use std::borrow::Cow;
@@ -28,8 +29,13 @@ pub struct BeginModelCall {
     pub now_ms: i64,
 }
 
-impl BeginModelCall {
-    pub(super) fn execute(&self, tx: &mut dyn Tx) -> Result<bool, StoreError> {
+/// Only for a call that costs nothing.
+impl Postponable for BeginModelCall {}
+
+impl Command for BeginModelCall {
+    type Outcome = bool;
+
+    fn execute(&self, tx: &mut dyn Tx) -> Result<bool, StoreError> {
         let inserted = tx.execute(
             "INSERT INTO model_calls_open (workspace_id, call_id, epoch, run_id, agent, model, method,
                  reserved_micro, day, created_at)
@@ -78,9 +84,14 @@ pub struct RecordModelCall {
     pub now_ms: i64,
 }
 
-impl RecordModelCall {
+/// Only for a call that has cost nothing, or whose caller is gone.
+impl Postponable for RecordModelCall {}
+
+impl Command for RecordModelCall {
+    type Outcome = bool;
+
     /// False when the call is not open: it was never begun, or has its row.
-    pub(super) fn execute(&self, tx: &mut dyn Tx) -> Result<bool, StoreError> {
+    fn execute(&self, tx: &mut dyn Tx) -> Result<bool, StoreError> {
         let closed = tx.execute(
             "DELETE FROM model_calls_open WHERE workspace_id = ?1 AND call_id = ?2",
             params![&self.workspace_id, &self.call_id],
@@ -137,9 +148,11 @@ pub struct ChargeInterrupted {
     pub calls_max: i64,
 }
 
-impl ChargeInterrupted {
+impl Command for ChargeInterrupted {
+    type Outcome = bool;
+
     /// False when there was none.
-    pub(super) fn execute(&self, tx: &mut dyn Tx) -> Result<bool, StoreError> {
+    fn execute(&self, tx: &mut dyn Tx) -> Result<bool, StoreError> {
         let rows = tx.query(
             "SELECT workspace_id, call_id, run_id, agent, model, method, reserved_micro, day, created_at
              FROM model_calls_open WHERE epoch < ?1 ORDER BY workspace_id, call_id LIMIT ?2",

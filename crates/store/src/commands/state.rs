@@ -4,6 +4,7 @@
 //! attempt and epoch) and, where asked for, on the version the caller last saw. No write takes an owner
 //! beyond its quota.
 
+use super::Command;
 use super::audit::insert_outcome;
 use super::usage::{Growth, Kind, count, taken};
 use crate::audit::{AuditRecord, OK};
@@ -74,14 +75,18 @@ impl Found {
     }
 }
 
-impl WriteState {
-    pub(super) fn execute(&self, tx: &mut dyn Tx) -> Result<StateWritten, StoreError> {
+impl Command for WriteState {
+    type Outcome = StateWritten;
+
+    fn execute(&self, tx: &mut dyn Tx) -> Result<StateWritten, StoreError> {
         let written = self.write(tx)?;
         let run = (self.workspace_id.as_str(), self.run_id.as_str());
         insert_outcome(tx, run, self.audit.as_ref(), written.code())?;
         Ok(written)
     }
+}
 
+impl WriteState {
     fn write(&self, tx: &mut dyn Tx) -> Result<StateWritten, StoreError> {
         let Some(found) = self.find(tx)? else { return Ok(StateWritten::Stale) };
         let version = found.version_at(self.now_ms);

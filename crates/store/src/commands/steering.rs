@@ -3,6 +3,7 @@
 //! Invariant: a message belongs to one run at any moment. What a run has pulled stands at or below its
 //! `steered_seq`; what stands above when it ends becomes a queued run in that very transaction.
 
+use super::Command;
 use super::accept::{AcceptEvent, Accepted, Admission, insert_grant, insert_run};
 use super::audit::insert_outcome;
 use super::fence::RunFence;
@@ -107,8 +108,10 @@ pub enum Pulled {
     Stale,
 }
 
-impl PullSteering {
-    pub(super) fn execute(&self, tx: &mut dyn Tx) -> Result<Pulled, StoreError> {
+impl Command for PullSteering {
+    type Outcome = Pulled;
+
+    fn execute(&self, tx: &mut dyn Tx) -> Result<Pulled, StoreError> {
         let pulled = self.pull(tx)?;
         let code = match &pulled {
             Pulled::Events(_) => OK,
@@ -128,7 +131,9 @@ impl PullSteering {
         insert_outcome(tx, run, record.as_ref(), code)?;
         Ok(pulled)
     }
+}
 
+impl PullSteering {
     fn pull(&self, tx: &mut dyn Tx) -> Result<Pulled, StoreError> {
         let RunFence { workspace_id, run_id, attempt, .. } = &self.fence;
         if !self.fence.holds(tx)? {

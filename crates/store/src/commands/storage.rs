@@ -3,6 +3,7 @@
 //! Invariant: a write is conditional on the run still being the caller's, and on the quotas of its owner and
 //! of the workspace; the blob, both sums and the record of the call are one commit.
 
+use super::Command;
 use super::audit::insert_outcome;
 use super::usage::{Growth, Kind, count, taken};
 use crate::audit::{AuditRecord, OK};
@@ -63,8 +64,10 @@ struct Found {
     workspace: i64,
 }
 
-impl WriteStorage {
-    pub(super) fn execute(&self, tx: &mut dyn Tx) -> Result<StorageWritten, StoreError> {
+impl Command for WriteStorage {
+    type Outcome = StorageWritten;
+
+    fn execute(&self, tx: &mut dyn Tx) -> Result<StorageWritten, StoreError> {
         if self.owner == WHOLE_WORKSPACE {
             return Err(StoreError::Refused("storage needs an owner".to_owned()));
         }
@@ -73,7 +76,9 @@ impl WriteStorage {
         insert_outcome(tx, run, self.audit.as_ref(), written.code())?;
         Ok(written)
     }
+}
 
+impl WriteStorage {
     fn write(&self, tx: &mut dyn Tx) -> Result<StorageWritten, StoreError> {
         let Some(found) = self.find(tx)? else { return Ok(StorageWritten::Stale) };
         let taken = self.value.as_ref().map(|value| taken(&self.name, value.len()));

@@ -4,6 +4,7 @@
 //! and ended here before its answer is told; its transcript item is written with its end, once. The same call
 //! of a run is never begun twice.
 
+use super::Command;
 use super::artifacts::insert_artifact;
 use super::audit::open as open_audit;
 use super::fence::RunFence;
@@ -44,8 +45,10 @@ pub enum Begun {
     Stale,
 }
 
-impl BeginToolCall {
-    pub(super) fn execute(&self, tx: &mut dyn Tx) -> Result<Begun, StoreError> {
+impl Command for BeginToolCall {
+    type Outcome = Begun;
+
+    fn execute(&self, tx: &mut dyn Tx) -> Result<Begun, StoreError> {
         let RunFence { workspace_id, run_id, attempt, epoch } = &self.fence;
         // A run that was started again would do it twice.
         let changed = tx.execute(
@@ -82,7 +85,9 @@ impl BeginToolCall {
         }
         Ok(Begun::Now)
     }
+}
 
+impl BeginToolCall {
     /// What became of the call that has this id, if there is one.
     pub(super) fn earlier(&self, tx: &mut dyn Tx) -> Result<Option<Begun>, StoreError> {
         let row = tx.query_opt(
@@ -138,8 +143,10 @@ pub enum Ended {
     Stale,
 }
 
-impl EndToolCall {
-    pub(super) fn execute(&self, tx: &mut dyn Tx) -> Result<Ended, StoreError> {
+impl Command for EndToolCall {
+    type Outcome = Ended;
+
+    fn execute(&self, tx: &mut dyn Tx) -> Result<Ended, StoreError> {
         let RunFence { workspace_id, run_id, .. } = &self.fence;
         let kept = match self.standing {
             Standing::New => self.keep_new(tx)?,
@@ -171,7 +178,9 @@ impl EndToolCall {
         insert_host_event(tx, workspace_id, &self.log, about, self.now_ms)?;
         Ok(Ended::Now)
     }
+}
 
+impl EndToolCall {
     /// A call that began keeps its output, also behind its run's end.
     fn keep_begun(&self, tx: &mut dyn Tx) -> Result<Ended, StoreError> {
         let RunFence { workspace_id, run_id, .. } = &self.fence;

@@ -54,8 +54,8 @@ impl Tx for Explained {
     }
 }
 
-fn accept(name: &str, queue: Queue) -> Command {
-    Command::Accept(Box::new(AcceptEvent {
+fn accept(name: &str, queue: Queue) -> AcceptEvent {
+    AcceptEvent {
         workspace_id: "w".to_owned(),
         source: "api".to_owned(),
         event_id: name.to_owned(),
@@ -83,11 +83,11 @@ fn accept(name: &str, queue: Queue) -> Command {
         uploads: Vec::new(),
         sent_by: None,
         now_ms: 1,
-    }))
+    }
 }
 
-fn complete(run_id: &str) -> Command {
-    Command::Apply(std::sync::Arc::new(ApplyResults {
+fn complete(run_id: &str) -> ApplyResults {
+    ApplyResults {
         workspace_id: "w".to_owned(),
         run_id: run_id.to_owned(),
         attempt: 1,
@@ -108,7 +108,7 @@ fn complete(run_id: &str) -> Command {
         log: Vec::new(),
         terminal: Some(Terminal { status: RunStatus::Completed, error: None, usage: None }),
         now_ms: 2,
-    }))
+    }
 }
 
 #[test]
@@ -123,18 +123,13 @@ fn the_hot_path_finds_everything_by_an_index() {
         epoch_now: 1,
         now_ms: 3,
     };
-    let commands = [
-        accept("1", Queue::Serial),
-        accept("2", Queue::Serial),
-        complete("1"),
-        accept("3", Queue::Replace),
-        accept("4", Queue::Serial),
-        Command::CancelQueued(cancel),
-        complete("2"),
-    ];
-    for command in &commands {
-        command.execute(&mut tx).unwrap();
-    }
+    accept("1", Queue::Serial).execute(&mut tx).unwrap();
+    accept("2", Queue::Serial).execute(&mut tx).unwrap();
+    complete("1").execute(&mut tx).unwrap();
+    accept("3", Queue::Replace).execute(&mut tx).unwrap();
+    accept("4", Queue::Serial).execute(&mut tx).unwrap();
+    cancel.execute(&mut tx).unwrap();
+    complete("2").execute(&mut tx).unwrap();
     let conversation_id = Some("c".to_owned());
     let filter = reads::runs::RunFilter { conversation_id, ..Default::default() };
     assert_eq!(reads::runs::page(&mut tx, "w", &filter, None, 9).unwrap().len(), 4);
@@ -169,34 +164,26 @@ fn what_is_asked_about_and_what_steers_is_found_by_an_index() {
     let mut tx = Explained(driver);
     let fence =
         || RunFence { workspace_id: "w".to_owned(), run_id: "1".to_owned(), attempt: 1, epoch: 1 };
-    let (audit, limit, now_ms, bytes_max) = (None, 9, 2, 9);
-    let commands = [
-        accept("1", Queue::Steer),
-        accept("2", Queue::Steer),
-        accept("3", Queue::Steer),
-        ask(fence(), "a"),
-        ask(fence(), "b"),
-        Command::AnswerApproval(Box::new(AnswerApproval {
-            workspace_id: "w".to_owned(),
-            approval_id: "a".to_owned(),
-            nonce: "n".to_owned(),
-            decision: Decision::Allow,
-            by: "admin".to_owned(),
-            now_ms,
-        })),
-        Command::ExpireApprovals(ExpireApprovals { due_ms: 1, limit, now_ms }),
-        Command::PullSteering(Box::new(PullSteering {
-            fence: fence(),
-            limit: 1,
-            bytes_max,
-            audit,
-            now_ms,
-        })),
-        complete("1"),
-    ];
-    for command in &commands {
-        command.execute(&mut tx).unwrap();
+    let now_ms = 2;
+    for name in ["1", "2", "3"] {
+        accept(name, Queue::Steer).execute(&mut tx).unwrap();
     }
+    for name in ["a", "b"] {
+        ask(fence(), name).execute(&mut tx).unwrap();
+    }
+    let answer = AnswerApproval {
+        workspace_id: "w".to_owned(),
+        approval_id: "a".to_owned(),
+        nonce: "n".to_owned(),
+        decision: Decision::Allow,
+        by: "admin".to_owned(),
+        now_ms,
+    };
+    answer.execute(&mut tx).unwrap();
+    ExpireApprovals { due_ms: 1, limit: 9, now_ms }.execute(&mut tx).unwrap();
+    let pull = PullSteering { fence: fence(), limit: 1, bytes_max: 9, audit: None, now_ms };
+    pull.execute(&mut tx).unwrap();
+    complete("1").execute(&mut tx).unwrap();
     assert_eq!(reads::approvals::next_due(&mut tx).unwrap(), None);
     assert!(reads::deliveries::get(&mut tx, "w", "d-a").unwrap().is_some());
     assert!(reads::deliveries::next(&mut tx, "t").unwrap().is_some());
@@ -210,7 +197,7 @@ fn what_is_asked_about_and_what_steers_is_found_by_an_index() {
     }
 }
 
-fn ask(fence: RunFence, name: &str) -> Command {
+fn ask(fence: RunFence, name: &str) -> RequestAction {
     let delivery = NewDelivery {
         delivery_id: format!("d-{name}"),
         surface: "s".to_owned(),
@@ -231,14 +218,14 @@ fn ask(fence: RunFence, name: &str) -> Command {
         delivery: Some(delivery),
         expires_at: 9,
     };
-    Command::RequestAction(Box::new(RequestAction {
+    RequestAction {
         fence,
         conversation_id: Some("c".to_owned()),
         wanted: Wanted::Ask(Box::new(asked)),
         pending_max: 9,
         call: None,
         now_ms: 1,
-    }))
+    }
 }
 
 #[test]
@@ -248,7 +235,7 @@ fn history_and_search_find_everything_by_an_index() {
     schema::prepare(&mut driver).unwrap();
     let mut tx = Explained(driver);
     for name in ["1", "2", "3"] {
-        let Command::Accept(mut event) = accept(name, Queue::Serial) else { unreachable!() };
+        let mut event = accept(name, Queue::Serial);
         event.item = Some(crate::types::NewItem {
             item_id: name.to_owned(),
             thread_id: Some("t".to_owned()),
@@ -259,10 +246,10 @@ fn history_and_search_find_everything_by_an_index() {
             text: Some("数据库 连接".to_owned()),
             body: "{}".to_owned(),
         });
-        Command::Accept(event).execute(&mut tx).unwrap();
+        event.execute(&mut tx).unwrap();
     }
     let step = IndexItems::next(&mut tx, 2).unwrap().unwrap();
-    Command::IndexItems(Box::new(step)).execute(&mut tx).unwrap();
+    step.execute(&mut tx).unwrap();
     for direction in [reads::Direction::Backward, reads::Direction::Forward] {
         let whole = Span::whole(direction, 9);
         let thread = Span { thread: Some("t".to_owned()), ..whole.clone() };

@@ -5,9 +5,9 @@
 
 use super::{Store, closed, lock};
 use crate::StoreError;
-use crate::commands::{BeginModelCall, Command, RecordModelCall};
-use crate::writer::Job;
-use tokio::sync::{mpsc, oneshot};
+use crate::commands::Postponable;
+use crate::job::{Job, Queued};
+use tokio::sync::mpsc;
 
 /// Commands that may wait for another; above, the next one is told to flush at once.
 const POSTPONED_MAX: usize = 1024;
@@ -24,19 +24,11 @@ pub enum Postponed {
 }
 
 impl Store {
-    /// For a call that costs nothing: a crash may forget it.
-    pub fn postpone_model_call(&self, command: BeginModelCall) -> Postponed {
-        self.postpone(Command::BeginModelCall(Box::new(command)))
-    }
-
-    /// For a call that has cost nothing, or whose caller is gone.
-    pub fn postpone_model_record(&self, command: RecordModelCall) -> Postponed {
-        self.postpone(Command::RecordModelCall(Box::new(command)))
-    }
-
-    fn postpone(&self, command: Command) -> Postponed {
+    /// For a command whose outcome nobody waits for.
+    pub fn postpone(&self, command: impl Postponable) -> Postponed {
+        let (job, _) = Queued::new(command);
         let mut waiting = lock(&self.inner.postponed);
-        waiting.push_back(command);
+        waiting.push_back(job);
         match waiting.len() {
             1 => Postponed::First,
             POSTPONED_MAX.. => Postponed::Full,
@@ -50,23 +42,26 @@ impl Store {
         self.send_postponed(&writer).await
     }
 
-    pub(super) async fn send_postponed(&self, writer: &mpsc::Sender<Job>) -> Result<(), StoreError> {
+    pub(super) async fn send_postponed(
+        &self,
+        writer: &mpsc::Sender<Box<dyn Job>>,
+    ) -> Result<(), StoreError> {
         while !lock(&self.inner.postponed).is_empty() {
             let permit = writer.reserve().await.map_err(|_| closed())?;
             // Held until it is sent: who finds nothing waiting comes after it.
             let mut waiting = lock(&self.inner.postponed);
-            if let Some(command) = waiting.pop_front() {
-                permit.send(Job { command, reply: oneshot::channel().0 });
+            if let Some(job) = waiting.pop_front() {
+                permit.send(job);
             }
         }
         Ok(())
     }
 
     /// The same, where nothing else is under way any more. Blocks.
-    pub(super) fn send_postponed_last(&self, writer: &mpsc::Sender<Job>) {
-        for command in lock(&self.inner.postponed).drain(..) {
+    pub(super) fn send_postponed_last(&self, writer: &mpsc::Sender<Box<dyn Job>>) {
+        for job in lock(&self.inner.postponed).drain(..) {
             // Fails only when the writer has ended, which has said why.
-            let _ = writer.blocking_send(Job { command, reply: oneshot::channel().0 });
+            let _ = writer.blocking_send(job);
         }
     }
 }

@@ -38,7 +38,7 @@ pub(crate) async fn a_new_event_starts_its_run_at_once(ground: Ground) {
         usage: None,
         isolation: None,
     };
-    let accepted = store.accept(event("c", "a")).await.unwrap();
+    let accepted = store.commit(event("c", "a")).await.unwrap();
     let new = Accepted::New { run: Some(expected.clone()), way: Way::default() };
     assert_eq!(accepted, new);
     assert_eq!(run(&store, "run-a").await, expected);
@@ -57,7 +57,7 @@ pub(crate) async fn the_same_event_again_gives_the_first_run(ground: Ground) {
     let before = rows(&store).await;
     let mut again = event("c", "a");
     again.run.as_mut().unwrap().run_id = "run-other".to_owned();
-    let Accepted::Repeated { run: Some(found) } = store.accept(again).await.unwrap() else {
+    let Accepted::Repeated { run: Some(found) } = store.commit(again).await.unwrap() else {
         panic!("not told as repeated")
     };
     assert_eq!((found.run_id.as_str(), found.status), ("run-a", RunStatus::Completed));
@@ -69,7 +69,7 @@ pub(crate) async fn the_same_key_with_another_body_is_a_conflict(ground: Ground)
     accept(&store, event("c", "a")).await;
     let before = rows(&store).await;
     let other = AcceptEvent { body_hash: [8; 32], ..event("c", "a") };
-    assert_eq!(store.accept(other).await.unwrap(), Accepted::Conflict);
+    assert_eq!(store.commit(other).await.unwrap(), Accepted::Conflict);
     assert_eq!(rows(&store).await, before);
 }
 
@@ -89,8 +89,8 @@ pub(crate) async fn an_unbound_event_is_kept_without_a_run(ground: Ground) {
     let store = ground.open();
     let unbound = AcceptEvent { run: None, ..event("c", "a") };
     let new = Accepted::New { run: None, way: Way::default() };
-    assert_eq!(store.accept(unbound.clone()).await.unwrap(), new);
-    assert_eq!(store.accept(unbound).await.unwrap(), Accepted::Repeated { run: None });
+    assert_eq!(store.commit(unbound.clone()).await.unwrap(), new);
+    assert_eq!(store.commit(unbound).await.unwrap(), Accepted::Repeated { run: None });
     let kept: Vec<_> = rows(&store).await.into_iter().filter(|table| table.1 > 0).collect();
     let expected = [("events", 1), ("conversations", 1), ("transcript", 1)];
     assert_eq!(kept, expected.map(|(table, count)| (table.to_owned(), count)));
@@ -127,7 +127,7 @@ pub(crate) async fn one_event_from_many_senders_at_once_is_one_run(ground: Groun
     let tries = (0..32).map(|sender| {
         let mut same = event("c", "a");
         same.run.as_mut().unwrap().run_id = format!("run-{sender}");
-        store.accept(same)
+        store.commit(same)
     });
     let answers = futures_util::future::try_join_all(tries).await.unwrap();
     let new = answers.iter().filter(|answer| matches!(answer, Accepted::New { .. })).count();

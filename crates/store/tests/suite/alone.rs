@@ -30,11 +30,11 @@ async fn each_is_there_once_it_is_acknowledged() {
     // The same once more, a bad one, and good ones again.
     let mut again = event("a0", "a0");
     again.run.as_mut().unwrap().run_id = "run-again".to_owned();
-    let again = store.accept(again).await.unwrap();
+    let again = store.commit(again).await.unwrap();
     assert!(matches!(again, Accepted::Repeated { run: Some(_) }), "{again:?}");
     let mut taken = event("b", "b");
     taken.run.as_mut().unwrap().run_id = "run-a0".to_owned();
-    let error = store.accept(taken).await.unwrap_err();
+    let error = store.commit(taken).await.unwrap_err();
     assert!(matches!(error, StoreError::Refused(_)), "{error}");
     accept_one_by_one(&store, "c").await;
     assert!(rows(&store).await.contains(&("runs".to_owned(), 2 * MANY as i64)));
@@ -51,7 +51,7 @@ async fn crowds_and_single_ones_take_turns() {
         let mut crowd = JoinSet::new();
         for n in 0..100 {
             let (store, name) = (store.clone(), format!("many-{round}-{n}"));
-            crowd.spawn(async move { store.accept(event(&name, &name)).await });
+            crowd.spawn(async move { store.commit(event(&name, &name)).await });
         }
         for answer in crowd.join_all().await {
             assert!(matches!(answer.unwrap(), Accepted::New { .. }));
@@ -68,7 +68,7 @@ async fn what_was_postponed_goes_first() {
     let store = Ground::sqlite_with(Sync::Normal).open();
     accept_one_by_one(&store, "a").await;
     for n in 0..MANY {
-        assert_eq!(store.postpone_model_call(call(n)), Postponed::First, "{n} was left behind");
+        assert_eq!(store.postpone(call(n)), Postponed::First, "{n} was left behind");
         accept(&store, event(&format!("b{n}"), &format!("b{n}"))).await;
         let count = |tx: &mut dyn Tx| tx.query_opt("SELECT count(*) FROM model_calls_open", &[]);
         let open = store.read(count).await.unwrap().unwrap().int().unwrap();
@@ -100,7 +100,7 @@ async fn a_database_that_somebody_else_holds_keeps_nobody_from_other_work() {
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     // There is one thread for all: whoever waited for the database on it would hold up the rest.
     let (mut waits, asks) = (JoinSet::new(), store.clone());
-    waits.spawn(async move { asks.accept(event("b", "b")).await });
+    waits.spawn(async move { asks.commit(event("b", "b")).await });
     tokio::time::sleep(Duration::from_millis(50)).await;
     assert!(waits.try_join_next().is_none());
     other.execute_batch("ROLLBACK").unwrap();
@@ -114,7 +114,7 @@ async fn a_closed_store_takes_nothing_more() {
     let store = ground.open();
     accept_one_by_one(&store, "a").await;
     close(store.clone()).await;
-    let error = store.accept(event("c", "late")).await.unwrap_err();
+    let error = store.commit(event("c", "late")).await.unwrap_err();
     assert!(matches!(error, StoreError::Unavailable(_)), "{error}");
     // Nobody writes to it any more: another host may.
     assert!(rows(&ground.open()).await.contains(&("runs".to_owned(), MANY as i64)));

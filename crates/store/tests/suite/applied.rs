@@ -3,7 +3,7 @@
 use super::support::*;
 use greenroom_protocol::{RunError, RunStatus};
 use greenroom_store::commands::{
-    Applied, ApplyResults, FreezeGrant, StateWritten, Terminal, WriteState,
+    Applied, ApplyResults, FreezeGrant, RecordDiagnostics, StateWritten, Terminal, WriteState,
 };
 use greenroom_store::reads;
 use greenroom_store::types::{Diagnostic, HostEvent, NewDelivery, StateWrite};
@@ -151,7 +151,7 @@ pub(crate) async fn late_output_changes_nothing(ground: Ground) {
         everything(&queued),
     ];
     for command in late {
-        assert_eq!(store.apply(command).await.unwrap(), Applied::Stale);
+        assert_eq!(store.commit(command).await.unwrap(), Applied::Stale);
     }
     assert_eq!(rows(&store).await, before);
     assert_eq!(run(&store, "run-a").await, first);
@@ -159,7 +159,7 @@ pub(crate) async fn late_output_changes_nothing(ground: Ground) {
     let ended = run(&store, "run-a").await;
     let before = rows(&store).await;
     let after_end = ApplyResults { chunk: Some(delta_chunk(2, &["x"])), ..everything(&first) };
-    assert_eq!(store.apply(after_end).await.unwrap(), Applied::Stale);
+    assert_eq!(store.commit(after_end).await.unwrap(), Applied::Stale);
     assert_eq!(rows(&store).await, before);
     assert_eq!(run(&store, "run-a").await, ended);
 }
@@ -171,9 +171,10 @@ pub(crate) async fn diagnostics_are_kept_even_after_the_terminal(ground: Ground)
     let ended = run(&store, "run-a").await;
     let diagnostics = vec![diagnostic("a result after the terminal")];
     let late = ApplyResults { diagnostics: diagnostics.clone(), ..results(&first) };
-    assert_eq!(store.apply(late).await.unwrap(), Applied::Stale);
+    assert_eq!(store.commit(late).await.unwrap(), Applied::Stale);
     for _ in 0..2 {
-        store.record("run-a".to_owned(), diagnostics.clone()).await.unwrap();
+        let (run_id, diagnostics) = ("run-a".to_owned(), diagnostics.clone());
+        store.commit(RecordDiagnostics { run_id, diagnostics }).await.unwrap();
     }
     let found = store.read(|tx| reads::runs::diagnostics(tx, "run-a", 9)).await.unwrap();
     assert_eq!(found, diagnostics);
@@ -208,7 +209,7 @@ pub(crate) async fn state_is_written_under_conditions(ground: Ground) {
         (WriteState { expires_at: Some(2_500), ..write(Some("4"), Some(2)) }, StateWritten::Set(3)),
     ];
     for (command, expected) in steps {
-        assert_eq!(store.write_state(command).await.unwrap(), expected);
+        assert_eq!(store.commit(command).await.unwrap(), expected);
     }
     let at = async |now_ms| {
         let found = store.read(move |tx| reads::state::get(tx, W, "o", "n", now_ms)).await.unwrap();
@@ -216,11 +217,11 @@ pub(crate) async fn state_is_written_under_conditions(ground: Ground) {
     };
     assert_eq!((at(2_499).await.as_deref(), at(2_500).await), (Some("4"), None), "it expires");
     for deleted in [true, false] {
-        let answer = store.write_state(write(None, None)).await.unwrap();
+        let answer = store.commit(write(None, None)).await.unwrap();
         assert_eq!(answer, StateWritten::Deleted(deleted));
     }
     apply(&store, completed(&first, 1)).await;
-    let late = store.write_state(write(Some("5"), None)).await.unwrap();
+    let late = store.commit(write(Some("5"), None)).await.unwrap();
     assert_eq!(late, StateWritten::Stale);
 }
 
@@ -231,7 +232,7 @@ pub(crate) async fn a_number_is_never_stored_twice(ground: Ground) {
     apply(&store, ApplyResults { chunk, ..results(&first) }).await;
     let overlapping = Some(delta_chunk(3, &["x", "y"]));
     let overlapping = ApplyResults { chunk: overlapping, ..results(&first) };
-    assert_eq!(store.apply(overlapping).await.unwrap(), Applied::Stale);
+    assert_eq!(store.commit(overlapping).await.unwrap(), Applied::Stale);
     assert_eq!(run(&store, "run-a").await.last_seq, 3);
 }
 
@@ -244,7 +245,7 @@ pub(crate) async fn of_many_terminals_at_once_one_wins(ground: Ground) {
     let tries = (0..32).map(|n| {
         let terminal = Terminal { status: statuses[n % 4], error: None, usage: None };
         let chunk = Some(result_chunk(1, "run.completed", &format!(r#"{{"try":{n}}}"#)));
-        store.apply(ApplyResults { terminal: Some(terminal), chunk, ..completed(&first, 1) })
+        store.commit(ApplyResults { terminal: Some(terminal), chunk, ..completed(&first, 1) })
     });
     let answers = futures_util::future::try_join_all(tries).await.unwrap();
     let won: Vec<_> = answers.iter().filter(|answer| **answer != Applied::Stale).collect();
@@ -267,10 +268,10 @@ pub(crate) async fn a_grant_is_frozen_once(ground: Ground) {
         grant: grant(hash),
         steers: false,
     };
-    assert!(!store.freeze_grant(freeze("g0", 2)).await.unwrap(), "another attempt");
-    assert!(store.freeze_grant(freeze("g1", 1)).await.unwrap());
-    assert!(store.freeze_grant(freeze("g1", 1)).await.unwrap(), "the same again");
-    assert!(!store.freeze_grant(freeze("g2", 1)).await.unwrap(), "frozen is frozen");
+    assert!(!store.commit(freeze("g0", 2)).await.unwrap(), "another attempt");
+    assert!(store.commit(freeze("g1", 1)).await.unwrap());
+    assert!(store.commit(freeze("g1", 1)).await.unwrap(), "the same again");
+    assert!(!store.commit(freeze("g2", 1)).await.unwrap(), "frozen is frozen");
     assert_eq!(run(&store, "run-a").await.grant_hash.as_deref(), Some("g1"));
     assert!(rows(&store).await.contains(&("grants".to_owned(), 1)));
 }

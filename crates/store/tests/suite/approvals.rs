@@ -5,7 +5,8 @@ use super::support::*;
 use greenroom_protocol::RunStatus;
 use greenroom_store::commands::{
     AnswerApproval, Answered, ApplyResults, CancelApproval, CancelQueued, Decision,
-    ExpireApprovals, RecordInterrupted, RequestAction, Requested, RunFence, Terminal, Wanted,
+    ExpireApprovals, RecordAudit, RecordInterrupted, RequestAction, Requested, RunFence, Terminal,
+    Wanted,
 };
 use greenroom_store::reads::approvals::{ApprovalFilter, next_due, page};
 use greenroom_store::reads::audit::AuditFilter;
@@ -105,7 +106,7 @@ pub(crate) async fn an_action_that_is_allowed_beforehand_goes_out_with_its_reque
     let wanted = Wanted::Act { delivery: delivery("1"), log: log_entry };
     let command = RequestAction { wanted, ..asks(&first, "none") };
     for _ in 0..2 {
-        assert_eq!(store.request_action(command.clone()).await.unwrap(), Requested::Queued);
+        assert_eq!(store.commit(command.clone()).await.unwrap(), Requested::Queued);
     }
     assert_eq!(deliveries(&store).await, ["dlv-1"]);
     assert_eq!(log(&store).await, ["action.requested"]);
@@ -116,7 +117,7 @@ pub(crate) async fn a_question_waits_and_acts_once_when_it_is_allowed(ground: Gr
     let store = ground.open();
     let first = accept(&store, event("c", "a")).await;
     for _ in 0..2 {
-        assert_eq!(store.request_action(asks(&first, "q")).await.unwrap(), Requested::Asked);
+        assert_eq!(store.commit(asks(&first, "q")).await.unwrap(), Requested::Asked);
     }
     let expected = ApprovalRow {
         workspace_id: W.to_owned(),
@@ -133,8 +134,7 @@ pub(crate) async fn a_question_waits_and_acts_once_when_it_is_allowed(ground: Gr
     assert_eq!(approval(&store, "q").await, expected);
     assert!(run(&store, "run-a").await.effects);
     assert_eq!(deliveries(&store).await, [""; 0]);
-    let Answered::New(row) = store.answer_approval(answers("q", Decision::Allow)).await.unwrap()
-    else {
+    let Answered::New(row) = store.commit(answers("q", Decision::Allow)).await.unwrap() else {
         panic!("not answered")
     };
     let delivered = row.delivered.as_ref().map(|delivered| delivered.status);
@@ -150,7 +150,7 @@ pub(crate) async fn a_question_waits_and_acts_once_when_it_is_allowed(ground: Gr
             Decision::Allow => Answered::Repeated(row.clone()),
             Decision::Deny => Answered::Conflict(row.clone()),
         };
-        assert_eq!(store.answer_approval(again).await.unwrap(), expected);
+        assert_eq!(store.commit(again).await.unwrap(), expected);
     }
     assert_eq!(deliveries(&store).await, ["dlv-q"]);
     assert_eq!(log(&store).await, ["approval.requested", "approval.allowed"]);
@@ -159,10 +159,10 @@ pub(crate) async fn a_question_waits_and_acts_once_when_it_is_allowed(ground: Gr
 pub(crate) async fn of_many_answers_at_once_one_is_taken(ground: Ground) {
     let store = ground.open();
     let first = accept(&store, event("c", "a")).await;
-    store.request_action(asks(&first, "q")).await.unwrap();
+    store.commit(asks(&first, "q")).await.unwrap();
     let all = (0..32).map(|n| {
         let decision = if n % 2 == 0 { Decision::Deny } else { Decision::Allow };
-        store.answer_approval(answers("q", decision))
+        store.commit(answers("q", decision))
     });
     let all = futures_util::future::join_all(all).await;
     let new = all.iter().filter(|answer| matches!(answer, Ok(Answered::New(_)))).count();
@@ -174,10 +174,10 @@ pub(crate) async fn of_many_answers_at_once_one_is_taken(ground: Ground) {
 pub(crate) async fn a_denied_question_does_nothing(ground: Ground) {
     let store = ground.open();
     let first = accept(&store, event("c", "a")).await;
-    store.request_action(asks(&first, "q")).await.unwrap();
-    let denied = store.answer_approval(answers("q", Decision::Deny)).await.unwrap();
+    store.commit(asks(&first, "q")).await.unwrap();
+    let denied = store.commit(answers("q", Decision::Deny)).await.unwrap();
     assert!(matches!(denied, Answered::New(row) if row.status == ApprovalStatus::Denied));
-    let late = store.answer_approval(answers("q", Decision::Allow)).await.unwrap();
+    let late = store.commit(answers("q", Decision::Allow)).await.unwrap();
     assert!(matches!(late, Answered::Conflict(row) if row.status == ApprovalStatus::Denied));
     assert_eq!(deliveries(&store).await, [""; 0]);
     assert_eq!(log(&store).await, ["approval.requested", "approval.denied"]);
@@ -186,13 +186,13 @@ pub(crate) async fn a_denied_question_does_nothing(ground: Ground) {
 pub(crate) async fn an_answer_needs_the_nonce_and_the_workspace(ground: Ground) {
     let store = ground.open();
     let first = accept(&store, event("c", "a")).await;
-    store.request_action(asks(&first, "q")).await.unwrap();
+    store.commit(asks(&first, "q")).await.unwrap();
     let guess = AnswerApproval { nonce: "nonce".to_owned(), ..answers("q", Decision::Allow) };
-    assert_eq!(store.answer_approval(guess).await.unwrap(), Answered::WrongNonce);
+    assert_eq!(store.commit(guess).await.unwrap(), Answered::WrongNonce);
     let elsewhere =
         AnswerApproval { workspace_id: "other".to_owned(), ..answers("q", Decision::Allow) };
-    assert_eq!(store.answer_approval(elsewhere).await.unwrap(), Answered::NotFound);
-    let unknown = store.answer_approval(answers("x", Decision::Allow)).await.unwrap();
+    assert_eq!(store.commit(elsewhere).await.unwrap(), Answered::NotFound);
+    let unknown = store.commit(answers("x", Decision::Allow)).await.unwrap();
     assert_eq!(unknown, Answered::NotFound);
     assert_eq!(status_of(&store, "q").await, ApprovalStatus::Pending);
 }
@@ -204,22 +204,22 @@ pub(crate) async fn questions_expire_in_order_and_cannot_be_answered_then(ground
         let mut asked = question(name, ApprovalKind::Call);
         asked.expires_at = expires_at;
         let command = RequestAction { wanted: Wanted::Ask(Box::new(asked)), ..asks(&first, name) };
-        store.request_action(command).await.unwrap();
+        store.commit(command).await.unwrap();
     }
     assert_eq!(store.read(|tx| next_due(tx)).await.unwrap(), Some(5_000));
     let expire = |due_ms| ExpireApprovals { due_ms, limit: 100, now_ms: due_ms };
-    assert_eq!(store.expire_approvals(expire(4_999)).await.unwrap(), []);
-    let expired = store.expire_approvals(expire(5_000)).await.unwrap();
+    assert_eq!(store.commit(expire(4_999)).await.unwrap(), []);
+    let expired = store.commit(expire(5_000)).await.unwrap();
     assert_eq!(expired.len(), 1);
     assert_eq!(approval(&store, "early").await, expired[0]);
     assert_eq!(expired[0].status, ApprovalStatus::Expired);
-    let allow = store.answer_approval(answers("early", Decision::Allow)).await.unwrap();
+    let allow = store.commit(answers("early", Decision::Allow)).await.unwrap();
     assert!(matches!(allow, Answered::Conflict(row) if row.status == ApprovalStatus::Expired));
     // An answer that comes before the host has noticed is too late as well.
     let late = AnswerApproval { now_ms: 9_000, ..answers("late", Decision::Allow) };
-    let late = store.answer_approval(late).await.unwrap();
+    let late = store.commit(late).await.unwrap();
     assert!(matches!(late, Answered::Conflict(row) if row.status == ApprovalStatus::Expired));
-    assert_eq!(store.expire_approvals(expire(9_000)).await.unwrap(), []);
+    assert_eq!(store.commit(expire(9_000)).await.unwrap(), []);
     assert_eq!(store.read(|tx| next_due(tx)).await.unwrap(), Some(99_000));
     assert_eq!(deliveries(&store).await, [""; 0]);
     assert_eq!(log(&store).await[3..], ["approval.expired", "approval.expired"]);
@@ -228,7 +228,7 @@ pub(crate) async fn questions_expire_in_order_and_cannot_be_answered_then(ground
 pub(crate) async fn a_call_is_over_with_its_run_and_a_result_is_not(ground: Ground) {
     let store = ground.open();
     let first = accept(&store, event("c", "a")).await;
-    store.request_action(asks(&first, "call")).await.unwrap();
+    store.commit(asks(&first, "call")).await.unwrap();
     let results = ApplyResults {
         chunk: Some(result_chunk(1, "action.requested", "{}")),
         approvals: vec![question("result", ApprovalKind::Result)],
@@ -239,12 +239,12 @@ pub(crate) async fn a_call_is_over_with_its_run_and_a_result_is_not(ground: Grou
     assert_eq!(status_of(&store, "result").await, ApprovalStatus::Pending);
     apply(&store, completed(&first, 2)).await;
     assert_eq!(status_of(&store, "call").await, ApprovalStatus::Cancelled);
-    let late = store.answer_approval(answers("call", Decision::Allow)).await.unwrap();
+    let late = store.commit(answers("call", Decision::Allow)).await.unwrap();
     assert!(matches!(late, Answered::Conflict(row) if row.status == ApprovalStatus::Cancelled));
-    let allowed = store.answer_approval(answers("result", Decision::Allow)).await.unwrap();
+    let allowed = store.commit(answers("result", Decision::Allow)).await.unwrap();
     assert!(matches!(allowed, Answered::New(_)));
     assert_eq!(deliveries(&store).await, ["dlv-result"]);
-    assert_eq!(store.request_action(asks(&first, "z")).await.unwrap(), Requested::Stale);
+    assert_eq!(store.commit(asks(&first, "z")).await.unwrap(), Requested::Stale);
     let expected =
         ["approval.requested", "approval.requested", "approval.cancelled", "approval.allowed"];
     assert_eq!(log(&store).await, expected);
@@ -253,17 +253,17 @@ pub(crate) async fn a_call_is_over_with_its_run_and_a_result_is_not(ground: Grou
 pub(crate) async fn cancelling_a_run_gives_up_what_it_asked(ground: Ground) {
     let store = ground.open();
     let first = accept(&store, event("c", "a")).await;
-    store.request_action(asks(&first, "q")).await.unwrap();
+    store.commit(asks(&first, "q")).await.unwrap();
     let cancel = CancelQueued {
         workspace_id: W.to_owned(),
         run_id: "run-a".to_owned(),
         epoch_now: 1,
         now_ms: 3_000,
     };
-    store.cancel(cancel).await.unwrap();
+    store.commit(cancel).await.unwrap();
     assert_eq!(status(&store, "run-a").await, RunStatus::Running);
     assert_eq!(status_of(&store, "q").await, ApprovalStatus::Cancelled);
-    assert_eq!(store.request_action(asks(&first, "z")).await.unwrap(), Requested::Stale);
+    assert_eq!(store.commit(asks(&first, "z")).await.unwrap(), Requested::Stale);
     let terminal = Terminal { status: RunStatus::Cancelled, error: None, usage: None };
     apply(&store, ApplyResults { terminal: Some(terminal), ..completed(&first, 1) }).await;
     assert_eq!(log(&store).await, ["approval.requested", "approval.cancelled"]);
@@ -272,16 +272,16 @@ pub(crate) async fn cancelling_a_run_gives_up_what_it_asked(ground: Ground) {
 pub(crate) async fn a_call_that_is_given_up_takes_its_question_back(ground: Ground) {
     let store = ground.open();
     let first = accept(&store, event("c", "a")).await;
-    store.request_action(asks(&first, "q")).await.unwrap();
+    store.commit(asks(&first, "q")).await.unwrap();
     let (workspace_id, approval_id) = (W.to_owned(), "q".to_owned());
     let give_up = CancelApproval { workspace_id, approval_id, now_ms: 1_700 };
-    assert!(store.cancel_approval(give_up.clone()).await.unwrap());
-    assert!(!store.cancel_approval(give_up.clone()).await.unwrap());
+    assert!(store.commit(give_up.clone()).await.unwrap());
+    assert!(!store.commit(give_up.clone()).await.unwrap());
     assert_eq!(status_of(&store, "q").await, ApprovalStatus::Cancelled);
-    store.request_action(asks(&first, "r")).await.unwrap();
-    store.answer_approval(answers("r", Decision::Allow)).await.unwrap();
+    store.commit(asks(&first, "r")).await.unwrap();
+    store.commit(answers("r", Decision::Allow)).await.unwrap();
     let late = CancelApproval { approval_id: "r".to_owned(), ..give_up };
-    assert!(!store.cancel_approval(late).await.unwrap(), "what is decided stays so");
+    assert!(!store.commit(late).await.unwrap(), "what is decided stays so");
     assert_eq!(deliveries(&store).await, ["dlv-r"]);
 }
 
@@ -289,9 +289,9 @@ pub(crate) async fn a_run_asks_only_so_much_at_once(ground: Ground) {
     let store = ground.open();
     let first = accept(&store, event("c", "a")).await;
     for name in ["1", "2", "3"] {
-        assert_eq!(store.request_action(asks(&first, name)).await.unwrap(), Requested::Asked);
+        assert_eq!(store.commit(asks(&first, name)).await.unwrap(), Requested::Asked);
     }
-    assert_eq!(store.request_action(asks(&first, "4")).await.unwrap(), Requested::TooMany);
+    assert_eq!(store.commit(asks(&first, "4")).await.unwrap(), Requested::TooMany);
     let results = ApplyResults {
         chunk: Some(result_chunk(1, "action.requested", "{}")),
         approvals: vec![question("5", ApprovalKind::Result)],
@@ -301,8 +301,8 @@ pub(crate) async fn a_run_asks_only_so_much_at_once(ground: Ground) {
     apply(&store, results).await;
     let notes = store.read(|tx| reads::runs::diagnostics(tx, "run-a", 9)).await.unwrap();
     assert_eq!(notes[0].message, "more than 3 approvals of this run are pending");
-    store.answer_approval(answers("1", Decision::Deny)).await.unwrap();
-    assert_eq!(store.request_action(asks(&first, "4")).await.unwrap(), Requested::Asked);
+    store.commit(answers("1", Decision::Deny)).await.unwrap();
+    assert_eq!(store.commit(asks(&first, "4")).await.unwrap(), Requested::Asked);
 }
 
 pub(crate) async fn a_thousand_questions_are_paged_and_filtered(ground: Ground) {
@@ -312,10 +312,10 @@ pub(crate) async fn a_thousand_questions_are_paged_and_filtered(ground: Ground) 
     let ask = |n: usize| {
         let run = if usize::is_multiple_of(n, 2) { &first } else { &second };
         let command = RequestAction { pending_max: 1_000, ..asks(run, &format!("q{n:04}")) };
-        store.request_action(command)
+        store.commit(command)
     };
     futures_util::future::join_all((0..1_000).map(ask)).await;
-    store.answer_approval(answers("q0998", Decision::Deny)).await.unwrap();
+    store.commit(answers("q0998", Decision::Deny)).await.unwrap();
     let list = async |filter: ApprovalFilter, before: Option<&str>, limit| {
         let before = before.map(str::to_owned);
         let read = store.read(move |tx| page(tx, W, &filter, before.as_deref(), limit)).await;
@@ -352,11 +352,11 @@ pub(crate) async fn a_call_that_asked_is_open_until_it_has_its_one_record(ground
     let store = ground.open();
     let first = accept(&store, event("c", "a")).await;
     for name in ["q", "q", "r"] {
-        let asked = store.request_action(call_asks(&first, name)).await.unwrap();
+        let asked = store.commit(call_asks(&first, name)).await.unwrap();
         assert_eq!(asked, Requested::Asked);
     }
     let other_attempt = RunRow { attempt: 2, ..first.clone() };
-    let refused = store.request_action(call_asks(&other_attempt, "s")).await.unwrap();
+    let refused = store.commit(call_asks(&other_attempt, "s")).await.unwrap();
     assert_eq!(refused, Requested::Stale, "nothing was done: whoever is refused records it");
     assert_eq!(recorded(&store).await, []);
     let ended = AuditBatch {
@@ -365,13 +365,13 @@ pub(crate) async fn a_call_that_asked_is_open_until_it_has_its_one_record(ground
         records: vec![record("platform.request_action", "unauthorized", 1_500)],
         closes: vec!["call-q".to_owned()],
     };
-    store.record_audit(vec![ended]).await.unwrap();
+    store.commit(RecordAudit { batches: vec![ended] }).await.unwrap();
     let unauthorized = ("unauthorized".to_owned(), 56);
     assert_eq!(recorded(&store).await, std::slice::from_ref(&unauthorized));
     let interrupted = RecordInterrupted { calls_max: 1, now_ms: 1_502 };
-    assert!(store.record_interrupted(interrupted.clone()).await.unwrap());
+    assert!(store.commit(interrupted.clone()).await.unwrap());
     assert!(!store.read(|tx| reads::audit::has_open(tx)).await.unwrap());
-    assert!(!store.record_interrupted(interrupted).await.unwrap());
+    assert!(!store.commit(interrupted).await.unwrap());
     let failed = ("runtime_error".to_owned(), 2_000);
     assert_eq!(recorded(&store).await, [unauthorized, failed]);
 }

@@ -41,7 +41,7 @@ fn fence(run: &RunRow) -> RunFence {
 }
 
 async fn create(store: &Store, artifact: NewArtifact) {
-    let written = store.create_artifact(upload(artifact)).await.unwrap();
+    let written = store.commit(upload(artifact)).await.unwrap();
     assert_eq!(written, ArtifactWritten::Created);
 }
 
@@ -94,18 +94,18 @@ pub(crate) async fn a_run_creates_artifacts_only_while_it_is_under_way(ground: G
         audit: Some(record("artifacts.create", "ok", 2_000)),
         ..upload(artifact(id))
     };
-    let written = store.create_artifact(command("mine", fence(&run))).await.unwrap();
+    let written = store.commit(command("mine", fence(&run))).await.unwrap();
     assert_eq!(written, ArtifactWritten::Created);
     for late in [
         RunFence { attempt: 2, ..fence(&run) },
         RunFence { epoch: 9, ..fence(&run) },
         RunFence { run_id: "run-none".to_owned(), ..fence(&run) },
     ] {
-        let written = store.create_artifact(command("late", late)).await.unwrap();
+        let written = store.commit(command("late", late)).await.unwrap();
         assert_eq!(written, ArtifactWritten::Stale);
     }
     apply(&store, completed(&run, 1)).await;
-    let written = store.create_artifact(command("late", fence(&run))).await.unwrap();
+    let written = store.commit(command("late", fence(&run))).await.unwrap();
     assert_eq!(written, ArtifactWritten::Stale);
     assert_eq!(get(&store, "late").await, None);
     let filter = AuditFilter { run_id: Some("run-a".to_owned()), ..AuditFilter::default() };
@@ -127,12 +127,12 @@ pub(crate) async fn artifacts_come_with_results_and_with_events(ground: Ground) 
     apply(&store, command).await;
     assert!(get(&store, "of-result").await.is_some());
     let late = ApplyResults { artifacts: vec![artifact("late")], ..results(&run) };
-    store.apply(late).await.unwrap();
+    store.commit(late).await.unwrap();
     assert_eq!(get(&store, "late").await, None);
     // An event that is refused or repeated leaves none behind.
     let repeated = AcceptEvent { artifacts: vec![artifact("twice")], ..event("c", "a") };
     let repeated = AcceptEvent { run: None, ..repeated };
-    assert!(matches!(store.accept(repeated).await.unwrap(), Accepted::Repeated { .. }));
+    assert!(matches!(store.commit(repeated).await.unwrap(), Accepted::Repeated { .. }));
     assert_eq!(get(&store, "twice").await, None);
 }
 
@@ -174,8 +174,8 @@ pub(crate) async fn an_expired_artifact_is_gone_before_it_is_removed(ground: Gro
     assert_eq!(read(1).await.unwrap(), [of("b")]);
     let expired = read(10).await.unwrap();
     assert_eq!(expired, [of("b"), of("a")]);
-    assert!(store.remove_artifacts(RemoveArtifacts { artifacts: expired.clone() }).await.unwrap());
-    assert!(!store.remove_artifacts(RemoveArtifacts { artifacts: expired }).await.unwrap());
+    assert!(store.commit(RemoveArtifacts { artifacts: expired.clone() }).await.unwrap());
+    assert!(!store.commit(RemoveArtifacts { artifacts: expired }).await.unwrap());
     assert_eq!(read(10).await.unwrap(), []);
     let old = store.read(|tx| reads::artifacts::made_before(tx, 1_001, 1)).await.unwrap();
     assert_eq!(old.len(), 1);
@@ -187,7 +187,7 @@ pub(crate) async fn bytes_are_referred_to_until_the_last_artifact_is_removed(gro
     let store = ground.open();
     create(&store, artifact("a")).await;
     let foreign = CreateArtifact { workspace_id: "other".to_owned(), ..upload(artifact("a")) };
-    store.create_artifact(foreign).await.unwrap();
+    store.commit(foreign).await.unwrap();
     create(&store, NewArtifact { sha256: OTHER_HASH.to_owned(), ..artifact("b") }).await;
     let hashes = |digits| store.read(move |tx| reads::artifacts::hashes(tx, digits));
     assert_eq!(hashes("ba").await.unwrap(), [HASH]);
@@ -200,7 +200,7 @@ pub(crate) async fn bytes_are_referred_to_until_the_last_artifact_is_removed(gro
     for (workspace, still) in [(W, true), ("other", false)] {
         assert!(referred().await.unwrap());
         let artifacts = vec![(workspace.to_owned(), "a".to_owned())];
-        store.remove_artifacts(RemoveArtifacts { artifacts }).await.unwrap();
+        store.commit(RemoveArtifacts { artifacts }).await.unwrap();
         assert_eq!(referred().await.unwrap(), still);
     }
 }
@@ -221,10 +221,10 @@ pub(crate) async fn artifacts_are_listed_by_age(ground: Ground) {
             conversation_id: Some(conversation.to_owned()),
             ..artifact(artifact_id)
         };
-        store.create_artifact(CreateArtifact { now_ms, ..upload(artifact) }).await.unwrap();
+        store.commit(CreateArtifact { now_ms, ..upload(artifact) }).await.unwrap();
     }
     let gone = NewArtifact { expires_at: Some(40), ..artifact("e") };
-    store.create_artifact(CreateArtifact { now_ms: 35, ..upload(gone) }).await.unwrap();
+    store.commit(CreateArtifact { now_ms: 35, ..upload(gone) }).await.unwrap();
     let ids = async |filter: ArtifactFilter, before: Option<(i64, &str)>, limit| {
         let mut span = ArtifactSpan::whole(limit, 50);
         if let Some((created_at, id)) = before {

@@ -2,7 +2,7 @@
 
 use crate::support::{Ground, W, accept, event};
 use greenroom_store::Store;
-use greenroom_store::commands::{StateWritten, WriteState};
+use greenroom_store::commands::{RecordAudit, StateWritten, WriteState};
 use greenroom_store::reads::audit::{AuditEntry, AuditFilter, AuditPage, AuditPosition, page};
 use greenroom_store::types::{AuditBatch, AuditRecord};
 
@@ -26,10 +26,8 @@ pub(crate) fn record(method: &str, code: &str, at_ms: i64) -> AuditRecord {
 
 pub(crate) async fn keep(store: &Store, run_id: Option<&str>, records: Vec<AuditRecord>) {
     let (workspace_id, run_id) = (W.to_owned(), run_id.map(str::to_owned));
-    store
-        .record_audit(vec![AuditBatch { workspace_id, run_id, records, closes: Vec::new() }])
-        .await
-        .unwrap();
+    let batches = vec![AuditBatch { workspace_id, run_id, records, closes: Vec::new() }];
+    store.commit(RecordAudit { batches }).await.unwrap();
 }
 
 async fn look(
@@ -141,7 +139,7 @@ pub(crate) async fn a_rare_record_is_found_over_several_pages(ground: Ground) {
         records: vec![record("state.get", "ok", at)],
         closes: Vec::new(),
     });
-    store.record_audit(rows.collect()).await.unwrap();
+    store.commit(RecordAudit { batches: rows.collect() }).await.unwrap();
     let rare = || AuditFilter { method: Some("events.get".to_owned()), ..AuditFilter::default() };
     let found = look(&store, rare(), None, 10).await;
     assert!(found.entries.is_empty() && found.next.is_some(), "one page looks at so much only");
@@ -167,11 +165,11 @@ pub(crate) async fn a_write_keeps_its_record_with_its_outcome(ground: Ground) {
         audit: Some(record("state.set", "ok", at_ms)),
         now_ms: 2_000,
     };
-    let written = store.write_state(write(1, 1, None)).await.unwrap();
+    let written = store.commit(write(1, 1, None)).await.unwrap();
     assert_eq!(written, StateWritten::Set(1));
-    let written = store.write_state(write(2, 1, Some(7))).await.unwrap();
+    let written = store.commit(write(2, 1, Some(7))).await.unwrap();
     assert_eq!(written, StateWritten::Conflict(1));
-    let written = store.write_state(write(3, 2, None)).await.unwrap();
+    let written = store.commit(write(3, 2, None)).await.unwrap();
     assert_eq!(written, StateWritten::Stale);
     let found = look(&store, AuditFilter::default(), None, 10).await;
     let expected = [

@@ -13,7 +13,7 @@ pub(crate) async fn one_bad_command_fails_alone(ground: Ground) {
         if n % 4 == 3 {
             event.run.as_mut().unwrap().run_id = "run-taken".to_owned();
         }
-        store.accept(event)
+        store.commit(event)
     });
     let answers = futures_util::future::join_all(commands).await;
     for (n, answer) in answers.iter().enumerate() {
@@ -35,7 +35,7 @@ pub(crate) async fn a_closed_store_has_kept_what_was_sent(ground: Ground) {
     futures_util::future::join_all(sent).await;
     let closing = store.clone();
     tokio::task::spawn_blocking(move || closing.close()).await.unwrap();
-    let error = store.accept(event("c", "late")).await.unwrap_err();
+    let error = store.commit(event("c", "late")).await.unwrap_err();
     assert!(matches!(error, StoreError::Unavailable(_)), "{error}");
     drop(store);
     let again = ground.open();

@@ -95,7 +95,7 @@ async fn a_database_locked_by_another_program_is_busy_and_works_again_later() {
     let store = ground.open();
     let other = rusqlite::Connection::open(ground.path()).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
-    let refused = store.accept(event("c", "a")).await.unwrap_err();
+    let refused = store.commit(event("c", "a")).await.unwrap_err();
     assert!(refused.is_passing(), "{refused}");
     other.execute_batch("ROLLBACK").unwrap();
     accept(&store, event("c", "a")).await;

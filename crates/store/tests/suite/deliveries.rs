@@ -27,7 +27,7 @@ async fn statuses(store: &Store) -> Vec<&'static str> {
 
 /// Claims a delivery and ends its attempt.
 async fn attempted(store: &Store, row: &DeliveryRow, outcome: DeliveryOutcome) {
-    assert!(store.claim_delivery(ClaimDelivery { id: row.id, now_ms: 2_500 }).await.unwrap());
+    assert!(store.commit(ClaimDelivery { id: row.id, now_ms: 2_500 }).await.unwrap());
     let finish = FinishDelivery {
         id: row.id,
         workspace_id: W.to_owned(),
@@ -37,7 +37,7 @@ async fn attempted(store: &Store, row: &DeliveryRow, outcome: DeliveryOutcome) {
         log: None,
         now_ms: 3_000,
     };
-    assert!(store.finish_delivery(finish).await.unwrap());
+    assert!(store.commit(finish).await.unwrap());
 }
 
 fn failed() -> DeliveryOutcome {
@@ -61,7 +61,7 @@ fn resolve(row: &DeliveryRow, resolution: Resolution, event_id: &str) -> Resolve
 }
 
 async fn retry(store: &Store, row: &DeliveryRow, event_id: &str) -> Resolved {
-    store.resolve_delivery(resolve(row, Resolution::Retry, event_id)).await.unwrap()
+    store.commit(resolve(row, Resolution::Retry, event_id)).await.unwrap()
 }
 
 async fn next_id(store: &Store) -> Option<i64> {
@@ -84,7 +84,7 @@ pub(crate) async fn an_attempt_that_failed_keeps_its_time(ground: Ground) {
     let row = of_run(&store).await.remove(0);
     assert_eq!((row.status, row.waited_ms), (DeliveryStatus::Pending, 700));
     assert_eq!((row.next_attempt_at, row.error.as_deref()), (Some(9_000), Some("503")));
-    assert!(store.claim_delivery(ClaimDelivery { id: row.id, now_ms: 9_000 }).await.unwrap());
+    assert!(store.commit(ClaimDelivery { id: row.id, now_ms: 9_000 }).await.unwrap());
     let claimed = of_run(&store).await.remove(0);
     assert_eq!((claimed.next_attempt_at, claimed.waited_ms, claimed.attempts), (None, 700, 2));
 }
@@ -128,7 +128,7 @@ pub(crate) async fn a_delivery_is_retried_once_per_failure(ground: Ground) {
     for _ in 0..2 {
         assert_eq!(retry(store, &rows[0], "again").await, Resolved::Done);
     }
-    assert!(store.claim_delivery(ClaimDelivery { id: rows[0].id, now_ms: 5_000 }).await.unwrap());
+    assert!(store.commit(ClaimDelivery { id: rows[0].id, now_ms: 5_000 }).await.unwrap());
     let claimed = Resolved::Conflict(DeliveryStatus::Claimed);
     assert_eq!(retry(store, &rows[0], "late").await, claimed);
     attempted(store, &rows[0], DeliveryOutcome::Done).await;
@@ -145,11 +145,11 @@ pub(crate) async fn what_is_discarded_is_not_sent_and_keeps_nothing_waiting(grou
     attempted(&store, &rows[1], failed()).await;
     attempted(&store, &rows[2], unknown()).await;
     attempted(&store, &rows[3], DeliveryOutcome::Done).await;
-    assert!(store.claim_delivery(ClaimDelivery { id: rows[4].id, now_ms: 2_500 }).await.unwrap());
+    assert!(store.commit(ClaimDelivery { id: rows[4].id, now_ms: 2_500 }).await.unwrap());
     let mut outcomes = Vec::new();
     for row in &rows[..5] {
         let discard = resolve(row, Resolution::Discard, &format!("x-{}", row.delivery_id));
-        outcomes.push(store.resolve_delivery(discard).await.unwrap());
+        outcomes.push(store.commit(discard).await.unwrap());
     }
     let refused = [DeliveryStatus::Done, DeliveryStatus::Claimed].map(Resolved::Conflict);
     assert_eq!(outcomes[..3], [Resolved::Done; 3]);
@@ -158,7 +158,7 @@ pub(crate) async fn what_is_discarded_is_not_sent_and_keeps_nothing_waiting(grou
     assert_eq!(statuses(&store).await, expected);
     assert_eq!(next_id(&store).await, Some(rows[4].id), "what is being sent is left alone");
     let settled = ClaimDelivery { id: rows[0].id, now_ms: 5_000 };
-    assert!(!store.claim_delivery(settled).await.unwrap(), "nobody sends it any more");
+    assert!(!store.commit(settled).await.unwrap(), "nobody sends it any more");
     let discarded = Resolved::Conflict(DeliveryStatus::Discarded);
     assert_eq!(retry(&store, &rows[0], "r").await, discarded);
 }

@@ -4,7 +4,7 @@
 use super::search::*;
 use super::support::*;
 use greenroom_store::Store;
-use greenroom_store::commands::{AcceptEvent, ApplyResults};
+use greenroom_store::commands::{AcceptEvent, ApplyResults, RemoveItems};
 use greenroom_store::reads::search::SearchQuery;
 
 const DAY_MS: i64 = 86_400_000;
@@ -118,15 +118,15 @@ pub(crate) async fn removed_items_are_gone_from_the_index(ground: Ground) {
         hits.iter().find(|hit| hit.item.text.as_ref() == Some(&text)).unwrap().item.id
     };
     let gone = vec![id(1), id(5)];
-    assert!(store.remove_items(gone.clone()).await.unwrap());
-    assert!(!store.remove_items(gone).await.unwrap());
+    assert!(store.commit(RemoveItems { ids: gone.clone() }).await.unwrap());
+    assert!(!store.commit(RemoveItems { ids: gone }).await.unwrap());
     let left = ["thing 4 of many", "thing 3 of many", "thing 2 of many", "thing 0 of many"];
     assert_eq!(whole(&store, ask("thing")).await, left);
     index_all(&store).await;
     assert_eq!(whole(&store, ask("thing")).await, left);
     // All gone: the next item may get a number that was used before, and is found all the same.
     let all = [0, 2, 3, 4].map(id).to_vec();
-    assert!(store.remove_items(all).await.unwrap());
+    assert!(store.commit(RemoveItems { ids: all }).await.unwrap());
     assert!(find(&store, ask("thing")).await.is_empty());
     say(&store, "c", "another thing").await;
     assert_eq!(whole(&store, ask("thing")).await, ["another thing"]);

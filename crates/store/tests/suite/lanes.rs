@@ -14,7 +14,7 @@ pub(crate) async fn a_serial_run_starts_with_its_predecessors_terminal(ground: G
     }
     assert_eq!(accept(&store, event("elsewhere", "e")).await.status, RunStatus::Running);
     let end = ApplyResults { epoch_now: 9, ..completed(&first, 1) };
-    let Applied::Done { next: Some(next), .. } = store.apply(end).await.unwrap() else {
+    let Applied::Done { next: Some(next), .. } = store.commit(end).await.unwrap() else {
         panic!("nothing started")
     };
     assert_eq!((next.run_id.as_str(), next.status), ("run-b", RunStatus::Running));
@@ -41,7 +41,7 @@ pub(crate) async fn a_full_lane_writes_nothing_and_a_retry_is_a_first_try(ground
     accept(&store, with_lane_max(event("c", "b"), 1)).await;
     let before = rows(&store).await;
     let refused = with_lane_max(event("c", "d"), 1);
-    assert_eq!(store.accept(refused.clone()).await.unwrap(), Accepted::LaneFull);
+    assert_eq!(store.commit(refused.clone()).await.unwrap(), Accepted::LaneFull);
     assert_eq!(rows(&store).await, before);
     apply(&store, completed(&first, 1)).await;
     let retried = accept(&store, refused).await;
@@ -69,7 +69,7 @@ pub(crate) async fn replace_ends_the_queued_and_marks_the_running(ground: Ground
     accept(&store, event("c", "d")).await;
     let newest = with_queue(event("c", "z"), Queue::Replace);
     let Accepted::New { run: Some(newest), way: Way { cancelled, replaced, requeued: 0 } } =
-        store.accept(newest).await.unwrap()
+        store.commit(newest).await.unwrap()
     else {
         panic!("not accepted")
     };

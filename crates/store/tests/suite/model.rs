@@ -132,7 +132,7 @@ impl Play {
         let command = with_lane_max(event(conversation, &name), LANE_MAX.try_into().unwrap());
         let model = self.model.entry(conversation.to_owned()).or_default();
         let expected = model.accept(&format!("run-{name}"), queue);
-        match store.accept(with_queue(command, queue)).await.unwrap() {
+        match store.commit(with_queue(command, queue)).await.unwrap() {
             Accepted::New { run: Some(run), .. } => assert_eq!(Some(run.status), expected),
             Accepted::LaneFull => assert_eq!(expected, None),
             other => panic!("{other:?}"),
@@ -149,7 +149,7 @@ impl Play {
     async fn end(&mut self, store: &Store, conversation: &str) {
         let Some((run_id, status)) = self.pick(conversation) else { return };
         let row = run(store, &run_id).await;
-        let answer = store.apply(completed(&row, row.last_seq + 1)).await.unwrap();
+        let answer = store.commit(completed(&row, row.last_seq + 1)).await.unwrap();
         if status != RunStatus::Running {
             assert_eq!(answer, Applied::Stale, "{run_id}");
             return;
@@ -165,7 +165,7 @@ impl Play {
         let (workspace_id, id) = (W.to_owned(), run_id.clone());
         let command = CancelQueued { workspace_id, run_id: id, epoch_now: 1, now_ms: 3_000 };
         let model = self.model.get_mut(conversation).unwrap();
-        match (store.cancel(command).await.unwrap(), status) {
+        match (store.commit(command).await.unwrap(), status) {
             (CancelRequest::Cancelled { next, .. }, RunStatus::Queued) => {
                 model.set(&run_id, RunStatus::Cancelled);
                 assert_eq!(next.map(|run| run.run_id), model.start_next());

@@ -114,7 +114,7 @@ async fn a_writer_whose_place_was_taken_is_lost() {
          SELECT pg_terminate_backend(pid) FROM pg_stat_activity
          WHERE datname = current_database() AND pid <> pg_backend_pid();",
     );
-    let error = store.accept(event("c", "b")).await.unwrap_err();
+    let error = store.commit(event("c", "b")).await.unwrap_err();
     assert!(matches!(error, StoreError::Lost(_)), "{error}");
     let lost = tokio::time::timeout(Duration::from_secs(10), store.lost()).await.unwrap();
     assert!(matches!(lost, StoreError::Lost(_)), "{lost}");
@@ -156,7 +156,7 @@ async fn a_commit_whose_answer_was_lost_is_told_once_and_in_full() {
     accept(&store, event("c", "b")).await;
     proxy.lose_the_next_answer_to("COMMIT");
     let newest = with_queue(event("c", "z"), Queue::Replace);
-    let answer = store.accept(newest).await.unwrap();
+    let answer = store.commit(newest).await.unwrap();
     let Accepted::New { run: Some(newest), way: Way { cancelled, replaced, .. } } = answer else {
         panic!("not told as new: {answer:?}")
     };

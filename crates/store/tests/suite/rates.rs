@@ -45,8 +45,8 @@ pub(crate) async fn runs_are_counted_once_when_they_end(ground: Ground) {
         epoch_now: 1,
         now_ms: 11 * MINUTE,
     };
-    store.cancel(cancel.clone()).await.unwrap();
-    store.cancel(cancel).await.unwrap();
+    store.commit(cancel.clone()).await.unwrap();
+    store.commit(cancel).await.unwrap();
     let row = |step, status: &str, took, runs| (step, status.to_owned(), grade(took), runs);
     let expected = [
         row(0, "completed", 100, 2),
@@ -84,10 +84,10 @@ async fn called(store: &Store, call_id: &str, call: RecordModelCall) {
         epoch: 1,
         now_ms: call.now_ms,
     };
-    assert!(store.begin_model_call(begun).await.unwrap());
+    assert!(store.commit(begun).await.unwrap());
     let call = RecordModelCall { call_id: call_id.to_owned(), ..call };
-    assert!(store.record_model_call(call.clone()).await.unwrap());
-    assert!(!store.record_model_call(call).await.unwrap());
+    assert!(store.commit(call.clone()).await.unwrap());
+    assert!(!store.commit(call).await.unwrap());
 }
 
 fn call(outcome: &str, usage: Option<&str>, cost_micro: Option<i64>) -> RecordModelCall {
@@ -145,8 +145,8 @@ pub(crate) async fn what_was_counted_long_ago_is_let_go_of(ground: Ground) {
     called(&store, "1", call("stop", None, None)).await;
     let minutes = Retained::Rates { span_ms: MINUTE };
     let step = Collect { what: minutes, before_ms: 30 * MINUTE, rows_max: 2 };
-    assert!(store.collect(step).await.unwrap().has_more);
-    assert!(!store.collect(step).await.unwrap().has_more);
+    assert!(store.commit(step).await.unwrap().has_more);
+    assert!(!store.commit(step).await.unwrap().has_more);
     let by_minute = Steps { from_ms: 0, step_ms: MINUTE };
     let left: Vec<i64> = counted(&store, by_minute).await.iter().map(|rate| rate.0).collect();
     assert_eq!(left, [40]);

@@ -15,7 +15,7 @@ use greenroom_store::reads::sizes::{Precision, TableSize};
 use greenroom_store::{Store, reads};
 
 async fn step(store: &Store, what: Retained, before_ms: i64, rows_max: i64) -> Collected {
-    store.collect(Collect { what, before_ms, rows_max }).await.unwrap()
+    store.commit(Collect { what, before_ms, rows_max }).await.unwrap()
 }
 
 /// Steps of so many rows until nothing is left to do.
@@ -65,11 +65,11 @@ pub(crate) async fn the_body_of_an_old_event_goes_and_its_key_stays(ground: Grou
     assert_eq!(bodies(&store).await, kept.map(|(name, body)| (name.to_owned(), body)));
     let mut second = event("a", "a");
     second.run.as_mut().unwrap().run_id = "run-second".to_owned();
-    let again = store.accept(second).await.unwrap();
+    let again = store.commit(second).await.unwrap();
     assert!(matches!(again, Accepted::Repeated { run: Some(_) }), "{again:?}");
     let mut other = event("a", "a");
     other.body_hash = [8; 32];
-    let conflict = store.accept(other).await.unwrap();
+    let conflict = store.commit(other).await.unwrap();
     assert!(matches!(conflict, Accepted::Conflict), "{conflict:?}");
 }
 
@@ -192,14 +192,14 @@ pub(crate) async fn expired_state_gives_its_space_back(ground: Ground) {
         ("p", "a", Some(2_500)),
         ("p", "b", None),
     ] {
-        store.write_state(write(owner, name, expires_at)).await.unwrap();
+        store.commit(write(owner, name, expires_at)).await.unwrap();
     }
-    let full = store.write_state(write("o", "c", None)).await.unwrap();
+    let full = store.commit(write("o", "c", None)).await.unwrap();
     assert_eq!(full, StateWritten::OverQuota { used: 10, max: 10 });
     assert_eq!(all(&store, Retained::ExpiredState, 3_000, 1).await, 2);
     let (o, p) = (write("o", "c", None), write("p", "c", None));
-    assert_eq!(store.write_state(o).await.unwrap(), StateWritten::Set(1));
-    assert_eq!(store.write_state(p).await.unwrap(), StateWritten::Set(1));
+    assert_eq!(store.commit(o).await.unwrap(), StateWritten::Set(1));
+    assert_eq!(store.commit(p).await.unwrap(), StateWritten::Set(1));
     let span = all_state();
     let left = store.read(move |tx| reads::state::list(tx, W, "o", &span, 0)).await.unwrap();
     assert_eq!(left.0.iter().map(|row| row.name.as_str()).collect::<Vec<_>>(), ["b", "c"]);

@@ -45,17 +45,17 @@ pub(crate) async fn a_call_that_nobody_saw_the_end_of_is_charged_with_what_was_r
     let store = ground.open();
     let ended = RecordModelCall { call_id: "a".to_owned(), ..call("r", Some(10), Some(400)) };
     // A call that was never begun is not recorded, one that was is recorded once.
-    assert!(!store.record_model_call(ended.clone()).await.unwrap());
+    assert!(!store.commit(ended.clone()).await.unwrap());
     for (call_id, epoch) in [("a", 1), ("b", 1), ("c", 2)] {
-        assert!(store.begin_model_call(begins("r", call_id, epoch)).await.unwrap());
+        assert!(store.commit(begins("r", call_id, epoch)).await.unwrap());
     }
-    assert!(!store.begin_model_call(begins("r", "b", 1)).await.unwrap());
-    assert!(store.record_model_call(ended.clone()).await.unwrap());
-    assert!(!store.record_model_call(ended).await.unwrap());
+    assert!(!store.commit(begins("r", "b", 1)).await.unwrap());
+    assert!(store.commit(ended.clone()).await.unwrap());
+    assert!(!store.commit(ended).await.unwrap());
     let charge = ChargeInterrupted { epoch: 2, calls_max: 10 };
-    assert!(store.charge_interrupted(charge.clone()).await.unwrap());
+    assert!(store.commit(charge.clone()).await.unwrap());
     // The call of this very start goes on.
-    assert!(!store.charge_interrupted(charge).await.unwrap());
+    assert!(!store.commit(charge).await.unwrap());
     let rows = store.read(|tx| of_run(tx, W, "r", 10)).await.unwrap();
     let told: Vec<_> = rows.iter().map(|row| (row.outcome.as_str(), row.cost_micro)).collect();
     assert_eq!(told, [("stop", Some(400)), ("interrupted", None)]);
@@ -76,19 +76,19 @@ pub(crate) async fn what_is_postponed_goes_with_the_next_command_and_at_the_late
 ) {
     let store = ground.open();
     let ends = |id: &str| RecordModelCall { call_id: id.to_owned(), ..call("r", None, None) };
-    assert_eq!(store.postpone_model_call(begins("r", "a", 1)), Postponed::First);
-    assert_eq!(store.postpone_model_record(ends("a")), Postponed::Behind);
+    assert_eq!(store.postpone(begins("r", "a", 1)), Postponed::First);
+    assert_eq!(store.postpone(ends("a")), Postponed::Behind);
     let count = async |store: &Store| store.read(|tx| of_run(tx, W, "r", 10)).await.unwrap().len();
     assert_eq!(count(&store).await, 0);
     // In their order, and before it: the call has its row by now.
-    assert!(!store.record_model_call(ends("a")).await.unwrap());
+    assert!(!store.commit(ends("a")).await.unwrap());
     assert_eq!(count(&store).await, 1);
-    assert_eq!(store.postpone_model_call(begins("r", "b", 1)), Postponed::First);
-    assert_eq!(store.postpone_model_record(ends("b")), Postponed::Behind);
+    assert_eq!(store.postpone(begins("r", "b", 1)), Postponed::First);
+    assert_eq!(store.postpone(ends("b")), Postponed::Behind);
     store.flush().await.unwrap();
-    assert!(!store.record_model_call(ends("b")).await.unwrap());
-    store.postpone_model_call(begins("r", "c", 1));
-    store.postpone_model_record(ends("c"));
+    assert!(!store.commit(ends("b")).await.unwrap());
+    store.postpone(begins("r", "c", 1));
+    store.postpone(ends("c"));
     tokio::task::spawn_blocking(move || store.close()).await.unwrap();
     assert_eq!(count(&ground.open()).await, 3);
 }
@@ -106,8 +106,8 @@ pub(crate) async fn calls_are_summed_per_run_and_per_day_and_unknown_is_not_noth
     ];
     for (number, call) in calls.into_iter().enumerate() {
         let call_id = number.to_string();
-        store.begin_model_call(begins(&call.run_id, &call_id, 1)).await.unwrap();
-        store.record_model_call(RecordModelCall { call_id, ..call }).await.unwrap();
+        store.commit(begins(&call.run_id, &call_id, 1)).await.unwrap();
+        store.commit(RecordModelCall { call_id, ..call }).await.unwrap();
     }
     let sum = async |workspace: &'static str, run_id: &'static str| {
         store.read(move |tx| sum_of_run(tx, workspace, run_id)).await.unwrap()

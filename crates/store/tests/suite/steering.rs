@@ -29,7 +29,7 @@ fn pull(run: &RunRow, limit: i64) -> PullSteering {
 }
 
 async fn pulled(store: &Store, run: &RunRow, limit: i64) -> Vec<String> {
-    match store.pull_steering(pull(run, limit)).await.unwrap() {
+    match store.commit(pull(run, limit)).await.unwrap() {
         Pulled::Events(events) => events.into_iter().map(|event| event.event_id).collect(),
         Pulled::Stale => panic!("stale"),
     }
@@ -37,7 +37,7 @@ async fn pulled(store: &Store, run: &RunRow, limit: i64) -> Vec<String> {
 
 /// Sends a message that has to go to a run under way, and says to which.
 async fn steer(store: &Store, command: AcceptEvent) -> String {
-    match store.accept(command).await.unwrap() {
+    match store.commit(command).await.unwrap() {
         Accepted::Steered { run } => run.run_id,
         other => panic!("not steered: {other:?}"),
     }
@@ -62,20 +62,20 @@ pub(crate) async fn a_message_goes_to_the_run_that_is_under_way(ground: Ground) 
     for name in ["b", "d"] {
         assert_eq!(steer(&store, message(name)).await, "run-a");
     }
-    let again = store.accept(message("b")).await.unwrap();
+    let again = store.commit(message("b")).await.unwrap();
     assert_eq!(again, Accepted::SteeredBefore { run: Box::new(run(&store, "run-a").await) });
-    let first_again = store.accept(message("a")).await.unwrap();
+    let first_again = store.commit(message("a")).await.unwrap();
     assert!(matches!(first_again, Accepted::New { run: Some(run), .. } if run.run_id == "run-a"));
     let other = AcceptEvent { body_hash: [8; 32], ..message("b") };
-    assert_eq!(store.accept(other).await.unwrap(), Accepted::Conflict);
+    assert_eq!(store.commit(other).await.unwrap(), Accepted::Conflict);
     assert_eq!(pulled(&store, &first, 1).await, ["b"]);
     assert_eq!(pulled(&store, &first, 9).await, ["d"]);
     assert_eq!(pulled(&store, &first, 9).await, [""; 0]);
     assert_eq!(transcript(&store, "c").await, ["1 user a", "2 user b", "3 user d"]);
     assert_eq!(log(&store).await, ["steering.injected"; 2]);
-    let end = store.apply(completed(&first, 1)).await.unwrap();
+    let end = store.commit(completed(&first, 1)).await.unwrap();
     assert_eq!(end, Applied::Done { next: None, requeued: 0 });
-    let again = store.accept(message("b")).await.unwrap();
+    let again = store.commit(message("b")).await.unwrap();
     assert!(matches!(again, Accepted::SteeredBefore { run } if run.status == RunStatus::Completed));
     assert!(rows(&store).await.contains(&("steering".to_owned(), 0)));
     assert!(rows(&store).await.contains(&("runs".to_owned(), 1)));
@@ -89,7 +89,7 @@ pub(crate) async fn what_was_never_pulled_becomes_a_run_at_the_end(ground: Groun
     }
     assert_eq!(pulled(&store, &first, 1).await, ["b"]);
     let Applied::Done { next: Some(next), requeued: 2 } =
-        store.apply(completed(&first, 1)).await.unwrap()
+        store.commit(completed(&first, 1)).await.unwrap()
     else {
         panic!("nothing started")
     };
@@ -112,7 +112,7 @@ pub(crate) async fn only_so_many_messages_wait_for_a_run(ground: Ground) {
         steer(&store, message(name)).await;
     }
     let before = rows(&store).await;
-    assert_eq!(store.accept(message("f")).await.unwrap(), Accepted::LaneFull);
+    assert_eq!(store.commit(message("f")).await.unwrap(), Accepted::LaneFull);
     assert_eq!(rows(&store).await, before, "a refusal writes nothing");
     assert_eq!(pulled(&store, &first, 1).await, ["b"]);
     assert_eq!(steer(&store, message("f")).await, "run-a");
@@ -140,7 +140,7 @@ pub(crate) async fn what_does_not_fit_the_run_waits_its_turn(ground: Ground) {
             epoch_now: 1,
             now_ms: 3_000,
         };
-        store.cancel(cancel).await.unwrap();
+        store.commit(cancel).await.unwrap();
     }
     assert_eq!(steer(&store, message("6")).await, "run-a");
     assert_eq!(pulled(&store, &first, 9).await, ["6"]);
@@ -161,7 +161,7 @@ pub(crate) async fn a_run_takes_messages_once_its_grant_says_so(ground: Ground) 
         grant: grant("g1"),
         steers: true,
     };
-    assert!(store.freeze_grant(freeze).await.unwrap());
+    assert!(store.commit(freeze).await.unwrap());
     assert_eq!(accept(&store, message("d")).await.status, RunStatus::Queued, "behind `b`");
     assert_eq!(apply(&store, completed(&first, 1)).await.as_deref(), Some("run-b"));
 }
@@ -176,8 +176,8 @@ pub(crate) async fn a_cancelled_run_takes_no_more_and_hands_back_what_waits(grou
         epoch_now: 1,
         now_ms: 3_000,
     };
-    store.cancel(cancel).await.unwrap();
-    assert_eq!(store.pull_steering(pull(&first, 9)).await.unwrap(), Pulled::Stale);
+    store.commit(cancel).await.unwrap();
+    assert_eq!(store.commit(pull(&first, 9)).await.unwrap(), Pulled::Stale);
     assert_eq!(accept(&store, message("d")).await.status, RunStatus::Queued);
     let terminal = Terminal { status: RunStatus::Cancelled, error: None, usage: None };
     let end = ApplyResults { terminal: Some(terminal), ..completed(&first, 1) };
@@ -190,7 +190,7 @@ pub(crate) async fn a_replacing_event_ends_what_waits_for_the_run(ground: Ground
     steer(&store, message("b")).await;
     let newest = with_queue(event("c", "z"), Queue::Replace);
     let Accepted::New { run: Some(_), way: Way { cancelled, requeued: 1, replaced } } =
-        store.accept(newest).await.unwrap()
+        store.commit(newest).await.unwrap()
     else {
         panic!("not accepted")
     };
@@ -230,8 +230,8 @@ pub(crate) async fn a_new_attempt_pulls_everything_anew(ground: Ground) {
         reserved_seq: 128,
         now_ms: 2_000,
     };
-    assert!(store.restart(restart).await.unwrap());
-    assert_eq!(store.pull_steering(pull(&first, 9)).await.unwrap(), Pulled::Stale);
+    assert!(store.commit(restart).await.unwrap());
+    assert_eq!(store.commit(pull(&first, 9)).await.unwrap(), Pulled::Stale);
     let second = run(&store, "run-a").await;
     assert_eq!(pulled(&store, &second, 9).await, ["b"]);
     assert_eq!(log(&store).await, ["steering.injected"; 2]);
@@ -262,7 +262,7 @@ pub(crate) async fn a_pull_hands_out_only_so_much_but_always_something(ground: G
     }
     assert_eq!(pulled(&store, &first, 9).await, ["b"]);
     let small = PullSteering { bytes_max: 1, ..pull(&first, 9) };
-    let Pulled::Events(events) = store.pull_steering(small).await.unwrap() else { panic!("stale") };
+    let Pulled::Events(events) = store.commit(small).await.unwrap() else { panic!("stale") };
     assert_eq!(events.len(), 1);
     assert_eq!(pulled(&store, &first, 9).await, ["e"]);
 }
@@ -273,7 +273,7 @@ pub(crate) async fn many_messages_at_once_reach_one_run_each_once(ground: Ground
     let send = |n: usize| {
         let mut command = message(&format!("m{n:03}"));
         command.run.as_mut().unwrap().steering_length_max = Some(1_000);
-        store.accept(command)
+        store.commit(command)
     };
     let sending = futures_util::future::join_all((0..100).map(send));
     let pulling = async {

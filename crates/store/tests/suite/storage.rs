@@ -58,12 +58,12 @@ pub(crate) async fn a_blob_is_kept_replaced_and_removed(ground: Ground) {
         (None, StorageWritten::Deleted(true)),
     ];
     for (value, expected) in steps {
-        assert_eq!(store.write_storage(write("o", "键/../n", value)).await.unwrap(), expected);
+        assert_eq!(store.commit(write("o", "键/../n", value)).await.unwrap(), expected);
         assert_eq!(get(&store, "o", "键/../n").await.as_deref(), value);
         assert_eq!(get(&store, "p", "键/../n").await, None);
     }
     assert_eq!(used(&store, "o").await, Usage::default());
-    assert!(store.write_storage(write("", "n", Some(b"1"))).await.is_err());
+    assert!(store.commit(write("", "n", Some(b"1"))).await.is_err());
 }
 
 pub(crate) async fn only_the_run_under_way_writes(ground: Ground) {
@@ -76,10 +76,10 @@ pub(crate) async fn only_the_run_under_way_writes(ground: Ground) {
         WriteStorage { workspace_id: "elsewhere".to_owned(), ..mine() },
     ];
     for stranger in strangers {
-        assert_eq!(store.write_storage(stranger).await.unwrap(), StorageWritten::Stale);
+        assert_eq!(store.commit(stranger).await.unwrap(), StorageWritten::Stale);
     }
     apply(&store, completed(&crate::support::run(&store, "run-a").await, 1)).await;
-    assert_eq!(store.write_storage(mine()).await.unwrap(), StorageWritten::Stale);
+    assert_eq!(store.commit(mine()).await.unwrap(), StorageWritten::Stale);
     assert_eq!(get(&store, "o", "n").await, None);
     assert_eq!(used_together(&store).await, Usage::default());
 }
@@ -89,9 +89,9 @@ pub(crate) async fn names_are_listed_by_any_prefix(ground: Ground) {
     let names =
         ["%", "_", "a", "a/1", "a/2", "a0", "b", "数", "数据", "\u{ffff}", "😀", "\u{10ffff}x"];
     for name in names.iter().rev() {
-        store.write_storage(write("o", name, Some(name.as_bytes()))).await.unwrap();
+        store.commit(write("o", name, Some(name.as_bytes()))).await.unwrap();
     }
-    store.write_storage(write("p", "a/9", Some(b"1"))).await.unwrap();
+    store.commit(write("p", "a/9", Some(b"1"))).await.unwrap();
     let list = async |prefix: &str, after: &str, limit: usize| {
         let (prefix, after) = (prefix.to_owned(), after.to_owned());
         let span = StorageSpan { prefix, after, limit };
@@ -123,7 +123,7 @@ pub(crate) async fn quotas_hold_for_owner_and_workspace(ground: Ground) {
     let store = open(&ground).await;
     let blob = |size: usize| vec![7; size];
     let put = async |owner: &str, name: &str, size: usize| {
-        store.write_storage(write(owner, name, Some(&blob(size)))).await.unwrap()
+        store.commit(write(owner, name, Some(&blob(size)))).await.unwrap()
     };
     // One byte of name each.
     assert_eq!(put("o", "a", 599).await, StorageWritten::Set { size: 599 });
@@ -142,11 +142,11 @@ pub(crate) async fn quotas_hold_for_owner_and_workspace(ground: Ground) {
         workspace_bytes_max: 10,
         ..write("o", name, value)
     };
-    let shrunk = store.write_storage(lowered("a", Some(&blob(100)))).await.unwrap();
+    let shrunk = store.commit(lowered("a", Some(&blob(100)))).await.unwrap();
     assert_eq!(shrunk, StorageWritten::Set { size: 100 });
-    let grown = store.write_storage(lowered("a", Some(&blob(101)))).await.unwrap();
+    let grown = store.commit(lowered("a", Some(&blob(101)))).await.unwrap();
     assert_eq!(grown, StorageWritten::OverQuota { used: 501, max: 10 });
-    let gone = store.write_storage(lowered("b", None)).await.unwrap();
+    let gone = store.commit(lowered("b", None)).await.unwrap();
     assert_eq!(gone, StorageWritten::Deleted(true));
     assert_eq!(used(&store, "o").await, Usage { bytes: 101, entries: 1 });
     assert_eq!(used_together(&store).await, Usage { bytes: 1101, entries: 2 });
@@ -158,9 +158,9 @@ pub(crate) async fn every_write_keeps_its_record(ground: Ground) {
         audit: Some(record("storage.set", "ok", at_ms)),
         ..write("o", "n", Some(&vec![0; size]))
     };
-    store.write_storage(called(1, 10)).await.unwrap();
-    store.write_storage(called(2, 1000)).await.unwrap();
-    store.write_storage(WriteStorage { attempt: 2, ..called(3, 1) }).await.unwrap();
+    store.commit(called(1, 10)).await.unwrap();
+    store.commit(called(2, 1000)).await.unwrap();
+    store.commit(WriteStorage { attempt: 2, ..called(3, 1) }).await.unwrap();
     let all = AuditFilter::default();
     let page = store.read(move |tx| reads::audit::page(tx, W, &all, None, 9)).await.unwrap();
     let expected = [
@@ -208,7 +208,7 @@ pub(crate) async fn state_has_a_quota_through_the_proxy(ground: Ground) {
         (state("d", Some("1234567")), StateWritten::Set(1)),
     ];
     for (number, (command, expected)) in steps.into_iter().enumerate() {
-        assert_eq!(store.write_state(command).await.unwrap(), expected, "step {number}");
+        assert_eq!(store.commit(command).await.unwrap(), expected, "step {number}");
     }
 }
 
@@ -240,7 +240,7 @@ pub(crate) async fn state_has_a_quota_in_results(ground: Ground) {
     };
     assert_eq!(told, [expected]);
     assert_eq!(
-        store.write_state(state("d", Some("1"))).await.unwrap(),
+        store.commit(state("d", Some("1"))).await.unwrap(),
         StateWritten::OverQuota { used: 10, max: 10 },
         "both ways to write share one sum"
     );
@@ -258,7 +258,7 @@ pub(crate) async fn sums_agree_with_the_rows_after_random_writes(ground: Ground)
         let name = format!("{}数", roll(8));
         let size = usize::try_from(roll(300)).unwrap();
         let value = (roll(4) > 0).then(|| vec![1; size]);
-        store.write_storage(write(owner, &name, value.as_deref())).await.unwrap();
+        store.commit(write(owner, &name, value.as_deref())).await.unwrap();
     }
     let mut together = Usage::default();
     for owner in ["o", "p"] {

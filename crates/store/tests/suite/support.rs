@@ -208,7 +208,7 @@ pub(crate) fn delta_chunk(first: i64, texts: &[&str]) -> Chunk {
 
 /// Accepts an event that has to be new and returns its run.
 pub(crate) async fn accept(store: &Store, event: AcceptEvent) -> RunRow {
-    match store.accept(event).await.unwrap() {
+    match store.commit(event).await.unwrap() {
         Accepted::New { run: Some(run), .. } => run,
         other => panic!("not a new run: {other:?}"),
     }
@@ -216,7 +216,7 @@ pub(crate) async fn accept(store: &Store, event: AcceptEvent) -> RunRow {
 
 /// Applies results that must not be stale and returns the id of the run that started with them.
 pub(crate) async fn apply(store: &Store, command: ApplyResults) -> Option<String> {
-    match store.apply(command).await.unwrap() {
+    match store.commit(command).await.unwrap() {
         Applied::Done { next, .. } => next.map(|run| run.run_id),
         Applied::Stale => panic!("stale"),
     }

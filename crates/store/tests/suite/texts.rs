@@ -37,7 +37,7 @@ pub(crate) async fn u0000_is_replaced_in_prose_and_refused_in_names(ground: Grou
         event("c\0", "b"),
     ];
     for command in refused {
-        let error = store.accept(command).await.unwrap_err();
+        let error = store.commit(command).await.unwrap_err();
         assert!(matches!(&error, StoreError::Refused(why) if why.contains("U+0000")), "{error}");
     }
     let write = StateWrite {
@@ -47,7 +47,7 @@ pub(crate) async fn u0000_is_replaced_in_prose_and_refused_in_names(ground: Grou
         owner_bytes_max: None,
     };
     let apply = ApplyResults { state: vec![write], ..results(&first) };
-    assert!(matches!(store.apply(apply).await.unwrap_err(), StoreError::Refused(_)));
+    assert!(matches!(store.commit(apply).await.unwrap_err(), StoreError::Refused(_)));
     assert_eq!(rows(&store).await, before);
 }
 

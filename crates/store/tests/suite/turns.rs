@@ -20,14 +20,14 @@ pub(crate) async fn cancel_ends_a_queued_run_and_marks_a_running_one(ground: Gro
     let first = accept(&store, event("c", "a")).await;
     accept(&store, event("c", "b")).await;
     let CancelRequest::Cancelled { run: ended, next } =
-        store.cancel(cancel("run-b")).await.unwrap()
+        store.commit(cancel("run-b")).await.unwrap()
     else {
         panic!("it was queued")
     };
     assert_eq!((ended.status, ended.finished_at), (RunStatus::Cancelled, Some(3_000)));
     assert_eq!((ended.last_seq, ended.started_at), (1, None));
     assert_eq!(next, None);
-    assert_eq!(store.cancel(cancel("run-a")).await.unwrap(), CancelRequest::Running);
+    assert_eq!(store.commit(cancel("run-a")).await.unwrap(), CancelRequest::Running);
     assert_eq!(
         run(&store, "run-a").await,
         RunRow { cancel_requested: true, ..first.clone() },
@@ -35,10 +35,10 @@ pub(crate) async fn cancel_ends_a_queued_run_and_marks_a_running_one(ground: Gro
     );
     apply(&store, completed(&first, 1)).await;
     let ended = CancelRequest::Ended(RunStatus::Completed);
-    assert_eq!(store.cancel(cancel("run-a")).await.unwrap(), ended);
-    assert_eq!(store.cancel(cancel("run-none")).await.unwrap(), CancelRequest::NotFound);
+    assert_eq!(store.commit(cancel("run-a")).await.unwrap(), ended);
+    assert_eq!(store.commit(cancel("run-none")).await.unwrap(), CancelRequest::NotFound);
     let foreign = CancelQueued { workspace_id: "other".to_owned(), ..cancel("run-a") };
-    assert_eq!(store.cancel(foreign).await.unwrap(), CancelRequest::NotFound);
+    assert_eq!(store.commit(foreign).await.unwrap(), CancelRequest::NotFound);
 }
 
 pub(crate) async fn cancelling_what_blocks_a_lane_starts_the_next(ground: Ground) {
@@ -47,7 +47,7 @@ pub(crate) async fn cancelling_what_blocks_a_lane_starts_the_next(ground: Ground
     accept(&store, with_queue(event("c", "r"), Queue::Replace)).await;
     let waiting = accept(&store, event("c", "s")).await;
     assert_eq!(waiting.status, RunStatus::Queued, "it waits behind the replacing run");
-    let answer = store.cancel(cancel("run-r")).await.unwrap();
+    let answer = store.commit(cancel("run-r")).await.unwrap();
     let CancelRequest::Cancelled { next: Some(next), .. } = answer else {
         panic!("nothing started: {answer:?}")
     };
@@ -72,7 +72,7 @@ pub(crate) async fn a_restarted_run_has_a_new_attempt_and_new_numbers(ground: Gr
     let first = accept(&store, event("c", "a")).await;
     let delta = ApplyResults { chunk: Some(delta_chunk(1, &["x"])), ..results(&first) };
     apply(&store, delta).await;
-    assert!(store.restart(restart(&first)).await.unwrap());
+    assert!(store.commit(restart(&first)).await.unwrap());
     let after = run(&store, "run-a").await;
     let expected = RunRow {
         attempt: 2,
@@ -83,10 +83,10 @@ pub(crate) async fn a_restarted_run_has_a_new_attempt_and_new_numbers(ground: Gr
         ..first.clone()
     };
     assert_eq!(after, expected);
-    assert!(store.restart(restart(&first)).await.unwrap(), "the same command again");
+    assert!(store.commit(restart(&first)).await.unwrap(), "the same command again");
     assert_eq!(run(&store, "run-a").await, expected);
     let late = ApplyResults { chunk: Some(delta_chunk(66, &["late"])), ..results(&first) };
-    let stale = store.apply(late).await.unwrap();
+    let stale = store.commit(late).await.unwrap();
     assert_eq!(stale, greenroom_store::commands::Applied::Stale);
     apply(&store, completed(&after, 66)).await;
     let kinds = store.read(|tx| reads::results::page(tx, "run-a", 0, 10)).await.unwrap();
@@ -98,18 +98,18 @@ pub(crate) async fn a_run_is_not_restarted_when_it_must_not_be(ground: Ground) {
     let store = ground.open();
     let acted = accept(&store, event("a", "a")).await;
     apply(&store, ApplyResults { effects: true, ..results(&acted) }).await;
-    assert!(!store.restart(restart(&acted)).await.unwrap(), "it has had an effect");
+    assert!(!store.commit(restart(&acted)).await.unwrap(), "it has had an effect");
     let cancelled = accept(&store, event("b", "b")).await;
-    store.cancel(cancel("run-b")).await.unwrap();
-    assert!(!store.restart(restart(&cancelled)).await.unwrap(), "it was to be cancelled");
+    store.commit(cancel("run-b")).await.unwrap();
+    assert!(!store.commit(restart(&cancelled)).await.unwrap(), "it was to be cancelled");
     let seen = accept(&store, event("c", "c")).await;
     let chunk = result_chunk(64, "run.restarted", "{}");
     let reused = RestartRun { chunk, ..restart(&seen) };
-    assert!(!store.restart(reused).await.unwrap(), "number 64 may have been seen");
+    assert!(!store.commit(reused).await.unwrap(), "number 64 may have been seen");
     let other = RestartRun { epoch: 3, ..restart(&seen) };
-    assert!(!store.restart(other).await.unwrap(), "another epoch");
+    assert!(!store.commit(other).await.unwrap(), "another epoch");
     apply(&store, completed(&seen, 1)).await;
-    assert!(!store.restart(restart(&seen)).await.unwrap(), "it has ended");
+    assert!(!store.commit(restart(&seen)).await.unwrap(), "it has ended");
     assert!(rows(&store).await.contains(&("results".to_owned(), 1)));
 }
 
@@ -143,7 +143,7 @@ pub(crate) async fn deliveries_are_claimed_and_settled(ground: Ground) {
     let ids = with_deliveries(&store, &["d1", "d2", "d3", "d4"]).await;
     assert!(ids.is_sorted() && ids.len() == 4);
     let early = finish(ids[0], DeliveryOutcome::Done);
-    assert!(!store.finish_delivery(early).await.unwrap(), "it was not claimed");
+    assert!(!store.commit(early).await.unwrap(), "it was not claimed");
     let error = || "503".to_owned();
     let outcomes = [
         DeliveryOutcome::Done,
@@ -152,8 +152,8 @@ pub(crate) async fn deliveries_are_claimed_and_settled(ground: Ground) {
         DeliveryOutcome::Again { error: error(), waited_ms: 500, next_attempt_at: 3_500 },
     ];
     for (id, outcome) in ids.iter().zip(outcomes) {
-        assert!(store.claim_delivery(ClaimDelivery { id: *id, now_ms: 2_500 }).await.unwrap());
-        assert!(store.finish_delivery(finish(*id, outcome)).await.unwrap());
+        assert!(store.commit(ClaimDelivery { id: *id, now_ms: 2_500 }).await.unwrap());
+        assert!(store.commit(finish(*id, outcome)).await.unwrap());
     }
     assert_eq!(open(&store).await, [ids[3]], "only what is tried again is open");
     let lanes = store.read(|tx| reads::deliveries::lanes(tx, "", 10)).await.unwrap();
@@ -173,8 +173,8 @@ pub(crate) async fn deliveries_are_claimed_and_settled(ground: Ground) {
     ];
     assert_eq!(all, expected);
     let settled = ClaimDelivery { id: ids[0], now_ms: 3_500 };
-    assert!(!store.claim_delivery(settled).await.unwrap(), "it is settled");
-    assert!(store.claim_delivery(ClaimDelivery { id: ids[3], now_ms: 3_500 }).await.unwrap());
+    assert!(!store.commit(settled).await.unwrap(), "it is settled");
+    assert!(store.commit(ClaimDelivery { id: ids[3], now_ms: 3_500 }).await.unwrap());
     let foreign = store.read(|tx| reads::deliveries::of_run(tx, "other", "run-a")).await.unwrap();
     assert!(foreign.is_empty());
 }
@@ -184,14 +184,14 @@ pub(crate) async fn a_repeated_claim_or_settlement_has_no_second_effect(ground: 
     let ids = with_deliveries(&store, &["d1"]).await;
     for _ in 0..2 {
         let claim = ClaimDelivery { id: ids[0], now_ms: 2_500 };
-        assert!(store.claim_delivery(claim).await.unwrap());
+        assert!(store.commit(claim).await.unwrap());
     }
     let outcome = DeliveryOutcome::Unknown { error: "cut".to_owned() };
     for _ in 0..2 {
-        assert!(store.finish_delivery(finish(ids[0], outcome.clone())).await.unwrap());
+        assert!(store.commit(finish(ids[0], outcome.clone())).await.unwrap());
     }
     let other = FinishDelivery { now_ms: 3_001, ..finish(ids[0], DeliveryOutcome::Done) };
-    assert!(!store.finish_delivery(other).await.unwrap());
+    assert!(!store.commit(other).await.unwrap());
     let found = store.read(|tx| reads::deliveries::of_run(tx, W, "run-a")).await.unwrap();
     assert_eq!((found[0].attempts, found[0].status), (1, DeliveryStatus::Unknown));
     assert!(rows(&store).await.contains(&("events".to_owned(), 2)), "logged once");
@@ -208,9 +208,9 @@ pub(crate) async fn a_repeated_command_changes_nothing_the_second_time(ground: G
     let (counted, stored) = (rows(&store).await, run(&store, "run-a").await);
     apply(&store, everything(&first)).await;
     assert_eq!((rows(&store).await, run(&store, "run-a").await), (counted, stored));
-    store.cancel(cancel("run-b")).await.unwrap();
+    store.commit(cancel("run-b")).await.unwrap();
     let (counted, stored) = (rows(&store).await, run(&store, "run-b").await);
-    let again = store.cancel(cancel("run-b")).await.unwrap();
+    let again = store.commit(cancel("run-b")).await.unwrap();
     assert_eq!(again, CancelRequest::Ended(RunStatus::Cancelled));
     assert_eq!((rows(&store).await, run(&store, "run-b").await), (counted, stored));
     let end = completed(&first, 3);

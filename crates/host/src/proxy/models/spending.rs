@@ -198,9 +198,9 @@ impl Spending {
         };
         let store = &self.shared.store;
         if self.at_worst == 0 {
-            see_to(&self.shared, store.postpone_model_call(begin)).await?;
+            see_to(&self.shared, store.postpone(begin)).await?;
         } else {
-            store.begin_model_call(begin).await.map_err(|error| failed(&error))?;
+            store.commit(begin).await.map_err(|error| failed(&error))?;
         }
         self.stage = Stage::UnderWay;
         fault::point("model_reserved");
@@ -250,9 +250,9 @@ impl Spending {
         let record = self.settle(outcome, usage);
         let store = &self.shared.store;
         if self.at_worst == 0 && record.charged_micro == 0 {
-            return see_to(&self.shared, store.postpone_model_record(record)).await;
+            return see_to(&self.shared, store.postpone(record)).await;
         }
-        store.record_model_call(record).await.map(drop).map_err(|error| failed(&error))
+        store.commit(record).await.map(drop).map_err(|error| failed(&error))
     }
 
     /// Counts what the call took, once.
@@ -302,7 +302,7 @@ impl Drop for Spending {
                 self.settle("cancelled", Some(usage))
             }
         };
-        self.shared.store.postpone_model_record(record);
+        self.shared.store.postpone(record);
         // At once: what ends the run may be on its way already.
         flush(&self.shared, Duration::ZERO);
     }

@@ -208,7 +208,7 @@ pub(super) async fn begin(
 ) -> Result<Begun, AgentAPIError> {
     let Some(work) = work else { return Err(stale()) };
     let open = call.keep_open(&work.call_id());
-    let begun = call.shared.store.begin_tool_call(work.beginning(open)).await;
+    let begun = call.shared.store.commit(work.beginning(open)).await;
     begun.map_err(|error| failed(&error))
 }
 

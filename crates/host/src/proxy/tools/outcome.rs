@@ -66,7 +66,7 @@ pub(super) async fn settle(
         artifacts: kept.iter().map(|kept| kept.row.clone()).collect(),
         now_ms: now_ms(),
     };
-    let ended = work.shared.store.end_tool_call(command).await;
+    let ended = work.shared.store.commit(command).await;
     work.shared.wake_indexing.notify_one();
     match ended.map_err(|error| failed(&error))? {
         Ended::Now => {
@@ -289,7 +289,7 @@ impl Shared {
             artifacts: Vec::new(),
             now_ms: now_ms(),
         };
-        self.store.end_tool_call(command).await
+        self.store.commit(command).await
     }
 
     /// Whether a call waited for an answer that it did not get.

@@ -17,10 +17,9 @@ fn calls_of_runners_find_everything_by_an_index() {
     let mut tx = Explained(driver);
     accept("1", Queue::Serial).execute(&mut tx).unwrap();
     for value in [Some("1"), None] {
-        let state = write_state(value.map(str::to_owned));
-        Command::WriteState(Box::new(state)).execute(&mut tx).unwrap();
+        write_state(value.map(str::to_owned)).execute(&mut tx).unwrap();
         let storage = write_storage(value.map(|value| value.as_bytes().to_vec()));
-        Command::WriteStorage(Box::new(storage)).execute(&mut tx).unwrap();
+        storage.execute(&mut tx).unwrap();
     }
     let span = StateSpan { prefix: "a".into(), after: "b".into(), values_max: 9, bytes_max: 9 };
     reads::state::list(&mut tx, "w", "o", &span, 1).unwrap();
@@ -36,8 +35,7 @@ fn calls_of_runners_find_everything_by_an_index() {
     }
     complete("1").execute(&mut tx).unwrap();
     for what in [Retained::Events, Retained::Ledger, Retained::ExpiredState] {
-        let step = Collect { what, before_ms: 99, rows_max: 9 };
-        Command::Collect(step).execute(&mut tx).unwrap();
+        Collect { what, before_ms: 99, rows_max: 9 }.execute(&mut tx).unwrap();
     }
 }
 
