@@ -22,6 +22,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/001-first.sql"),
     include_str!("migrations/002-delivery-retries.sql"),
     include_str!("migrations/003-conversation-senders.sql"),
+    include_str!("migrations/004-run-error-codes.sql"),
 ];
 
 /// Builds before the first release told their schemas apart by a hash of the script instead of by a version.

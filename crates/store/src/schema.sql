@@ -76,6 +76,8 @@ CREATE TABLE runs (
     error            TEXT,
     usage            TEXT,
     isolation        TEXT,
+    -- The code that stands in `error`.
+    error_code       TEXT,
     PRIMARY KEY (workspace_id, run_id)
 ) {by_key};
 -- Lanes are looked up with every event and every terminal. The index holds all they ask for, else SQLite

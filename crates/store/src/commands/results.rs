@@ -169,6 +169,7 @@ impl ApplyResults {
         let status = self.terminal.as_ref().map_or(RunStatus::Running, |end| end.status);
         let finished_at = self.terminal.as_ref().map(|_| self.now_ms);
         let error = self.terminal.as_ref().and_then(|end| end.error.as_ref());
+        let error_code = error.map(|error| prose(&error.code));
         let error = error.and_then(|error| serde_json::to_string(error).ok());
         let usage = self.terminal.as_ref().and_then(|end| end.usage.as_deref());
         let row = tx.query_opt(
@@ -176,7 +177,7 @@ impl ApplyResults {
                  reserved_seq = CASE WHEN reserved_seq > ?6 THEN reserved_seq ELSE ?6 END,
                  effects = CASE WHEN ?7 = 1 THEN 1 ELSE effects END,
                  isolation = COALESCE(CAST(?8 AS TEXT), isolation),
-                 status = ?9, finished_at = ?10, error = ?11, usage = ?12
+                 status = ?9, finished_at = ?10, error = ?11, usage = ?12, error_code = ?15
              WHERE workspace_id = ?1 AND run_id = ?2 AND status = 'running'
                AND attempt = ?3 AND epoch = ?4
                AND (CAST(?13 AS BIGINT) IS NULL OR last_seq < ?13)
@@ -198,6 +199,7 @@ impl ApplyResults {
                 usage,
                 first_seq,
                 &self.conversation_id,
+                &error_code,
             ],
         )?;
         let read = |mut row: Row| {

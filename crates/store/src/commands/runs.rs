@@ -192,9 +192,10 @@ pub(super) fn end_queued(
     let chunk = ChunkBuilder::terminal_failed(seq, &error, now_ms);
     let error_text = serde_json::to_string(&error).unwrap_or_default();
     let ended = tx.execute(
-        "UPDATE runs SET status = 'cancelled', finished_at = ?3, error = ?4, last_seq = ?5
+        "UPDATE runs SET status = 'cancelled', finished_at = ?3, error = ?4, error_code = ?6,
+             last_seq = ?5
          WHERE workspace_id = ?1 AND run_id = ?2 AND status = 'queued'",
-        params![workspace, run_id, now_ms, &error_text, seq],
+        params![workspace, run_id, now_ms, &error_text, seq, &error.code],
     )?;
     if ended == 1 {
         count_run(tx, workspace, RunStatus::Cancelled, now_ms - run.created_at, now_ms)?;

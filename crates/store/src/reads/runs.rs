@@ -1,6 +1,6 @@
 //! Runs, one by id or a page of them, newest first.
 
-use crate::sql::{Row, Tx};
+use crate::sql::{Row, Tx, prose};
 use crate::types::{Diagnostic, OnInterrupt, Queue, RunRow};
 use crate::{StoreError, params};
 use greenroom_protocol::RunStatus;
@@ -85,7 +85,7 @@ impl RunFilter {
 /// Behind every id.
 const END: &str = "\u{10ffff}";
 
-/// The conditions that every listing has; a code stands first in the error that is kept.
+/// The conditions that every listing has.
 macro_rules! filtered {
     ($which:literal, $order:literal) => {
         select!(
@@ -94,7 +94,7 @@ macro_rules! filtered {
                AND (CAST(?4 AS TEXT) IS NULL OR agent = ?4)
                AND (CAST(?5 AS TEXT) IS NULL OR status = ?5)
                AND (CAST(?6 AS TEXT) IS NULL OR runner_id = ?6)
-               AND (CAST(?7 AS TEXT) IS NULL OR substr(error, 1, length(CAST(?7 AS TEXT))) = ?7)
+               AND (CAST(?7 AS TEXT) IS NULL OR error_code = ?7)
                AND (CAST(?8 AS TEXT) IS NULL OR EXISTS (SELECT 1 FROM events
                    WHERE events.seq = runs.event_seq AND events.event_type = ?8))
                AND created_at >= ?9 AND created_at < ?10 ",
@@ -130,7 +130,7 @@ pub fn page(
 ) -> Result<Vec<RunRow>, StoreError> {
     let (before, first) = filter.bounds(before);
     let status = filter.status.map(RunStatus::as_str);
-    let error = filter.error_code.as_deref().map(error_start);
+    let error_code = filter.error_code.as_deref().map(prose);
     let (since, until) = (filter.since_ms.unwrap_or(0), filter.until_ms.unwrap_or(i64::MAX));
     let mut given = params![
         workspace,
@@ -139,7 +139,7 @@ pub fn page(
         &filter.agent,
         status,
         &filter.runner_id,
-        &error,
+        &error_code,
         &filter.event_type,
         since,
         until,
@@ -176,11 +176,6 @@ impl RunFilter {
         let end = self.id_end.as_deref().unwrap_or(END);
         (before.map_or(end, |before| before.min(end)), self.id_min.as_deref().unwrap_or_default())
     }
-}
-
-/// What the error of a run with this code begins with.
-fn error_start(code: &str) -> String {
-    format!(r#"{{"code":{},"#, serde_json::Value::from(code))
 }
 
 /// A grant's document by its hash.

@@ -81,12 +81,37 @@ fn an_upgraded_postgres_database_equals_a_new_one() {
     assert_upgraded_equals_new(open(&upgraded), open(&new), POSTGRES_CATALOG);
 }
 
+/// Runs of version 3: with an error, with one whose code PostgreSQL cannot keep as it is, and without.
+const RUNS_OF_VERSION_3: &str = r#"
+    INSERT INTO runs (workspace_id, run_id, event_seq, event_id, agent, runner_id, queue, status, attempt, epoch,
+        on_interrupt, deadline_ms, last_seq, reserved_seq, effects, cancel_requested, steers, created_at, error)
+    SELECT 'w', column1, 1, 'e', 'a', 'r', 'serial', 'failed', 1, 1, 'fail', 1, 1, 1, 0, 0, 0, 1, column2
+    FROM (VALUES ('1', '{"code":"desk.\"closed\"","message":"{\"code\":\"no\"}","retryable":false}'),
+        ('2', '{"code":"nul\u0000","message":"\u0000","retryable":false}'), ('3', NULL)) AS old"#;
+
+#[test]
+fn the_codes_of_older_errors_are_filled_in() {
+    let (folder, database) = (tempfile::tempdir().unwrap(), Database::fresh());
+    let sqlite = SqliteDriver::writer(&folder.path().join("old.db"), Sync::Normal).unwrap();
+    let postgres = PostgresDriver::writer(&database.url).unwrap();
+    let drivers: [Box<dyn Driver>; 2] = [Box::new(sqlite), Box::new(postgres)];
+    for mut driver in drivers {
+        create_at(&mut *driver, 3).unwrap();
+        driver.run_script(RUNS_OF_VERSION_3).unwrap();
+        prepare(&mut *driver).unwrap();
+        let rows = driver.query("SELECT error_code FROM runs ORDER BY run_id", &[]).unwrap();
+        let codes: Vec<_> = rows.into_iter().map(|mut row| row.opt_text().unwrap()).collect();
+        let expected = [Some("desk.\"closed\"".to_owned()), Some("nul\u{fffd}".to_owned()), None];
+        assert_eq!(codes, expected);
+    }
+}
+
 /// A migration that has landed never changes: data folders have run it.
 #[test]
 fn migrations_are_frozen() {
     let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     let hash = |script: &str| format!("{:016x}", script.bytes().fold(0xcbf2_9ce4_8422_2325, step));
-    let frozen = ["fa5e3c0987bef090", "2393374cc4fcd657", "ec0d95f947644371"];
+    let frozen = ["fa5e3c0987bef090", "2393374cc4fcd657", "ec0d95f947644371", "c05ca32bb4f5743e"];
     let hashes: Vec<String> = MIGRATIONS.iter().copied().map(hash).collect();
     assert_eq!(hashes, frozen, "a new migration adds its hash; one that has landed keeps its own");
 }
