@@ -120,10 +120,7 @@ async fn restart(shared: &Shared, run: RunRow) -> Result<Option<RunRow>, StoreEr
     let Some(chunk) = chunk.take() else { return Ok(None) };
     let reserved_seq = sequence + crate::ledger::RESERVE_FIRST;
     let command = RestartRun {
-        workspace_id: run.workspace_id.clone(),
-        run_id: run.run_id.clone(),
-        attempt: run.attempt,
-        epoch: run.epoch,
+        fence: run.fence(),
         epoch_now: shared.store.epoch(),
         chunk,
         reserved_seq,

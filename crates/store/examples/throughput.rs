@@ -104,10 +104,7 @@ fn end(run: &RunRow) -> ApplyResults {
         });
     }
     ApplyResults {
-        workspace_id: run.workspace_id.clone(),
-        run_id: run.run_id.clone(),
-        attempt: run.attempt,
-        epoch: run.epoch,
+        fence: run.fence(),
         epoch_now: run.epoch,
         conversation_id: run.conversation_id.clone(),
         chunk: builder.take(),

@@ -71,6 +71,7 @@ pub use steering::{PullSteering, Pulled};
 pub(crate) use storage::WHOLE_WORKSPACE;
 pub use storage::{StorageWritten, WriteStorage};
 pub use tools::{BeginToolCall, Begun, EndToolCall, Ended, Standing};
+pub(crate) use usage::UsageKind;
 
 use crate::sql::Tx;
 use crate::{StoreError, params};

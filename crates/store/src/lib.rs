@@ -7,6 +7,7 @@ mod approvals;
 pub mod audit;
 pub mod chunk;
 pub mod commands;
+mod conditions;
 pub mod copy;
 mod database;
 mod drivers;

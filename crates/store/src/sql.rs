@@ -33,9 +33,9 @@ impl<'a> From<&'a String> for Value<'a> {
     }
 }
 
-impl<'a> From<Option<&'a str>> for Value<'a> {
-    fn from(value: Option<&'a str>) -> Self {
-        value.map_or(Value::Null, Value::Text)
+impl<'a, T: Into<Value<'a>>> From<Option<T>> for Value<'a> {
+    fn from(value: Option<T>) -> Self {
+        value.map_or(Value::Null, Into::into)
     }
 }
 
@@ -54,12 +54,6 @@ impl<'a> From<&'a Option<Cow<'_, str>>> for Value<'a> {
 impl<'a> From<&'a Option<String>> for Value<'a> {
     fn from(value: &'a Option<String>) -> Self {
         value.as_deref().into()
-    }
-}
-
-impl From<Option<i64>> for Value<'_> {
-    fn from(value: Option<i64>) -> Self {
-        value.map_or(Value::Null, Value::Int)
     }
 }
 

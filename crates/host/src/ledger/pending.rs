@@ -26,10 +26,7 @@ impl Pending {
         now_ms: i64,
     ) -> ApplyResults {
         ApplyResults {
-            workspace_id: run.workspace_id.clone(),
-            run_id: run.run_id.clone(),
-            attempt: run.attempt,
-            epoch: run.epoch,
+            fence: run.fence(),
             epoch_now,
             conversation_id: run.conversation_id.clone(),
             chunk: self.chunk,

@@ -110,12 +110,8 @@ pub(super) async fn delete(call: &mut Call<'_>) -> Answer {
 }
 
 fn command(call: &Call<'_>, owner: String, name: String, now_ms: i64) -> WriteState {
-    let rights = call.rights;
     WriteState {
-        workspace_id: rights.identity.workspace_id.clone(),
-        run_id: rights.identity.run_id.clone(),
-        attempt: rights.attempt,
-        epoch: call.shared.store.epoch(),
+        fence: call.fence(),
         owner,
         name,
         value: None,

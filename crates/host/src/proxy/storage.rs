@@ -85,12 +85,9 @@ pub(super) async fn delete(call: &mut Call<'_>) -> Answer {
 }
 
 async fn write(call: &mut Call<'_>, owner: String, name: String, value: Option<Vec<u8>>) -> Answer {
-    let (rights, limits) = (call.rights, &call.settings.limits);
+    let limits = &call.settings.limits;
     let command = WriteStorage {
-        workspace_id: rights.identity.workspace_id.clone(),
-        run_id: rights.identity.run_id.clone(),
-        attempt: rights.attempt,
-        epoch: call.shared.store.epoch(),
+        fence: call.fence(),
         owner,
         name,
         value,

@@ -120,14 +120,7 @@ impl RunTask {
         let grant = Arc::new(Grant::build(agent, manifest, &resources.names()));
         let doc = grant.to_doc();
         self.run.grant_hash = Some(doc.hash.clone());
-        let command = FreezeGrant {
-            workspace_id: self.run.workspace_id.clone(),
-            run_id: self.run.run_id.clone(),
-            attempt: self.run.attempt,
-            epoch: self.run.epoch,
-            grant: doc,
-            steers: grant.steering,
-        };
+        let command = FreezeGrant { fence: self.run.fence(), grant: doc, steers: grant.steering };
         loop {
             match self.shared.store.commit(command.clone()).await {
                 Ok(true) => return Ok(grant),

@@ -189,14 +189,13 @@ impl AcceptEvent {
         let mut running = Vec::new();
         for mut row in open {
             let (run_id, status, queue) = (row.text()?, row.text()?, row.text()?);
-            match status.as_str() {
-                "running" => {
-                    // A replacing run waits for all of the conversation, a serial one not for those in parallel.
-                    let counts = run.queue == Queue::Replace || queue != "parallel";
-                    lane.running += i64::from(counts);
-                    running.push(run_id);
-                }
-                _ => lane.queued += 1,
+            if status == RunStatus::Running.as_str() {
+                // A replacing run waits for all of the conversation, a serial one not for those in parallel.
+                let counts = run.queue == Queue::Replace || queue != Queue::Parallel.as_str();
+                lane.running += i64::from(counts);
+                running.push(run_id);
+            } else {
+                lane.queued += 1;
             }
         }
         Ok((admit(run.queue, lane, run.lane_length_max), running))
@@ -212,9 +211,9 @@ impl AcceptEvent {
         let queued = tx.query(
             "SELECT run_id FROM runs
              WHERE workspace_id = ?1 AND conversation_id = ?2
-               AND finished_at IS NULL AND status = 'queued'
+               AND finished_at IS NULL AND status = ?3
              ORDER BY conversation_seq",
-            params![&self.workspace_id, &self.conversation_id],
+            params![&self.workspace_id, &self.conversation_id, RunStatus::Queued],
         )?;
         let mut cancelled = Vec::new();
         for mut row in queued {
@@ -353,12 +352,12 @@ pub(super) fn insert_run(tx: &mut dyn Tx, run: &RunRow) -> Result<(), StoreError
             &run.conversation_id,
             run.conversation_seq,
             run.transcript_seq,
-            run.queue.as_str(),
-            run.status.as_str(),
+            run.queue,
+            run.status,
             run.attempt,
             run.epoch,
             &run.grant_hash,
-            run.on_interrupt.as_str(),
+            run.on_interrupt,
             run.deadline_ms,
             &run.surface,
             run.reserved_seq,

@@ -6,7 +6,7 @@
 
 use super::Command;
 use super::audit::open;
-use super::fence::RunFence;
+use super::fence::{RunFence, fence, fence_params};
 use super::results::{insert_delivery, insert_host_event};
 use super::tools::{BeginToolCall, Begun};
 use crate::approvals::{ApprovalKind, ApprovalRow, ApprovalStatus, NewApproval};
@@ -59,9 +59,10 @@ impl Command for RequestAction {
 
     fn execute(&self, tx: &mut dyn Tx) -> Result<Requested, StoreError> {
         let requested = self.request(tx)?;
-        let run = (self.fence.workspace_id.as_str(), self.fence.run_id.as_str());
         match (&requested, &self.call) {
-            (Requested::Queued | Requested::Asked, Some(call)) => open(tx, run, call)?,
+            (Requested::Queued | Requested::Asked, Some(call)) => {
+                open(tx, self.fence.run(), call)?;
+            }
             (Requested::Earlier(_) | Requested::TooMany | Requested::Stale, _) | (_, None) => {}
         }
         Ok(requested)
@@ -70,19 +71,22 @@ impl Command for RequestAction {
 
 impl RequestAction {
     fn request(&self, tx: &mut dyn Tx) -> Result<Requested, StoreError> {
-        let RunFence { workspace_id, run_id, attempt, epoch } = &self.fence;
+        let (workspace_id, run_id) = self.fence.run();
         let asks = !matches!(self.wanted, Wanted::Act { .. });
         // An action may have been done twice if the run were started again.
         let changed = tx.execute(
-            "UPDATE runs SET effects = 1, asked = CASE WHEN ?5 = 1 THEN 1 ELSE asked END
-             WHERE workspace_id = ?1 AND run_id = ?2 AND status = 'running'
-               AND attempt = ?3 AND epoch = ?4 AND cancel_requested = 0",
-            params![workspace_id, run_id, *attempt, *epoch, i64::from(asks)],
+            concat!(
+                "UPDATE runs SET effects = 1, asked = CASE WHEN ?6 = 1 THEN 1 ELSE asked END
+                 WHERE ",
+                fence!(),
+                " AND cancel_requested = 0"
+            ),
+            fence_params![self.fence, i64::from(asks)],
         )?;
         if changed == 0 {
             return Ok(Requested::Stale);
         }
-        let about = (self.conversation_id.as_deref(), Some(run_id.as_str()));
+        let about = (self.conversation_id.as_deref(), Some(run_id));
         match &self.wanted {
             Wanted::Act { delivery, log } => {
                 insert_delivery(tx, (workspace_id, run_id), delivery, self.now_ms)?;
@@ -157,11 +161,11 @@ fn insert(tx: &mut dyn Tx, question: &Question<'_>) -> Result<(), StoreError> {
              conversation_id, actor, action, target, payload, nonce, delivery_id, surface, lane,
              sequence, delivery, status, created_at, expires_at)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18,
-             'pending', ?19, ?20)",
+             ?21, ?19, ?20)",
         params![
             question.workspace_id,
             &approval.approval_id,
-            approval.kind.as_str(),
+            approval.kind,
             question.run_id,
             question.attempt,
             &approval.agent,
@@ -179,6 +183,7 @@ fn insert(tx: &mut dyn Tx, question: &Question<'_>) -> Result<(), StoreError> {
             part(|delivery| &delivery.payload),
             question.now_ms,
             approval.expires_at,
+            ApprovalStatus::Pending,
         ],
     )?;
     Ok(())
@@ -327,8 +332,15 @@ fn settle(
 ) -> Result<ApprovalRow, StoreError> {
     tx.execute(
         "UPDATE approvals SET status = ?3, answered_at = ?4, answered_by = ?5
-         WHERE workspace_id = ?1 AND approval_id = ?2 AND status || '' = 'pending'",
-        params![&row.workspace_id, &row.asked.approval_id, status.as_str(), now_ms, by],
+         WHERE workspace_id = ?1 AND approval_id = ?2 AND status || '' = ?6",
+        params![
+            &row.workspace_id,
+            &row.asked.approval_id,
+            status,
+            now_ms,
+            by,
+            ApprovalStatus::Pending
+        ],
     )?;
     let settled = reads::approvals::get(tx, &row.workspace_id, &row.asked.approval_id)?;
     let settled = settled.unwrap_or(row);

@@ -6,8 +6,9 @@
 
 use super::Command;
 use super::transcript::remove_items;
-use super::usage::{Growth, Kind, count};
+use super::usage::{Growth, UsageKind, count};
 use crate::sql::{Row, Tx};
+use crate::types::{ApprovalStatus, DeliveryStatus};
 use crate::{StoreError, params};
 use std::collections::BTreeMap;
 
@@ -78,7 +79,6 @@ impl Collect {
         if span.upto == span.after {
             return Ok(Collected { rows: 0, has_more: false });
         }
-        let bounds = params![span.after, span.upto];
         let mut rows = tx.execute(
             "DELETE FROM results WHERE (run_id, first_seq) IN (
                  SELECT results.run_id, results.first_seq FROM events
@@ -92,17 +92,17 @@ impl Collect {
         rows += tx.execute(
             "DELETE FROM diagnostics WHERE run_id IN (
                  SELECT run_id FROM events WHERE seq > ?1 AND seq <= ?2)",
-            bounds,
+            params![span.after, span.upto],
         )?;
         rows += tx.execute(
-            "DELETE FROM outbox WHERE status NOT IN ('pending', 'claimed') AND run_id IN (
+            "DELETE FROM outbox WHERE status NOT IN (?3, ?4) AND run_id IN (
                  SELECT run_id FROM events WHERE seq > ?1 AND seq <= ?2)",
-            bounds,
+            params![span.after, span.upto, DeliveryStatus::Pending, DeliveryStatus::Claimed],
         )?;
         rows += tx.execute(
-            "DELETE FROM approvals WHERE status <> 'pending' AND run_id IN (
+            "DELETE FROM approvals WHERE status <> ?3 AND run_id IN (
                  SELECT run_id FROM events WHERE seq > ?1 AND seq <= ?2)",
-            bounds,
+            params![span.after, span.upto, ApprovalStatus::Pending],
         )?;
         span.pass(tx, LEDGER_MARK)?;
         Ok(Collected { rows, has_more: span.has_more })
@@ -146,7 +146,7 @@ impl Collect {
             growth.entries -= 1;
         }
         for ((workspace, owner), growth) in &owners {
-            count(tx, Kind::State, (workspace, owner), *growth)?;
+            count(tx, UsageKind::State, (workspace, owner), *growth)?;
         }
         Ok(Collected { rows, has_more: self.is_full(rows) })
     }

@@ -4,7 +4,7 @@
 //! is decided once and recorded with the change.
 
 use super::Command;
-use super::results::insert_host_event;
+use super::results::{HOST, insert_host_event};
 use crate::sql::{Tx, prose};
 use crate::types::{DeliveryStatus, HostEvent};
 use crate::{StoreError, params};
@@ -21,11 +21,11 @@ impl Command for ClaimDelivery {
 
     fn execute(&self, tx: &mut dyn Tx) -> Result<bool, StoreError> {
         let changed = tx.execute(
-            "UPDATE outbox SET status = 'claimed', updated_at = ?2, next_attempt_at = NULL,
+            "UPDATE outbox SET status = ?3, updated_at = ?2, next_attempt_at = NULL,
                  attempts = attempts
-                     + CASE WHEN status = 'claimed' AND updated_at = ?2 THEN 0 ELSE 1 END
-             WHERE id = ?1 AND status IN ('pending', 'claimed')",
-            params![self.id, self.now_ms],
+                     + CASE WHEN status = ?3 AND updated_at = ?2 THEN 0 ELSE 1 END
+             WHERE id = ?1 AND status IN (?3, ?4)",
+            params![self.id, self.now_ms, DeliveryStatus::Claimed, DeliveryStatus::Pending],
         )?;
         Ok(changed == 1)
     }
@@ -68,10 +68,10 @@ impl Command for FinishDelivery {
 
     fn execute(&self, tx: &mut dyn Tx) -> Result<bool, StoreError> {
         let (status, error) = match &self.outcome {
-            DeliveryOutcome::Done => ("done", None),
-            DeliveryOutcome::Failed { error } => ("failed", Some(error.as_str())),
-            DeliveryOutcome::Unknown { error } => ("unknown", Some(error.as_str())),
-            DeliveryOutcome::Again { error, .. } => ("pending", Some(error.as_str())),
+            DeliveryOutcome::Done => (DeliveryStatus::Done, None),
+            DeliveryOutcome::Failed { error } => (DeliveryStatus::Failed, Some(error)),
+            DeliveryOutcome::Unknown { error } => (DeliveryStatus::Unknown, Some(error)),
+            DeliveryOutcome::Again { error, .. } => (DeliveryStatus::Pending, Some(error)),
         };
         let (waited_ms, next_attempt_at) = match self.outcome {
             DeliveryOutcome::Again { waited_ms, next_attempt_at, .. } => {
@@ -79,12 +79,20 @@ impl Command for FinishDelivery {
             }
             _ => (None, None),
         };
-        let error = error.map(prose);
+        let error = error.map(|error| prose(error));
         let changed = tx.execute(
             "UPDATE outbox SET status = ?2, error = ?3, updated_at = ?4,
                  waited_ms = COALESCE(CAST(?5 AS BIGINT), waited_ms), next_attempt_at = ?6
-             WHERE id = ?1 AND status = 'claimed'",
-            params![self.id, status, &error, self.now_ms, waited_ms, next_attempt_at],
+             WHERE id = ?1 AND status = ?7",
+            params![
+                self.id,
+                status,
+                &error,
+                self.now_ms,
+                waited_ms,
+                next_attempt_at,
+                DeliveryStatus::Claimed
+            ],
         )?;
         if changed == 0 {
             return self.already_finished(tx, status);
@@ -99,7 +107,11 @@ impl Command for FinishDelivery {
 
 impl FinishDelivery {
     /// Tells a repeated command from a late one.
-    fn already_finished(&self, tx: &mut dyn Tx, status: &str) -> Result<bool, StoreError> {
+    fn already_finished(
+        &self,
+        tx: &mut dyn Tx,
+        status: DeliveryStatus,
+    ) -> Result<bool, StoreError> {
         let found = tx.query_opt(
             "SELECT id FROM outbox WHERE id = ?1 AND status = ?2 AND updated_at = ?3
                AND attempts > 0",
@@ -143,18 +155,21 @@ impl Command for ResolveDelivery {
     type Outcome = Resolved;
 
     fn execute(&self, tx: &mut dyn Tx) -> Result<Resolved, StoreError> {
-        let sql = match self.resolution {
-            Resolution::Retry => {
-                "UPDATE outbox SET status = 'pending', waited_ms = 0, next_attempt_at = NULL,
+        use DeliveryStatus::{Discarded, Failed, Pending, Unknown};
+        let changed = match self.resolution {
+            Resolution::Retry => tx.execute(
+                "UPDATE outbox SET status = ?3, waited_ms = 0, next_attempt_at = NULL,
                      updated_at = ?2
-                 WHERE id = ?1 AND status IN ('failed', 'unknown')"
-            }
-            Resolution::Discard => {
-                "UPDATE outbox SET status = 'discarded', next_attempt_at = NULL, updated_at = ?2
-                 WHERE id = ?1 AND status IN ('pending', 'failed', 'unknown')"
-            }
+                 WHERE id = ?1 AND status IN (?4, ?5)",
+                params![self.id, self.now_ms, Pending, Failed, Unknown],
+            )?,
+            Resolution::Discard => tx.execute(
+                "UPDATE outbox SET status = ?3, next_attempt_at = NULL, updated_at = ?2
+                 WHERE id = ?1 AND status IN (?4, ?5, ?6)",
+                params![self.id, self.now_ms, Discarded, Pending, Failed, Unknown],
+            )?,
         };
-        if tx.execute(sql, params![self.id, self.now_ms])? == 0 {
+        if changed == 0 {
             return self.already_resolved(tx);
         }
         let about = (self.conversation_id.as_deref(), Some(self.run_id.as_str()));
@@ -166,8 +181,8 @@ impl Command for ResolveDelivery {
 impl ResolveDelivery {
     fn already_resolved(&self, tx: &mut dyn Tx) -> Result<Resolved, StoreError> {
         let logged = tx.query_opt(
-            "SELECT seq FROM events WHERE workspace_id = ?1 AND event_id = ?2 AND source = 'host'",
-            params![&self.workspace_id, &self.log.event_id],
+            "SELECT seq FROM events WHERE workspace_id = ?1 AND event_id = ?2 AND source = ?3",
+            params![&self.workspace_id, &self.log.event_id, HOST],
         )?;
         if logged.is_some() {
             return Ok(Resolved::Done);

@@ -1,9 +1,13 @@
 //! Which run writes: everything a live run changes is conditional on it.
+//!
+//! Invariant: the condition is written here once; a statement takes it with `fence!` and its parameters with
+//! `fence_params!`.
 
+use crate::StoreError;
 use crate::sql::Tx;
-use crate::{StoreError, params};
+use crate::types::RunRow;
 
-/// A run as its writer knows it: only while it runs in this attempt and epoch the write is its own.
+/// A run as its writer knows it: a write is its own only while it runs in this attempt and epoch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunFence {
     pub workspace_id: String,
@@ -12,14 +16,53 @@ pub struct RunFence {
     pub epoch: i64,
 }
 
+/// The condition on a row of `runs`, with the first five parameters of the statement.
+macro_rules! fence {
+    () => {
+        "runs.workspace_id = ?1 AND runs.run_id = ?2 AND runs.attempt = ?3 AND runs.epoch = ?4
+           AND runs.status = ?5"
+    };
+}
+
+/// The parameters of a statement with `fence!`; its own begin with `?6`.
+macro_rules! fence_params {
+    ($fence:expr $(, $value:expr)* $(,)?) => {
+        $crate::params![
+            &$fence.workspace_id,
+            &$fence.run_id,
+            $fence.attempt,
+            $fence.epoch,
+            ::greenroom_protocol::RunStatus::Running,
+            $($value),*
+        ]
+    };
+}
+
+pub(super) use {fence, fence_params};
+
 impl RunFence {
+    /// Workspace and id of the run.
+    pub(super) fn run(&self) -> (&str, &str) {
+        (&self.workspace_id, &self.run_id)
+    }
+
     /// Whether the run is under way, and nobody has asked for its end.
     pub(super) fn holds(&self, tx: &mut dyn Tx) -> Result<bool, StoreError> {
         let found = tx.query_opt(
-            "SELECT 1 FROM runs WHERE workspace_id = ?1 AND run_id = ?2 AND status = 'running'
-               AND attempt = ?3 AND epoch = ?4 AND cancel_requested = 0",
-            params![&self.workspace_id, &self.run_id, self.attempt, self.epoch],
+            concat!("SELECT 1 FROM runs WHERE ", fence!(), " AND cancel_requested = 0"),
+            fence_params![self],
         )?;
         Ok(found.is_some())
+    }
+}
+
+impl RunRow {
+    pub fn fence(&self) -> RunFence {
+        RunFence {
+            workspace_id: self.workspace_id.clone(),
+            run_id: self.run_id.clone(),
+            attempt: self.attempt,
+            epoch: self.epoch,
+        }
     }
 }

@@ -35,7 +35,7 @@ pub(super) fn count_run(
             slot(middle, now_ms),
             long,
             slot(long, now_ms),
-            status.as_str(),
+            status,
             grade(took_ms)
         ],
     )?;

@@ -142,14 +142,15 @@ impl WriteRecord {
         for actor in with.iter().filter(|actor| **actor != self.actor) {
             tx.execute(
                 "INSERT INTO record_links (workspace_id, module, record_id, actor, status, updated_at)
-                 VALUES (?1, ?2, ?3, ?4, 'pending', ?5)
+                 VALUES (?1, ?2, ?3, ?4, ?6, ?5)
                  ON CONFLICT (workspace_id, module, record_id, actor) DO NOTHING",
                 params![
                     &self.workspace_id,
                     &self.module,
                     &self.record_id,
                     actor,
-                    self.now_ms
+                    self.now_ms,
+                    RecordLinkStatus::Pending
                 ],
             )?;
         }
@@ -173,7 +174,7 @@ impl WriteRecord {
                 &self.module,
                 &self.record_id,
                 &self.actor,
-                status.as_str(),
+                status,
                 self.now_ms
             ],
         )?;

@@ -6,6 +6,7 @@
 use super::Command;
 use super::approvals::{Question, ask, cancel_calls};
 use super::artifacts::insert_artifact;
+use super::fence::{RunFence, fence, fence_params};
 use super::rates::count_run;
 use super::start::start_next;
 use super::state::{StateWritten, write_result};
@@ -13,18 +14,15 @@ use super::steering::requeue;
 use super::transcript::{Place, insert_item, set_items};
 use crate::sql::{Row, Tx, prose};
 use crate::types::{
-    Chunk, Diagnostic, HostEvent, NewApproval, NewArtifact, NewDelivery, NewItem, RunRow,
-    StateWrite,
+    Chunk, DeliveryStatus, Diagnostic, HostEvent, NewApproval, NewArtifact, NewDelivery, NewItem,
+    RunRow, StateWrite,
 };
 use crate::{StoreError, params, reads};
 use greenroom_protocol::{RunError, RunStatus};
 
 #[derive(Debug, Clone)]
 pub struct ApplyResults {
-    pub workspace_id: String,
-    pub run_id: String,
-    pub attempt: i64,
-    pub epoch: i64,
+    pub fence: RunFence,
     /// The epoch of this start of the host, for the run that gets its turn.
     pub epoch_now: i64,
     pub conversation_id: Option<String>,
@@ -86,31 +84,30 @@ impl Command for ApplyResults {
     fn execute(&self, tx: &mut dyn Tx) -> Result<Applied, StoreError> {
         let Some(found) = self.update_run(tx)? else { return self.apply_late(tx) };
         if let Some(chunk) = &self.chunk {
-            insert_chunk(tx, &self.run_id, chunk)?;
+            insert_chunk(tx, &self.fence.run_id, chunk)?;
         }
         for write in &self.state {
             self.write_state(tx, write)?;
         }
         self.append_items(tx, &found)?;
         for delivery in &self.deliveries {
-            let run = (self.workspace_id.as_str(), self.run_id.as_str());
-            insert_delivery(tx, run, delivery, self.now_ms)?;
+            insert_delivery(tx, self.fence.run(), delivery, self.now_ms)?;
         }
         for artifact in &self.artifacts {
-            insert_artifact(tx, &self.workspace_id, artifact, self.now_ms)?;
+            insert_artifact(tx, &self.fence.workspace_id, artifact, self.now_ms)?;
         }
         for diagnostic in &self.diagnostics {
-            insert_diagnostic(tx, &self.run_id, diagnostic)?;
+            insert_diagnostic(tx, &self.fence.run_id, diagnostic)?;
         }
         for event in &self.log {
-            let about = (self.conversation_id.as_deref(), Some(self.run_id.as_str()));
-            insert_host_event(tx, &self.workspace_id, event, about, self.now_ms)?;
+            let about = (self.conversation_id.as_deref(), Some(self.fence.run_id.as_str()));
+            insert_host_event(tx, &self.fence.workspace_id, event, about, self.now_ms)?;
         }
         self.ask(tx)?;
         match &self.terminal {
             Some(end) => {
                 let took_ms = self.now_ms - found.created_at;
-                count_run(tx, &self.workspace_id, end.status, took_ms, self.now_ms)?;
+                count_run(tx, &self.fence.workspace_id, end.status, took_ms, self.now_ms)?;
                 self.finish(tx, &found)
             }
             None => Ok(Applied::Done { next: None, requeued: 0 }),
@@ -122,12 +119,12 @@ impl ApplyResults {
     /// What a run leaves behind: calls that wait for approval are over, messages it never pulled become runs
     /// of their own, and the next of the lane starts.
     fn finish(&self, tx: &mut dyn Tx, found: &Found) -> Result<Applied, StoreError> {
-        let (workspace, conversation) = (&self.workspace_id, self.conversation_id.as_deref());
+        let (workspace, conversation) = (&self.fence.workspace_id, self.conversation_id.as_deref());
         if found.asked {
-            cancel_calls(tx, workspace, &self.run_id, self.now_ms)?;
+            cancel_calls(tx, workspace, &self.fence.run_id, self.now_ms)?;
         }
         let requeued = match found.steers {
-            true => requeue(tx, workspace, &self.run_id, self.now_ms)?,
+            true => requeue(tx, workspace, &self.fence.run_id, self.now_ms)?,
             false => 0,
         };
         let next = start_next(tx, workspace, conversation, self.epoch_now, self.now_ms)?;
@@ -140,9 +137,9 @@ impl ApplyResults {
             let asked = ask(
                 tx,
                 &Question {
-                    workspace_id: &self.workspace_id,
-                    run_id: &self.run_id,
-                    attempt: self.attempt,
+                    workspace_id: &self.fence.workspace_id,
+                    run_id: &self.fence.run_id,
+                    attempt: self.fence.attempt,
                     conversation_id: self.conversation_id.as_deref(),
                     approval,
                     pending_max: self.approvals_pending_max,
@@ -156,7 +153,7 @@ impl ApplyResults {
                     message: format!("more than {max} approvals of this run are pending"),
                     created_at: self.now_ms,
                 };
-                insert_diagnostic(tx, &self.run_id, &diagnostic)?;
+                insert_diagnostic(tx, &self.fence.run_id, &diagnostic)?;
             }
         }
         Ok(())
@@ -173,33 +170,32 @@ impl ApplyResults {
         let error = error.and_then(|error| serde_json::to_string(error).ok());
         let usage = self.terminal.as_ref().and_then(|end| end.usage.as_deref());
         let row = tx.query_opt(
-            "UPDATE runs SET last_seq = COALESCE(CAST(?5 AS BIGINT), last_seq),
-                 reserved_seq = CASE WHEN reserved_seq > ?6 THEN reserved_seq ELSE ?6 END,
-                 effects = CASE WHEN ?7 = 1 THEN 1 ELSE effects END,
-                 isolation = COALESCE(CAST(?8 AS TEXT), isolation),
-                 status = ?9, finished_at = ?10, error = ?11, usage = ?12, error_code = ?15
-             WHERE workspace_id = ?1 AND run_id = ?2 AND status = 'running'
-               AND attempt = ?3 AND epoch = ?4
-               AND (CAST(?13 AS BIGINT) IS NULL OR last_seq < ?13)
-             RETURNING asked, steers, COALESCE(steered_seq, conversation_seq, 0), created_at,
-                 COALESCE((SELECT transcript_seq FROM conversations
-                     WHERE workspace_id = ?1 AND conversation_id = ?14), 0)",
-            params![
-                &self.workspace_id,
-                &self.run_id,
-                self.attempt,
-                self.epoch,
+            concat!(
+                "UPDATE runs SET last_seq = COALESCE(CAST(?6 AS BIGINT), last_seq),
+                     reserved_seq = CASE WHEN reserved_seq > ?7 THEN reserved_seq ELSE ?7 END,
+                     effects = CASE WHEN ?8 = 1 THEN 1 ELSE effects END,
+                     isolation = COALESCE(CAST(?9 AS TEXT), isolation),
+                     status = ?10, finished_at = ?11, error = ?12, error_code = ?13, usage = ?14
+                 WHERE ",
+                fence!(),
+                " AND (CAST(?15 AS BIGINT) IS NULL OR last_seq < ?15)
+                 RETURNING asked, steers, COALESCE(steered_seq, conversation_seq, 0), created_at,
+                     COALESCE((SELECT transcript_seq FROM conversations
+                         WHERE workspace_id = ?1 AND conversation_id = ?16), 0)"
+            ),
+            fence_params![
+                self.fence,
                 last_seq,
                 self.reserved_seq,
                 i64::from(self.effects),
                 &self.isolation,
-                status.as_str(),
+                status,
                 finished_at,
                 &error,
+                &error_code,
                 usage,
                 first_seq,
                 &self.conversation_id,
-                &error_code,
             ],
         )?;
         let read = |mut row: Row| {
@@ -212,8 +208,8 @@ impl ApplyResults {
 
     /// Tells a repeated command (the first one was committed) from a late one.
     fn apply_late(&self, tx: &mut dyn Tx) -> Result<Applied, StoreError> {
-        let run = reads::runs::get(tx, &self.workspace_id, &self.run_id)?;
-        let ours = |run: &RunRow| run.attempt == self.attempt && run.epoch == self.epoch;
+        let run = reads::runs::get(tx, &self.fence.workspace_id, &self.fence.run_id)?;
+        let ours = |run: &RunRow| run.fence() == self.fence;
         let Some(run) = run.filter(ours) else { return Ok(Applied::Stale) };
         let status = self.terminal.as_ref().map_or(RunStatus::Running, |end| end.status);
         let finished_at = self.terminal.as_ref().map(|_| self.now_ms);
@@ -223,7 +219,7 @@ impl ApplyResults {
         }
         let next = match (&self.terminal, &self.conversation_id) {
             (Some(_), Some(conversation)) => {
-                reads::runs::started_at(tx, &self.workspace_id, conversation, self.now_ms)?
+                reads::runs::started_at(tx, &self.fence.workspace_id, conversation, self.now_ms)?
                     .map(Box::new)
             }
             _ => None,
@@ -235,26 +231,30 @@ impl ApplyResults {
         let Some(chunk) = &self.chunk else { return Ok(false) };
         let found = tx.query_opt(
             "SELECT body FROM results WHERE run_id = ?1 AND first_seq = ?2",
-            params![&self.run_id, chunk.first_seq],
+            params![&self.fence.run_id, chunk.first_seq],
         )?;
         Ok(found.map(|mut row| row.text()).transpose()?.as_ref() == Some(&chunk.body))
     }
 
     /// A value that finds no space is left out, and the run's diagnostics say so.
     fn write_state(&self, tx: &mut dyn Tx, write: &StateWrite) -> Result<(), StoreError> {
-        let written = write_result(tx, &self.workspace_id, write, self.now_ms)?;
+        let written = write_result(tx, &self.fence.workspace_id, write, self.now_ms)?;
         let StateWritten::OverQuota { used, max } = written else { return Ok(()) };
         let message =
             format!("`{}` was not written: its scope has {used} of {max} bytes in use", write.name);
         let kind = "state.over_quota".to_owned();
-        insert_diagnostic(tx, &self.run_id, &Diagnostic { kind, message, created_at: self.now_ms })
+        insert_diagnostic(
+            tx,
+            &self.fence.run_id,
+            &Diagnostic { kind, message, created_at: self.now_ms },
+        )
     }
 
     /// Answers stand with the event that their run was started for, or with the last that it pulled.
     fn append_items(&self, tx: &mut dyn Tx, found: &Found) -> Result<(), StoreError> {
         let Some(conversation) = &self.conversation_id else { return Ok(()) };
         let Ok(count @ 1..) = i64::try_from(self.items.len()) else { return Ok(()) };
-        let workspace = self.workspace_id.as_str();
+        let workspace = self.fence.workspace_id.as_str();
         set_items(tx, workspace, conversation, found.items + count)?;
         let place = Place { workspace, conversation, event_seq: found.place, event_type: None };
         for (seq, item) in (found.items + 1..).zip(&self.items) {
@@ -274,7 +274,7 @@ pub(super) fn insert_delivery(
     tx.execute(
         "INSERT INTO outbox (workspace_id, delivery_id, surface, target, run_id, sequence,
              payload, status, attempts, created_at, updated_at)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 'pending', 0, ?8, ?8)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?9, 0, ?8, ?8)
          ON CONFLICT (delivery_id) DO NOTHING",
         params![
             workspace,
@@ -285,6 +285,7 @@ pub(super) fn insert_delivery(
             delivery.sequence,
             &delivery.payload,
             now_ms,
+            DeliveryStatus::Pending,
         ],
     )?;
     Ok(())
@@ -313,6 +314,9 @@ pub(super) fn insert_diagnostic(
     Ok(())
 }
 
+/// The source of the host's own events.
+pub(super) const HOST: &str = "host";
+
 /// Appends a fact of the host's own to the event log; a repeated one changes nothing.
 pub(super) fn insert_host_event(
     tx: &mut dyn Tx,
@@ -324,7 +328,7 @@ pub(super) fn insert_host_event(
     tx.execute(
         "INSERT INTO events (workspace_id, source, event_id, body_hash, event_type,
              conversation_id, run_id, body, created_at)
-         VALUES (?1, 'host', ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+         VALUES (?1, ?9, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
          ON CONFLICT (workspace_id, source, event_id) DO NOTHING",
         params![
             workspace,
@@ -335,6 +339,7 @@ pub(super) fn insert_host_event(
             run_id,
             &event.body,
             now_ms,
+            HOST,
         ],
     )?;
     Ok(())

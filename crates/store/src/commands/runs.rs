@@ -5,6 +5,7 @@
 use super::Command;
 use super::accept::insert_grant;
 use super::approvals::cancel_calls;
+use super::fence::{RunFence, fence, fence_params};
 use super::rates::count_run;
 use super::results::{insert_chunk, insert_diagnostic};
 use super::start::start_next;
@@ -18,10 +19,7 @@ use greenroom_protocol::{RunError, RunStatus};
 /// Sets the grant of a run that was accepted before its runner's manifest was known.
 #[derive(Debug, Clone)]
 pub struct FreezeGrant {
-    pub workspace_id: String,
-    pub run_id: String,
-    pub attempt: i64,
-    pub epoch: i64,
+    pub fence: RunFence,
     pub grant: GrantDoc,
     /// The grant lets the run pull messages that arrive while it runs.
     pub steers: bool,
@@ -32,17 +30,12 @@ impl Command for FreezeGrant {
 
     fn execute(&self, tx: &mut dyn Tx) -> Result<bool, StoreError> {
         let changed = tx.execute(
-            "UPDATE runs SET grant_hash = ?5, steers = ?6
-             WHERE workspace_id = ?1 AND run_id = ?2 AND attempt = ?3 AND epoch = ?4
-               AND status = 'running' AND (grant_hash IS NULL OR grant_hash = ?5)",
-            params![
-                &self.workspace_id,
-                &self.run_id,
-                self.attempt,
-                self.epoch,
-                &self.grant.hash,
-                i64::from(self.steers)
-            ],
+            concat!(
+                "UPDATE runs SET grant_hash = ?6, steers = ?7 WHERE ",
+                fence!(),
+                " AND (grant_hash IS NULL OR grant_hash = ?6)"
+            ),
+            fence_params![self.fence, &self.grant.hash, i64::from(self.steers)],
         )?;
         if changed == 1 {
             insert_grant(tx, &self.grant)?;
@@ -108,11 +101,8 @@ impl Command for CancelQueued {
 /// a reader may have seen for something else.
 #[derive(Debug, Clone)]
 pub struct RestartRun {
-    pub workspace_id: String,
-    pub run_id: String,
-    /// The attempt and epoch that were interrupted.
-    pub attempt: i64,
-    pub epoch: i64,
+    /// The run in the attempt and epoch that were interrupted.
+    pub fence: RunFence,
     pub epoch_now: i64,
     /// Holds `run.restarted`, numbered above what was reserved.
     pub chunk: Chunk,
@@ -124,19 +114,20 @@ impl Command for RestartRun {
     type Outcome = bool;
 
     fn execute(&self, tx: &mut dyn Tx) -> Result<bool, StoreError> {
+        let (workspace, run_id) = self.fence.run();
+        let attempt = self.fence.attempt + 1;
         let changed = tx.execute(
-            "UPDATE runs SET attempt = ?5, epoch = ?6, started_at = ?7, last_seq = ?8,
-                 steered_seq = NULL,
-                 reserved_seq = CASE WHEN reserved_seq > ?9 THEN reserved_seq ELSE ?9 END
-             WHERE workspace_id = ?1 AND run_id = ?2 AND attempt = ?3 AND epoch = ?4
-               AND status = 'running' AND effects = 0 AND cancel_requested = 0
-               AND reserved_seq < ?10",
-            params![
-                &self.workspace_id,
-                &self.run_id,
-                self.attempt,
-                self.epoch,
-                self.attempt + 1,
+            concat!(
+                "UPDATE runs SET attempt = ?6, epoch = ?7, started_at = ?8, last_seq = ?9,
+                     steered_seq = NULL,
+                     reserved_seq = CASE WHEN reserved_seq > ?10 THEN reserved_seq ELSE ?10 END
+                 WHERE ",
+                fence!(),
+                " AND effects = 0 AND cancel_requested = 0 AND reserved_seq < ?11"
+            ),
+            fence_params![
+                self.fence,
+                attempt,
                 self.epoch_now,
                 self.now_ms,
                 self.chunk.last_seq,
@@ -145,12 +136,12 @@ impl Command for RestartRun {
             ],
         )?;
         if changed == 1 {
-            insert_chunk(tx, &self.run_id, &self.chunk)?;
+            insert_chunk(tx, run_id, &self.chunk)?;
             return Ok(true);
         }
-        let run = reads::runs::get(tx, &self.workspace_id, &self.run_id)?;
+        let run = reads::runs::get(tx, workspace, run_id)?;
         Ok(run.is_some_and(|run| {
-            run.attempt == self.attempt + 1
+            run.attempt == attempt
                 && run.epoch == self.epoch_now
                 && run.status == RunStatus::Running
         }))
@@ -192,10 +183,18 @@ pub(super) fn end_queued(
     let chunk = ChunkBuilder::terminal_failed(seq, &error, now_ms);
     let error_text = serde_json::to_string(&error).unwrap_or_default();
     let ended = tx.execute(
-        "UPDATE runs SET status = 'cancelled', finished_at = ?3, error = ?4, error_code = ?6,
-             last_seq = ?5
-         WHERE workspace_id = ?1 AND run_id = ?2 AND status = 'queued'",
-        params![workspace, run_id, now_ms, &error_text, seq, &error.code],
+        "UPDATE runs SET status = ?7, finished_at = ?3, error = ?4, error_code = ?6, last_seq = ?5
+         WHERE workspace_id = ?1 AND run_id = ?2 AND status = ?8",
+        params![
+            workspace,
+            run_id,
+            now_ms,
+            &error_text,
+            seq,
+            &error.code,
+            RunStatus::Cancelled,
+            RunStatus::Queued
+        ],
     )?;
     if ended == 1 {
         count_run(tx, workspace, RunStatus::Cancelled, now_ms - run.created_at, now_ms)?;
@@ -214,8 +213,8 @@ pub(super) fn mark_cancelled(
 ) -> Result<(), StoreError> {
     let marked = tx.query_opt(
         "UPDATE runs SET cancel_requested = 1
-         WHERE workspace_id = ?1 AND run_id = ?2 AND status = 'running' RETURNING asked",
-        params![workspace, run_id],
+         WHERE workspace_id = ?1 AND run_id = ?2 AND status = ?3 RETURNING asked",
+        params![workspace, run_id, RunStatus::Running],
     )?;
     let asked = marked.map(|mut row| row.int()).transpose()?;
     if asked == Some(1) {

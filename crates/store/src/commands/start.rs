@@ -3,8 +3,9 @@
 //! Invariant: runs of one lane start in the order of their events.
 
 use crate::sql::Tx;
-use crate::types::RunRow;
+use crate::types::{Queue, RunRow};
 use crate::{StoreError, params, reads};
+use greenroom_protocol::RunStatus;
 
 /// Starts the next queued run of a conversation if nothing in its lane runs.
 pub(super) fn start_next(
@@ -18,29 +19,37 @@ pub(super) fn start_next(
     let next = tx.query_opt(
         "SELECT run_id, queue, conversation_seq FROM runs
          WHERE workspace_id = ?1 AND conversation_id = ?2
-           AND finished_at IS NULL AND status = 'queued'
+           AND finished_at IS NULL AND status = ?3
          ORDER BY conversation_seq LIMIT 1",
-        params![workspace, conversation],
+        params![workspace, conversation, RunStatus::Queued],
     )?;
     let Some(mut next) = next else { return Ok(None) };
-    let (run_id, queue, place) = (next.text()?, next.text()?, next.int()?);
+    let (run_id, queue, conversation_seq) = (next.text()?, next.text()?, next.int()?);
+    let replaces = queue == Queue::Replace.as_str();
     // A replacing run waits for everything before it; those in parallel that came later are not its concern.
     let busy = tx.query_opt(
         "SELECT run_id FROM runs
          WHERE workspace_id = ?1 AND conversation_id = ?2
-           AND finished_at IS NULL AND status = 'running'
-           AND (queue <> 'parallel' OR (?3 = 'replace' AND conversation_seq < ?4)) LIMIT 1",
-        params![workspace, conversation, &queue, place],
+           AND finished_at IS NULL AND status = ?5
+           AND (queue <> ?6 OR (?3 = 1 AND conversation_seq < ?4)) LIMIT 1",
+        params![
+            workspace,
+            conversation,
+            i64::from(replaces),
+            conversation_seq,
+            RunStatus::Running,
+            Queue::Parallel
+        ],
     )?;
     if busy.is_some() {
         return Ok(None);
     }
     // What ends the run before it may have looked at its clock before this one came.
     tx.execute(
-        "UPDATE runs SET status = 'running', epoch = ?4,
+        "UPDATE runs SET status = ?5, epoch = ?4,
              started_at = CASE WHEN created_at > ?3 THEN created_at ELSE ?3 END
          WHERE workspace_id = ?1 AND run_id = ?2",
-        params![workspace, &run_id, now_ms, epoch],
+        params![workspace, &run_id, now_ms, epoch, RunStatus::Running],
     )?;
     Ok(reads::runs::get(tx, workspace, &run_id)?.map(Box::new))
 }

@@ -6,7 +6,8 @@
 
 use super::Command;
 use super::audit::insert_outcome;
-use super::usage::{Growth, Kind, count, taken};
+use super::fence::{RunFence, fence, fence_params};
+use super::usage::{Growth, UsageKind, count, taken};
 use crate::audit::{AuditRecord, OK};
 use crate::sql::Tx;
 use crate::types::StateWrite;
@@ -15,10 +16,7 @@ use greenroom_protocol::ErrorCode;
 
 #[derive(Debug, Clone)]
 pub struct WriteState {
-    pub workspace_id: String,
-    pub run_id: String,
-    pub attempt: i64,
-    pub epoch: i64,
+    pub fence: RunFence,
     pub owner: String,
     pub name: String,
     /// JSON text; nothing removes the key.
@@ -80,8 +78,7 @@ impl Command for WriteState {
 
     fn execute(&self, tx: &mut dyn Tx) -> Result<StateWritten, StoreError> {
         let written = self.write(tx)?;
-        let run = (self.workspace_id.as_str(), self.run_id.as_str());
-        insert_outcome(tx, run, self.audit.as_ref(), written.code())?;
+        insert_outcome(tx, self.fence.run(), self.audit.as_ref(), written.code())?;
         Ok(written)
     }
 }
@@ -94,7 +91,7 @@ impl WriteState {
             return Ok(StateWritten::Conflict(version));
         }
         let entry = Entry {
-            workspace: &self.workspace_id,
+            workspace: &self.fence.workspace_id,
             owner: &self.owner,
             name: &self.name,
             expires_at: self.expires_at,
@@ -112,21 +109,16 @@ impl WriteState {
     /// The one condition, together with all that the write depends on.
     fn find(&self, tx: &mut dyn Tx) -> Result<Option<Found>, StoreError> {
         let row = tx.query_opt(
-            "SELECT found.version, found.size, found.expires_at, used.bytes FROM runs
-             LEFT JOIN state AS found ON found.workspace_id = ?1 AND found.owner = ?5
-               AND found.name = ?6
-             LEFT JOIN usage AS used ON used.workspace_id = ?1 AND used.kind = 'state'
-               AND used.owner = ?5
-             WHERE runs.workspace_id = ?1 AND runs.run_id = ?2 AND runs.status = 'running'
-               AND runs.attempt = ?3 AND runs.epoch = ?4",
-            params![
-                &self.workspace_id,
-                &self.run_id,
-                self.attempt,
-                self.epoch,
-                &self.owner,
-                &self.name
-            ],
+            concat!(
+                "SELECT found.version, found.size, found.expires_at, used.bytes FROM runs
+                 LEFT JOIN state AS found ON found.workspace_id = ?1 AND found.owner = ?6
+                   AND found.name = ?7
+                 LEFT JOIN usage AS used ON used.workspace_id = ?1 AND used.kind = ?8
+                   AND used.owner = ?6
+                 WHERE ",
+                fence!()
+            ),
+            fence_params![self.fence, &self.owner, &self.name, UsageKind::State.as_str()],
         )?;
         row.map(|mut row| {
             Ok(Found {
@@ -150,8 +142,8 @@ pub(super) fn write_result(
     let (owner, name) = (write.owner.as_str(), write.name.as_str());
     let row = tx.query_opt(
         "SELECT (SELECT size FROM state WHERE workspace_id = ?1 AND owner = ?2 AND name = ?3),
-             (SELECT bytes FROM usage WHERE workspace_id = ?1 AND kind = 'state' AND owner = ?2)",
-        params![workspace, owner, name],
+             (SELECT bytes FROM usage WHERE workspace_id = ?1 AND kind = ?4 AND owner = ?2)",
+        params![workspace, owner, name, UsageKind::State.as_str()],
     )?;
     let (size, used) = match row {
         Some(mut row) => (row.opt_int()?, row.opt_int()?.unwrap_or(0)),
@@ -208,7 +200,7 @@ impl Entry<'_> {
                 value
             ],
         )?;
-        count(tx, Kind::State, (self.workspace, self.owner), growth)?;
+        count(tx, UsageKind::State, (self.workspace, self.owner), growth)?;
         let mut row = row.ok_or_else(|| StoreError::Refused("the state got no version".into()))?;
         Ok(StateWritten::Set(row.int()?))
     }
@@ -221,6 +213,6 @@ impl Entry<'_> {
             "DELETE FROM state WHERE workspace_id = ?1 AND owner = ?2 AND name = ?3",
             params![self.workspace, self.owner, self.name],
         )?;
-        count(tx, Kind::State, (self.workspace, self.owner), Growth::between(found.size, None))
+        count(tx, UsageKind::State, (self.workspace, self.owner), Growth::between(found.size, None))
     }
 }

@@ -12,7 +12,7 @@ use crate::audit::{AuditRecord, OK};
 use crate::sql::Tx;
 use crate::types::{EventRow, HostEvent, Queue, RunRow};
 use crate::{StoreError, params, reads};
-use greenroom_protocol::ErrorCode;
+use greenroom_protocol::{ErrorCode, RunStatus};
 use serde_json::json;
 
 impl AcceptEvent {
@@ -33,10 +33,11 @@ impl AcceptEvent {
         let mut active = None;
         for mut row in open {
             let (run_id, status, queue) = (row.text()?, row.text()?, row.text()?);
-            match status.as_str() {
-                "running" if queue == Queue::Steer.as_str() => active = Some(run_id),
-                "running" => {}
-                _ => return Ok(None),
+            if status != RunStatus::Running.as_str() {
+                return Ok(None);
+            }
+            if queue == Queue::Steer.as_str() {
+                active = Some(run_id);
             }
         }
         let Some(active) = active else { return Ok(None) };
@@ -117,7 +118,6 @@ impl Command for PullSteering {
             Pulled::Events(_) => OK,
             Pulled::Stale => ErrorCode::Unauthorized.as_str(),
         };
-        let run = (self.fence.workspace_id.as_str(), self.fence.run_id.as_str());
         let handed_out = |events: &[EventRow]| -> usize {
             events.iter().map(|event| event.body.as_ref().map_or(0, String::len)).sum()
         };
@@ -128,7 +128,7 @@ impl Command for PullSteering {
             },
             ..record.clone()
         });
-        insert_outcome(tx, run, record.as_ref(), code)?;
+        insert_outcome(tx, self.fence.run(), record.as_ref(), code)?;
         Ok(pulled)
     }
 }

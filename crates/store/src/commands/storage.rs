@@ -5,7 +5,8 @@
 
 use super::Command;
 use super::audit::insert_outcome;
-use super::usage::{Growth, Kind, count, taken};
+use super::fence::{RunFence, fence, fence_params};
+use super::usage::{Growth, UsageKind, count, taken};
 use crate::audit::{AuditRecord, OK};
 use crate::sql::Tx;
 use crate::{StoreError, params};
@@ -16,10 +17,7 @@ pub(crate) const WHOLE_WORKSPACE: &str = "";
 
 #[derive(Debug, Clone)]
 pub struct WriteStorage {
-    pub workspace_id: String,
-    pub run_id: String,
-    pub attempt: i64,
-    pub epoch: i64,
+    pub fence: RunFence,
     /// Not empty.
     pub owner: String,
     pub name: String,
@@ -72,8 +70,7 @@ impl Command for WriteStorage {
             return Err(StoreError::Refused("storage needs an owner".to_owned()));
         }
         let written = self.write(tx)?;
-        let run = (self.workspace_id.as_str(), self.run_id.as_str());
-        insert_outcome(tx, run, self.audit.as_ref(), written.code())?;
+        insert_outcome(tx, self.fence.run(), self.audit.as_ref(), written.code())?;
         Ok(written)
     }
 }
@@ -94,7 +91,7 @@ impl WriteStorage {
             None => self.delete(tx)?,
         };
         for owner in [self.owner.as_str(), WHOLE_WORKSPACE] {
-            count(tx, Kind::Storage, (&self.workspace_id, owner), growth)?;
+            count(tx, UsageKind::Storage, (&self.fence.workspace_id, owner), growth)?;
         }
         Ok(written)
     }
@@ -102,22 +99,23 @@ impl WriteStorage {
     /// The one condition, together with all that the write depends on.
     fn find(&self, tx: &mut dyn Tx) -> Result<Option<Found>, StoreError> {
         let row = tx.query_opt(
-            "SELECT found.size, own.bytes, whole.bytes FROM runs
-             LEFT JOIN storage AS found ON found.workspace_id = ?1 AND found.owner = ?5
-               AND found.name = ?6
-             LEFT JOIN usage AS own ON own.workspace_id = ?1 AND own.kind = 'storage'
-               AND own.owner = ?5
-             LEFT JOIN usage AS whole ON whole.workspace_id = ?1 AND whole.kind = 'storage'
-               AND whole.owner = ''
-             WHERE runs.workspace_id = ?1 AND runs.run_id = ?2 AND runs.status = 'running'
-               AND runs.attempt = ?3 AND runs.epoch = ?4",
-            params![
-                &self.workspace_id,
-                &self.run_id,
-                self.attempt,
-                self.epoch,
+            concat!(
+                "SELECT found.size, own.bytes, whole.bytes FROM runs
+                 LEFT JOIN storage AS found ON found.workspace_id = ?1 AND found.owner = ?6
+                   AND found.name = ?7
+                 LEFT JOIN usage AS own ON own.workspace_id = ?1 AND own.kind = ?8
+                   AND own.owner = ?6
+                 LEFT JOIN usage AS whole ON whole.workspace_id = ?1 AND whole.kind = ?8
+                   AND whole.owner = ?9
+                 WHERE ",
+                fence!()
+            ),
+            fence_params![
+                self.fence,
                 &self.owner,
-                &self.name
+                &self.name,
+                UsageKind::Storage.as_str(),
+                WHOLE_WORKSPACE
             ],
         )?;
         let name_bytes = taken(&self.name, 0);
@@ -138,7 +136,7 @@ impl WriteStorage {
              VALUES (?1, ?2, ?3, ?4, ?5, ?6)
              ON CONFLICT (workspace_id, owner, name) DO UPDATE SET
                  size = excluded.size, updated_at = excluded.updated_at, value = excluded.value",
-            params![&self.workspace_id, &self.owner, &self.name, size, self.now_ms, value],
+            params![&self.fence.workspace_id, &self.owner, &self.name, size, self.now_ms, value],
         )?;
         Ok(StorageWritten::Set { size })
     }
@@ -146,7 +144,7 @@ impl WriteStorage {
     fn delete(&self, tx: &mut dyn Tx) -> Result<StorageWritten, StoreError> {
         let removed = tx.execute(
             "DELETE FROM storage WHERE workspace_id = ?1 AND owner = ?2 AND name = ?3",
-            params![&self.workspace_id, &self.owner, &self.name],
+            params![&self.fence.workspace_id, &self.owner, &self.name],
         )?;
         Ok(StorageWritten::Deleted(removed == 1))
     }

@@ -7,7 +7,7 @@
 use super::Command;
 use super::artifacts::insert_artifact;
 use super::audit::open as open_audit;
-use super::fence::RunFence;
+use super::fence::{RunFence, fence, fence_params};
 use super::results::insert_host_event;
 use super::transcript::{Place, insert_item, set_items};
 use crate::audit::OpenCall;
@@ -52,9 +52,8 @@ impl Command for BeginToolCall {
         let RunFence { workspace_id, run_id, attempt, epoch } = &self.fence;
         // A run that was started again would do it twice.
         let changed = tx.execute(
-            "UPDATE runs SET effects = 1 WHERE workspace_id = ?1 AND run_id = ?2
-               AND status = 'running' AND attempt = ?3 AND epoch = ?4 AND cancel_requested = 0",
-            params![workspace_id, run_id, *attempt, *epoch],
+            concat!("UPDATE runs SET effects = 1 WHERE ", fence!(), " AND cancel_requested = 0"),
+            fence_params![self.fence],
         )?;
         if changed == 0 {
             return Ok(Begun::Stale);
@@ -81,7 +80,7 @@ impl Command for BeginToolCall {
         let about = (self.conversation_id.as_deref(), Some(run_id.as_str()));
         insert_host_event(tx, workspace_id, &self.log, about, self.now_ms)?;
         if let Some(call) = &self.open {
-            open_audit(tx, (workspace_id, run_id), call)?;
+            open_audit(tx, self.fence.run(), call)?;
         }
         Ok(Begun::Now)
     }

@@ -8,16 +8,16 @@ use crate::{StoreError, params};
 
 /// What is counted apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(crate) enum UsageKind {
     State,
     Storage,
 }
 
-impl Kind {
-    pub(super) fn as_str(self) -> &'static str {
+impl UsageKind {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
-            Kind::State => "state",
-            Kind::Storage => "storage",
+            UsageKind::State => "state",
+            UsageKind::Storage => "storage",
         }
     }
 }
@@ -50,7 +50,7 @@ pub(super) fn taken(name: &str, value_bytes: usize) -> i64 {
 
 pub(super) fn count(
     tx: &mut dyn Tx,
-    kind: Kind,
+    kind: UsageKind,
     (workspace, owner): (&str, &str),
     growth: Growth,
 ) -> Result<(), StoreError> {

@@ -86,12 +86,14 @@ fn accept(name: &str, queue: Queue) -> AcceptEvent {
     }
 }
 
+fn fence(run_id: &str) -> RunFence {
+    let (workspace_id, run_id) = ("w".to_owned(), run_id.to_owned());
+    RunFence { workspace_id, run_id, attempt: 1, epoch: 1 }
+}
+
 fn complete(run_id: &str) -> ApplyResults {
     ApplyResults {
-        workspace_id: "w".to_owned(),
-        run_id: run_id.to_owned(),
-        attempt: 1,
-        epoch: 1,
+        fence: fence(run_id),
         epoch_now: 1,
         conversation_id: Some("c".to_owned()),
         chunk: None,
@@ -162,14 +164,12 @@ fn what_is_asked_about_and_what_steers_is_found_by_an_index() {
     let mut driver = SqliteDriver::writer(&folder.path().join("plans.db"), Sync::Normal).unwrap();
     schema::prepare(&mut driver).unwrap();
     let mut tx = Explained(driver);
-    let fence =
-        || RunFence { workspace_id: "w".to_owned(), run_id: "1".to_owned(), attempt: 1, epoch: 1 };
     let now_ms = 2;
     for name in ["1", "2", "3"] {
         accept(name, Queue::Steer).execute(&mut tx).unwrap();
     }
     for name in ["a", "b"] {
-        ask(fence(), name).execute(&mut tx).unwrap();
+        ask(fence("1"), name).execute(&mut tx).unwrap();
     }
     let answer = AnswerApproval {
         workspace_id: "w".to_owned(),
@@ -181,7 +181,7 @@ fn what_is_asked_about_and_what_steers_is_found_by_an_index() {
     };
     answer.execute(&mut tx).unwrap();
     ExpireApprovals { due_ms: 1, limit: 9, now_ms }.execute(&mut tx).unwrap();
-    let pull = PullSteering { fence: fence(), limit: 1, bytes_max: 9, audit: None, now_ms };
+    let pull = PullSteering { fence: fence("1"), limit: 1, bytes_max: 9, audit: None, now_ms };
     pull.execute(&mut tx).unwrap();
     complete("1").execute(&mut tx).unwrap();
     assert_eq!(reads::approvals::next_due(&mut tx).unwrap(), None);

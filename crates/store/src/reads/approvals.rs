@@ -1,20 +1,21 @@
 //! Approvals, one by id or a page of them, newest first.
 
 use crate::approvals::{ApprovalKind, ApprovalRow, ApprovalStatus, Delivered, NewApproval};
+use crate::conditions::approval_is_pending;
 use crate::sql::{Row, Tx};
 use crate::types::{DeliveryStatus, NewDelivery};
 use crate::{StoreError, params};
 
 /// The columns of an approval, in the order in which `read` takes them.
 macro_rules! select {
-    ($tail:literal) => {
+    ($($tail:tt)+) => {
         concat!(
             "SELECT a.workspace_id, a.run_id, a.attempt, a.conversation_id, a.approval_id, a.nonce,
                  a.kind, a.agent, a.runner_id, a.actor, a.action, a.target, a.payload,
                  a.delivery_id, a.surface, a.lane, a.sequence, a.delivery, a.expires_at, a.status,
                  a.created_at, a.answered_at, a.answered_by, o.status, o.error
              FROM approvals a LEFT JOIN outbox o ON o.delivery_id = a.delivery_id ",
-            $tail
+            $($tail)+
         )
     };
 }
@@ -46,7 +47,7 @@ pub fn page(
     before: Option<&str>,
     limit: i64,
 ) -> Result<Vec<ApprovalRow>, StoreError> {
-    let status = filter.status.map(ApprovalStatus::as_str);
+    let status = filter.status;
     let rows = match (&filter.run_id, filter.status) {
         (Some(run_id), _) => tx.query(
             select!(
@@ -59,8 +60,9 @@ pub fn page(
         )?,
         (None, Some(ApprovalStatus::Pending)) => tx.query(
             select!(
-                "WHERE a.workspace_id = ?1 AND a.status = 'pending'
-                   AND (CAST(?2 AS TEXT) IS NULL OR a.approval_id < ?2)
+                "WHERE a.workspace_id = ?1 AND a.",
+                approval_is_pending!(),
+                " AND (CAST(?2 AS TEXT) IS NULL OR a.approval_id < ?2)
                  ORDER BY a.approval_id DESC LIMIT ?3"
             ),
             params![workspace, before, limit],
@@ -81,8 +83,11 @@ pub fn page(
 /// The moment at which the next pending approval expires.
 pub fn next_due(tx: &mut dyn Tx) -> Result<Option<i64>, StoreError> {
     let row = tx.query_opt(
-        "SELECT expires_at FROM approvals WHERE status = 'pending' AND expires_at >= 0
-         ORDER BY expires_at LIMIT 1",
+        concat!(
+            "SELECT expires_at FROM approvals WHERE ",
+            approval_is_pending!(),
+            " AND expires_at >= 0 ORDER BY expires_at LIMIT 1"
+        ),
         &[],
     )?;
     row.map(|mut row| row.int()).transpose()
@@ -91,7 +96,11 @@ pub fn next_due(tx: &mut dyn Tx) -> Result<Option<i64>, StoreError> {
 /// Pending approvals that have expired, the earliest first.
 pub(crate) fn due(tx: &mut dyn Tx, at_ms: i64, limit: i64) -> Result<Vec<ApprovalRow>, StoreError> {
     let rows = tx.query(
-        select!("WHERE a.status = 'pending' AND a.expires_at <= ?1 ORDER BY a.expires_at LIMIT ?2"),
+        select!(
+            "WHERE a.",
+            approval_is_pending!(),
+            " AND a.expires_at <= ?1 ORDER BY a.expires_at LIMIT ?2"
+        ),
         params![at_ms, limit],
     )?;
     rows.into_iter().map(read).collect()
@@ -105,10 +114,10 @@ pub(crate) fn waiting(
 ) -> Result<Vec<ApprovalRow>, StoreError> {
     let rows = tx.query(
         select!(
-            "WHERE a.run_id = ?2 AND a.workspace_id || '' = ?1 AND a.status || '' = 'pending'
-               AND a.kind = 'call' ORDER BY a.approval_id"
+            "WHERE a.run_id = ?2 AND a.workspace_id || '' = ?1 AND a.status || '' = ?3
+               AND a.kind = ?4 ORDER BY a.approval_id"
         ),
-        params![workspace, run_id],
+        params![workspace, run_id, ApprovalStatus::Pending, ApprovalKind::Call],
     )?;
     rows.into_iter().map(read).collect()
 }
@@ -121,8 +130,8 @@ pub(crate) fn count_pending(
 ) -> Result<i64, StoreError> {
     let row = tx.query_opt(
         "SELECT count(*) FROM approvals
-         WHERE run_id = ?2 AND workspace_id || '' = ?1 AND status || '' = 'pending'",
-        params![workspace, run_id],
+         WHERE run_id = ?2 AND workspace_id || '' = ?1 AND status || '' = ?3",
+        params![workspace, run_id, ApprovalStatus::Pending],
     )?;
     row.map_or(Ok(0), |mut row| row.int())
 }

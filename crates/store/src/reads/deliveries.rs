@@ -3,18 +3,19 @@
 //! Invariant: finding lanes costs one look-up per target, however many deliveries wait for it; a page looks at
 //! a bounded number of rows.
 
+use crate::conditions::{delivery_is_open, delivery_is_unsuccessful};
 use crate::sql::{Row, Tx};
 use crate::types::{DeliveryRow, DeliveryStatus, NewDelivery};
 use crate::{StoreError, params};
 
 macro_rules! select {
-    ($payload:literal, $tail:literal) => {
+    ($payload:literal, $($tail:tt)+) => {
         concat!(
             "SELECT id, workspace_id, delivery_id, surface, target, run_id, sequence, ",
             $payload,
             ", status, attempts, error, created_at, updated_at, waited_ms, next_attempt_at
              FROM outbox ",
-            $tail
+            $($tail)+
         )
     };
 }
@@ -35,19 +36,22 @@ impl From<&NewDelivery> for Lane {
 /// Targets with work, in the order of their names, behind `after`. Each is found by one look into the index.
 pub fn lanes(tx: &mut dyn Tx, after: &str, limit: i64) -> Result<Vec<Lane>, StoreError> {
     let rows = tx.query(
-        "WITH RECURSIVE open (target, surface) AS (
-             SELECT * FROM (SELECT target, surface FROM outbox
-                 WHERE status IN ('pending', 'claimed') AND target > ?1
-                 ORDER BY target, id LIMIT 1) AS first
-             UNION ALL
-             SELECT (SELECT target FROM outbox
-                     WHERE status IN ('pending', 'claimed') AND target > open.target
-                     ORDER BY target, id LIMIT 1),
-                 (SELECT surface FROM outbox
-                     WHERE status IN ('pending', 'claimed') AND target > open.target
-                     ORDER BY target, id LIMIT 1)
-             FROM open WHERE open.target IS NOT NULL)
-         SELECT target, surface FROM open WHERE target IS NOT NULL LIMIT ?2",
+        concat!(
+            "WITH RECURSIVE open (target, surface) AS (
+                 SELECT * FROM (SELECT target, surface FROM outbox
+                     WHERE ",
+            delivery_is_open!(),
+            " AND target > ?1 ORDER BY target, id LIMIT 1) AS first
+                 UNION ALL
+                 SELECT (SELECT target FROM outbox WHERE ",
+            delivery_is_open!(),
+            " AND target > open.target ORDER BY target, id LIMIT 1),
+                     (SELECT surface FROM outbox WHERE ",
+            delivery_is_open!(),
+            " AND target > open.target ORDER BY target, id LIMIT 1)
+                 FROM open WHERE open.target IS NOT NULL)
+             SELECT target, surface FROM open WHERE target IS NOT NULL LIMIT ?2"
+        ),
         params![after, limit],
     )?;
     let read = |mut row: Row| Ok(Lane { target: row.text()?, surface: row.text()? });
@@ -59,7 +63,9 @@ pub fn next(tx: &mut dyn Tx, target: &str) -> Result<Option<DeliveryRow>, StoreE
     let row = tx.query_opt(
         select!(
             "payload",
-            "WHERE status IN ('pending', 'claimed') AND target = ?1 ORDER BY target, id LIMIT 1"
+            "WHERE ",
+            delivery_is_open!(),
+            " AND target = ?1 ORDER BY target, id LIMIT 1"
         ),
         params![target],
     )?;
@@ -121,7 +127,7 @@ pub fn page(
         Some(_) => None,
         None => floor(tx, workspace, filter.status, before, looked_at_max)?,
     };
-    let status = filter.status.map(DeliveryStatus::as_str);
+    let status = filter.status;
     let wanted = i64::try_from(limit).map_or(i64::MAX, |limit| limit.saturating_add(1));
     let (least, surface) = (floor.unwrap_or(0), &filter.surface);
     let rows = match (&filter.run_id, filter.status) {
@@ -138,9 +144,9 @@ pub fn page(
         (None, Some(one)) if is_indexed(one) => tx.query(
             select!(
                 "''",
-                "WHERE workspace_id = ?1 AND status = ?3 AND id < ?2 AND id >= ?4
-                   AND status IN ('failed', 'unknown', 'discarded')
-                   AND (CAST(?5 AS TEXT) IS NULL OR surface = ?5)
+                "WHERE workspace_id = ?1 AND status = ?3 AND id < ?2 AND id >= ?4 AND ",
+                delivery_is_unsuccessful!(),
+                " AND (CAST(?5 AS TEXT) IS NULL OR surface = ?5)
                  ORDER BY id DESC LIMIT ?6"
             ),
             params![workspace, before, status, least, surface, wanted],
@@ -173,10 +179,12 @@ fn floor(
 ) -> Result<Option<i64>, StoreError> {
     let row = match status {
         Some(status) if is_indexed(status) => tx.query_opt(
-            "SELECT id FROM outbox WHERE workspace_id = ?1 AND status = ?4 AND id < ?2
-               AND status IN ('failed', 'unknown', 'discarded')
-             ORDER BY id DESC LIMIT 1 OFFSET ?3",
-            params![workspace, before, rows - 1, status.as_str()],
+            concat!(
+                "SELECT id FROM outbox WHERE workspace_id = ?1 AND status = ?4 AND id < ?2 AND ",
+                delivery_is_unsuccessful!(),
+                " ORDER BY id DESC LIMIT 1 OFFSET ?3"
+            ),
+            params![workspace, before, rows - 1, status],
         )?,
         _ => tx.query_opt(
             "SELECT id FROM outbox WHERE id < ?1 ORDER BY id DESC LIMIT 1 OFFSET ?2",
@@ -202,9 +210,13 @@ pub struct Unsuccessful {
 pub fn unsuccessful(tx: &mut dyn Tx, workspace: &str) -> Result<Unsuccessful, StoreError> {
     let mut count = |status: DeliveryStatus| {
         let row = tx.query_opt(
-            "SELECT COUNT(*) FROM (SELECT 1 FROM outbox WHERE workspace_id = ?1 AND status = ?2
-                 AND status IN ('failed', 'unknown', 'discarded') LIMIT 10000) AS few",
-            params![workspace, status.as_str()],
+            concat!(
+                "SELECT COUNT(*) FROM (SELECT 1 FROM outbox WHERE workspace_id = ?1 AND status = ?2
+                     AND ",
+                delivery_is_unsuccessful!(),
+                " LIMIT 10000) AS few"
+            ),
+            params![workspace, status],
         )?;
         row.map_or(Ok(0), |mut row| row.int())
     };

@@ -2,9 +2,11 @@
 //!
 //! Invariant: sums of counted slots only: how many runs there were does not matter.
 
+use crate::conditions::{approval_is_pending, delivery_is_open};
 use crate::rates::{SPANS_MS, slot};
 use crate::sql::{Dialect, Row, Tx};
 use crate::{StoreError, params};
+use greenroom_protocol::RunStatus;
 
 /// A stretch of time in steps of one length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -134,8 +136,8 @@ pub fn waiting(tx: &mut dyn Tx, workspace: &str) -> Result<Waiting, StoreError> 
         params![workspace],
     )?;
     for mut row in open {
-        match row.text()?.as_str() {
-            "queued" => waiting.queued = row.int()?,
+        match RunStatus::parse(&row.text()?) {
+            Some(RunStatus::Queued) => waiting.queued = row.int()?,
             _ => waiting.running = row.int()?,
         }
     }
@@ -144,13 +146,19 @@ pub fn waiting(tx: &mut dyn Tx, workspace: &str) -> Result<Waiting, StoreError> 
         row.map_or(Ok(0), |mut row| row.int())
     };
     waiting.approvals = count(
-        "SELECT COUNT(*) FROM (SELECT 1 FROM approvals
-             WHERE workspace_id || '' = ?1 AND status = 'pending' LIMIT 10000) AS few",
+        concat!(
+            "SELECT COUNT(*) FROM (SELECT 1 FROM approvals WHERE workspace_id || '' = ?1 AND ",
+            approval_is_pending!(),
+            " LIMIT 10000) AS few"
+        ),
         params![workspace],
     )?;
     waiting.deliveries = count(
-        "SELECT COUNT(*) FROM (SELECT 1 FROM outbox
-             WHERE status IN ('pending', 'claimed') LIMIT 10000) AS few",
+        concat!(
+            "SELECT COUNT(*) FROM (SELECT 1 FROM outbox WHERE ",
+            delivery_is_open!(),
+            " LIMIT 10000) AS few"
+        ),
         &[],
     )?;
     Ok(waiting)

@@ -81,7 +81,7 @@ pub fn list(
          WHERE r.workspace_id = ?1 AND r.module = ?2
            AND (r.owner = ?3 OR r.record_id IN (
              SELECT record_id FROM record_links
-             WHERE workspace_id = ?1 AND module = ?2 AND actor = ?3 AND status <> 'rejected'))
+             WHERE workspace_id = ?1 AND module = ?2 AND actor = ?3 AND status <> ?9))
            AND (CAST(?4 AS BIGINT) IS NULL OR r.ends_at IS NULL OR r.ends_at > ?4)
            AND (CAST(?5 AS BIGINT) IS NULL OR r.starts_at IS NULL OR r.starts_at < ?5)
            AND (CAST(?6 AS BIGINT) IS NULL OR COALESCE(r.starts_at, 0) > ?6
@@ -95,7 +95,8 @@ pub fn list(
             span.to,
             after,
             after_id,
-            span.limit
+            span.limit,
+            RecordLinkStatus::Rejected
         ],
     )?;
     rows.into_iter().map(read).collect()

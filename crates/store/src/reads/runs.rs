@@ -38,10 +38,10 @@ pub(crate) fn started_at(
     let row = tx.query_opt(
         select!(
             "WHERE workspace_id = ?1 AND conversation_id = ?2
-               AND finished_at IS NULL AND status = 'running'
-               AND queue <> 'parallel' AND started_at = ?3 LIMIT 1"
+               AND finished_at IS NULL AND status = ?4
+               AND queue <> ?5 AND started_at = ?3 LIMIT 1"
         ),
-        params![workspace, conversation, started_at],
+        params![workspace, conversation, started_at, RunStatus::Running, Queue::Parallel],
     )?;
     row.map(read).transpose()
 }
@@ -129,7 +129,6 @@ pub fn page(
     limit: i64,
 ) -> Result<Vec<RunRow>, StoreError> {
     let (before, first) = filter.bounds(before);
-    let status = filter.status.map(RunStatus::as_str);
     let error_code = filter.error_code.as_deref().map(prose);
     let (since, until) = (filter.since_ms.unwrap_or(0), filter.until_ms.unwrap_or(i64::MAX));
     let mut given = params![
@@ -137,7 +136,7 @@ pub fn page(
         before,
         first,
         &filter.agent,
-        status,
+        filter.status,
         &filter.runner_id,
         &error_code,
         &filter.event_type,

@@ -1,7 +1,7 @@
 //! Blobs of runners, and how much space they take.
 
 use super::names::first_name;
-use crate::commands::WHOLE_WORKSPACE;
+use crate::commands::{UsageKind, WHOLE_WORKSPACE};
 use crate::sql::Tx;
 use crate::{StoreError, params};
 
@@ -73,8 +73,8 @@ pub struct Usage {
 pub fn usage(tx: &mut dyn Tx, workspace: &str, owner: &str) -> Result<Usage, StoreError> {
     let row = tx.query_opt(
         "SELECT bytes, entries FROM usage
-         WHERE workspace_id = ?1 AND kind = 'storage' AND owner = ?2",
-        params![workspace, owner],
+         WHERE workspace_id = ?1 AND kind = ?3 AND owner = ?2",
+        params![workspace, owner, UsageKind::Storage.as_str()],
     )?;
     row.map_or(Ok(Usage::default()), |mut row| Ok(Usage { bytes: row.int()?, entries: row.int()? }))
 }

@@ -3,7 +3,8 @@
 use super::support::*;
 use greenroom_protocol::{RunError, RunStatus};
 use greenroom_store::commands::{
-    Applied, ApplyResults, FreezeGrant, RecordDiagnostics, StateWritten, Terminal, WriteState,
+    Applied, ApplyResults, FreezeGrant, RecordDiagnostics, RunFence, StateWritten, Terminal,
+    WriteState,
 };
 use greenroom_store::reads;
 use greenroom_store::types::{Diagnostic, HostEvent, NewDelivery, StateWrite};
@@ -143,11 +144,12 @@ pub(crate) async fn late_output_changes_nothing(ground: Ground) {
     accept(&store, event("c", "b")).await;
     let queued = run(&store, "run-b").await;
     let before = rows(&store).await;
+    let by = |fence| ApplyResults { fence, ..everything(&first) };
     let late = [
-        ApplyResults { attempt: 2, ..everything(&first) },
-        ApplyResults { epoch: 2, ..everything(&first) },
-        ApplyResults { workspace_id: "other".to_owned(), ..everything(&first) },
-        ApplyResults { run_id: "run-none".to_owned(), ..everything(&first) },
+        by(RunFence { attempt: 2, ..first.fence() }),
+        by(RunFence { epoch: 2, ..first.fence() }),
+        by(RunFence { workspace_id: "other".to_owned(), ..first.fence() }),
+        by(RunFence { run_id: "run-none".to_owned(), ..first.fence() }),
         everything(&queued),
     ];
     for command in late {
@@ -185,10 +187,7 @@ pub(crate) async fn state_is_written_under_conditions(ground: Ground) {
     let store = ground.open();
     let first = accept(&store, event("c", "a")).await;
     let write = |value: Option<&str>, if_version| WriteState {
-        workspace_id: W.to_owned(),
-        run_id: "run-a".to_owned(),
-        attempt: 1,
-        epoch: 1,
+        fence: fence("run-a"),
         owner: "o".to_owned(),
         name: "n".to_owned(),
         value: value.map(str::to_owned),
@@ -198,14 +197,15 @@ pub(crate) async fn state_is_written_under_conditions(ground: Ground) {
         audit: None,
         now_ms: 2_000,
     };
+    let by = |fence| WriteState { fence, ..write(Some("3"), None) };
     let steps = [
         (write(Some("1"), Some(1)), StateWritten::Conflict(0)),
         (write(Some("1"), Some(0)), StateWritten::Set(1)),
         (write(Some("2"), Some(0)), StateWritten::Conflict(1)),
         (write(Some("2"), None), StateWritten::Set(2)),
-        (WriteState { attempt: 2, ..write(Some("3"), None) }, StateWritten::Stale),
-        (WriteState { epoch: 2, ..write(Some("3"), None) }, StateWritten::Stale),
-        (WriteState { workspace_id: "x".to_owned(), ..write(None, None) }, StateWritten::Stale),
+        (by(RunFence { attempt: 2, ..first.fence() }), StateWritten::Stale),
+        (by(RunFence { epoch: 2, ..first.fence() }), StateWritten::Stale),
+        (by(RunFence { workspace_id: "x".to_owned(), ..first.fence() }), StateWritten::Stale),
         (WriteState { expires_at: Some(2_500), ..write(Some("4"), Some(2)) }, StateWritten::Set(3)),
     ];
     for (command, expected) in steps {
@@ -261,10 +261,7 @@ pub(crate) async fn a_grant_is_frozen_once(ground: Ground) {
     let first = accept(&store, late).await;
     assert_eq!(first.grant_hash, None);
     let freeze = |hash: &str, attempt| FreezeGrant {
-        workspace_id: W.to_owned(),
-        run_id: "run-a".to_owned(),
-        attempt,
-        epoch: 1,
+        fence: RunFence { attempt, ..fence("run-a") },
         grant: grant(hash),
         steers: false,
     };

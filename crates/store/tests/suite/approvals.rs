@@ -5,8 +5,7 @@ use super::support::*;
 use greenroom_protocol::RunStatus;
 use greenroom_store::commands::{
     AnswerApproval, Answered, ApplyResults, CancelApproval, CancelQueued, Decision,
-    ExpireApprovals, RecordAudit, RecordInterrupted, RequestAction, Requested, RunFence, Terminal,
-    Wanted,
+    ExpireApprovals, RecordAudit, RecordInterrupted, RequestAction, Requested, Terminal, Wanted,
 };
 use greenroom_store::reads::approvals::{ApprovalFilter, next_due, page};
 use greenroom_store::reads::audit::AuditFilter;
@@ -15,15 +14,6 @@ use greenroom_store::types::{
     NewDelivery, OpenCall, RunRow,
 };
 use greenroom_store::{Store, reads};
-
-fn fence(run: &RunRow) -> RunFence {
-    RunFence {
-        workspace_id: run.workspace_id.clone(),
-        run_id: run.run_id.clone(),
-        attempt: run.attempt,
-        epoch: run.epoch,
-    }
-}
 
 fn delivery(name: &str) -> NewDelivery {
     NewDelivery {
@@ -53,7 +43,7 @@ fn question(name: &str, kind: ApprovalKind) -> NewApproval {
 
 fn asks(run: &RunRow, name: &str) -> RequestAction {
     RequestAction {
-        fence: fence(run),
+        fence: run.fence(),
         conversation_id: run.conversation_id.clone(),
         wanted: Wanted::Ask(Box::new(question(name, ApprovalKind::Call))),
         pending_max: 3,

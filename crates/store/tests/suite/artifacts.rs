@@ -6,7 +6,7 @@ use greenroom_store::commands::{
     AcceptEvent, Accepted, ApplyResults, ArtifactWritten, CreateArtifact, RemoveArtifacts, RunFence,
 };
 use greenroom_store::reads::audit::AuditFilter;
-use greenroom_store::types::{ArtifactRow, NewArtifact, RunRow};
+use greenroom_store::types::{ArtifactRow, NewArtifact};
 use greenroom_store::{Store, reads};
 
 const HASH: &str = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
@@ -29,15 +29,6 @@ fn artifact(artifact_id: &str) -> NewArtifact {
 
 fn upload(artifact: NewArtifact) -> CreateArtifact {
     CreateArtifact { workspace_id: W.to_owned(), artifact, run: None, audit: None, now_ms: 1_000 }
-}
-
-fn fence(run: &RunRow) -> RunFence {
-    RunFence {
-        workspace_id: run.workspace_id.clone(),
-        run_id: run.run_id.clone(),
-        attempt: run.attempt,
-        epoch: run.epoch,
-    }
 }
 
 async fn create(store: &Store, artifact: NewArtifact) {
@@ -94,18 +85,18 @@ pub(crate) async fn a_run_creates_artifacts_only_while_it_is_under_way(ground: G
         audit: Some(record("artifacts.create", "ok", 2_000)),
         ..upload(artifact(id))
     };
-    let written = store.commit(command("mine", fence(&run))).await.unwrap();
+    let written = store.commit(command("mine", run.fence())).await.unwrap();
     assert_eq!(written, ArtifactWritten::Created);
     for late in [
-        RunFence { attempt: 2, ..fence(&run) },
-        RunFence { epoch: 9, ..fence(&run) },
-        RunFence { run_id: "run-none".to_owned(), ..fence(&run) },
+        RunFence { attempt: 2, ..run.fence() },
+        RunFence { epoch: 9, ..run.fence() },
+        RunFence { run_id: "run-none".to_owned(), ..run.fence() },
     ] {
         let written = store.commit(command("late", late)).await.unwrap();
         assert_eq!(written, ArtifactWritten::Stale);
     }
     apply(&store, completed(&run, 1)).await;
-    let written = store.commit(command("late", fence(&run))).await.unwrap();
+    let written = store.commit(command("late", run.fence())).await.unwrap();
     assert_eq!(written, ArtifactWritten::Stale);
     assert_eq!(get(&store, "late").await, None);
     let filter = AuditFilter { run_id: Some("run-a".to_owned()), ..AuditFilter::default() };

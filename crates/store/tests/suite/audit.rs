@@ -1,8 +1,8 @@
 //! Audit records: kept with what they tell of, found by whoever asks.
 
-use crate::support::{Ground, W, accept, event};
+use crate::support::{Ground, W, accept, event, fence};
 use greenroom_store::Store;
-use greenroom_store::commands::{RecordAudit, StateWritten, WriteState};
+use greenroom_store::commands::{RecordAudit, RunFence, StateWritten, WriteState};
 use greenroom_store::reads::audit::{AuditEntry, AuditFilter, AuditPage, AuditPosition, page};
 use greenroom_store::types::{AuditBatch, AuditRecord};
 
@@ -152,10 +152,7 @@ pub(crate) async fn a_write_keeps_its_record_with_its_outcome(ground: Ground) {
     let store = ground.open();
     accept(&store, event("c", "a")).await;
     let write = |at_ms, attempt, if_version| WriteState {
-        workspace_id: W.to_owned(),
-        run_id: "run-a".to_owned(),
-        attempt,
-        epoch: 1,
+        fence: RunFence { attempt, ..fence("run-a") },
         owner: "o".to_owned(),
         name: "n".to_owned(),
         value: Some("1".to_owned()),

@@ -3,7 +3,7 @@
 use crate::applied::{delivery, diagnostic};
 use crate::audit::{keep, record};
 use crate::support::{
-    Ground, W, accept, all_state, apply, completed, event, result_chunk, results, rows, run,
+    Ground, W, accept, all_state, apply, completed, event, fence, result_chunk, results, rows, run,
     transcript,
 };
 use greenroom_store::commands::{
@@ -173,10 +173,7 @@ pub(crate) async fn expired_state_gives_its_space_back(ground: Ground) {
     let store = ground.open();
     accept(&store, event("c", "a")).await;
     let write = |owner: &str, name: &str, expires_at| WriteState {
-        workspace_id: W.to_owned(),
-        run_id: "run-a".to_owned(),
-        attempt: 1,
-        epoch: 1,
+        fence: fence("run-a"),
         owner: owner.to_owned(),
         name: name.to_owned(),
         value: Some("1234".to_owned()),

@@ -5,7 +5,7 @@ use greenroom_protocol::RunStatus;
 use greenroom_store::chunk::ChunkBuilder;
 use greenroom_store::commands::{
     AcceptEvent, Accepted, Applied, ApplyResults, CancelQueued, FreezeGrant, PullSteering, Pulled,
-    RestartRun, RunFence, Terminal, Way,
+    RestartRun, Terminal, Way,
 };
 use greenroom_store::types::{Queue, ResultRecord, RunRow};
 use greenroom_store::{Store, reads};
@@ -19,13 +19,7 @@ fn message(name: &str) -> AcceptEvent {
 }
 
 fn pull(run: &RunRow, limit: i64) -> PullSteering {
-    let fence = RunFence {
-        workspace_id: run.workspace_id.clone(),
-        run_id: run.run_id.clone(),
-        attempt: run.attempt,
-        epoch: run.epoch,
-    };
-    PullSteering { fence, limit, bytes_max: 1_000, audit: None, now_ms: 1_500 }
+    PullSteering { fence: run.fence(), limit, bytes_max: 1_000, audit: None, now_ms: 1_500 }
 }
 
 async fn pulled(store: &Store, run: &RunRow, limit: i64) -> Vec<String> {
@@ -153,14 +147,7 @@ pub(crate) async fn a_run_takes_messages_once_its_grant_says_so(ground: Ground) 
     unknown.run.as_mut().unwrap().grant = None;
     let first = accept(&store, unknown).await;
     assert_eq!(accept(&store, message("b")).await.status, RunStatus::Queued);
-    let freeze = FreezeGrant {
-        workspace_id: W.to_owned(),
-        run_id: "run-a".to_owned(),
-        attempt: 1,
-        epoch: 1,
-        grant: grant("g1"),
-        steers: true,
-    };
+    let freeze = FreezeGrant { fence: fence("run-a"), grant: grant("g1"), steers: true };
     assert!(store.commit(freeze).await.unwrap());
     assert_eq!(accept(&store, message("d")).await.status, RunStatus::Queued, "behind `b`");
     assert_eq!(apply(&store, completed(&first, 1)).await.as_deref(), Some("run-b"));
@@ -221,10 +208,7 @@ pub(crate) async fn a_new_attempt_pulls_everything_anew(ground: Ground) {
         usage: None,
     });
     let restart = RestartRun {
-        workspace_id: W.to_owned(),
-        run_id: "run-a".to_owned(),
-        attempt: 1,
-        epoch: 1,
+        fence: fence("run-a"),
         epoch_now: 2,
         chunk: chunk.take().unwrap(),
         reserved_seq: 128,

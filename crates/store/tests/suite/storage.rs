@@ -1,9 +1,9 @@
 //! Storage and state: what is kept, listed and counted.
 
 use crate::audit::record;
-use crate::support::{Ground, W, accept, all_state, apply, completed, event, results};
+use crate::support::{Ground, W, accept, all_state, apply, completed, event, fence, results};
 use greenroom_store::commands::{
-    ApplyResults, StateWritten, StorageWritten, WriteState, WriteStorage,
+    ApplyResults, RunFence, StateWritten, StorageWritten, WriteState, WriteStorage,
 };
 use greenroom_store::reads::audit::AuditFilter;
 use greenroom_store::reads::storage::{StorageEntry, StorageSpan, Usage};
@@ -12,10 +12,7 @@ use greenroom_store::{Store, reads};
 
 fn write(owner: &str, name: &str, value: Option<&[u8]>) -> WriteStorage {
     WriteStorage {
-        workspace_id: W.to_owned(),
-        run_id: "run-a".to_owned(),
-        attempt: 1,
-        epoch: 1,
+        fence: fence("run-a"),
         owner: owner.to_owned(),
         name: name.to_owned(),
         value: value.map(<[u8]>::to_vec),
@@ -70,12 +67,13 @@ pub(crate) async fn only_the_run_under_way_writes(ground: Ground) {
     let store = open(&ground).await;
     let mine = || write("o", "n", Some(b"1"));
     let strangers = [
-        WriteStorage { attempt: 2, ..mine() },
-        WriteStorage { epoch: 2, ..mine() },
-        WriteStorage { run_id: "run-b".to_owned(), ..mine() },
-        WriteStorage { workspace_id: "elsewhere".to_owned(), ..mine() },
+        RunFence { attempt: 2, ..fence("run-a") },
+        RunFence { epoch: 2, ..fence("run-a") },
+        fence("run-b"),
+        RunFence { workspace_id: "elsewhere".to_owned(), ..fence("run-a") },
     ];
-    for stranger in strangers {
+    for fence in strangers {
+        let stranger = WriteStorage { fence, ..mine() };
         assert_eq!(store.commit(stranger).await.unwrap(), StorageWritten::Stale);
     }
     apply(&store, completed(&crate::support::run(&store, "run-a").await, 1)).await;
@@ -160,7 +158,8 @@ pub(crate) async fn every_write_keeps_its_record(ground: Ground) {
     };
     store.commit(called(1, 10)).await.unwrap();
     store.commit(called(2, 1000)).await.unwrap();
-    store.commit(WriteStorage { attempt: 2, ..called(3, 1) }).await.unwrap();
+    let other = RunFence { attempt: 2, ..fence("run-a") };
+    store.commit(WriteStorage { fence: other, ..called(3, 1) }).await.unwrap();
     let all = AuditFilter::default();
     let page = store.read(move |tx| reads::audit::page(tx, W, &all, None, 9)).await.unwrap();
     let expected = [
@@ -174,10 +173,7 @@ pub(crate) async fn every_write_keeps_its_record(ground: Ground) {
 
 fn state(name: &str, value: Option<&str>) -> WriteState {
     WriteState {
-        workspace_id: W.to_owned(),
-        run_id: "run-a".to_owned(),
-        attempt: 1,
-        epoch: 1,
+        fence: fence("run-a"),
         owner: "o".to_owned(),
         name: name.to_owned(),
         value: value.map(str::to_owned),

@@ -2,7 +2,9 @@
 
 use greenroom_protocol::{Role, RunStatus};
 use greenroom_store::chunk::{ChunkBuilder, Delta};
-use greenroom_store::commands::{AcceptEvent, Accepted, Applied, ApplyResults, NewRun, Terminal};
+use greenroom_store::commands::{
+    AcceptEvent, Accepted, Applied, ApplyResults, NewRun, RunFence, Terminal,
+};
 use greenroom_store::types::{Chunk, GrantDoc, NewItem, OnInterrupt, Queue, ResultRecord, RunRow};
 use greenroom_store::{Location, Options, SchemaVersion, Store, StoreError, Sync, reads};
 use greenroom_testkit::postgres::Database;
@@ -140,13 +142,15 @@ pub(crate) fn item(item_id: &str, role: &'static str, text: &str) -> NewItem {
     }
 }
 
+/// A run in its first attempt and epoch.
+pub(crate) fn fence(run_id: &str) -> RunFence {
+    RunFence { workspace_id: W.to_owned(), run_id: run_id.to_owned(), attempt: 1, epoch: 1 }
+}
+
 /// Results of a run in its own attempt and epoch that change nothing yet.
 pub(crate) fn results(run: &RunRow) -> ApplyResults {
     ApplyResults {
-        workspace_id: run.workspace_id.clone(),
-        run_id: run.run_id.clone(),
-        attempt: run.attempt,
-        epoch: run.epoch,
+        fence: run.fence(),
         epoch_now: run.epoch,
         conversation_id: run.conversation_id.clone(),
         chunk: None,

@@ -5,7 +5,7 @@ use super::support::*;
 use greenroom_protocol::RunStatus;
 use greenroom_store::commands::{
     ApplyResults, CancelQueued, CancelRequest, ClaimDelivery, DeliveryOutcome, FinishDelivery,
-    RestartRun,
+    RestartRun, RunFence,
 };
 use greenroom_store::types::{DeliveryStatus, Queue, RunRow};
 use greenroom_store::{Store, reads};
@@ -56,10 +56,7 @@ pub(crate) async fn cancelling_what_blocks_a_lane_starts_the_next(ground: Ground
 
 fn restart(run: &RunRow) -> RestartRun {
     RestartRun {
-        workspace_id: W.to_owned(),
-        run_id: run.run_id.clone(),
-        attempt: run.attempt,
-        epoch: run.epoch,
+        fence: run.fence(),
         epoch_now: 5,
         chunk: result_chunk(run.reserved_seq + 1, "run.restarted", r#"{"attempt":2}"#),
         reserved_seq: run.reserved_seq + 64,
@@ -106,7 +103,8 @@ pub(crate) async fn a_run_is_not_restarted_when_it_must_not_be(ground: Ground) {
     let chunk = result_chunk(64, "run.restarted", "{}");
     let reused = RestartRun { chunk, ..restart(&seen) };
     assert!(!store.commit(reused).await.unwrap(), "number 64 may have been seen");
-    let other = RestartRun { epoch: 3, ..restart(&seen) };
+    let fence = RunFence { epoch: 3, ..seen.fence() };
+    let other = RestartRun { fence, ..restart(&seen) };
     assert!(!store.commit(other).await.unwrap(), "another epoch");
     apply(&store, completed(&seen, 1)).await;
     assert!(!store.commit(restart(&seen)).await.unwrap(), "it has ended");

@@ -1,6 +1,6 @@
 //! What runners call, what is listed of it, and what is let go.
 
-use super::{Explained, SqliteDriver, accept, complete};
+use super::{Explained, SqliteDriver, accept, complete, fence};
 use crate::audit::AuditRecord;
 use crate::commands::{Collect, Command, Retained, WriteState, WriteStorage};
 use crate::reads::audit::AuditFilter;
@@ -59,10 +59,7 @@ fn called(method: &str) -> Option<AuditRecord> {
 
 fn write_state(value: Option<String>) -> WriteState {
     WriteState {
-        workspace_id: "w".to_owned(),
-        run_id: "1".to_owned(),
-        attempt: 1,
-        epoch: 1,
+        fence: fence("1"),
         owner: "o".to_owned(),
         name: "n".to_owned(),
         value,
@@ -76,10 +73,7 @@ fn write_state(value: Option<String>) -> WriteState {
 
 fn write_storage(value: Option<Vec<u8>>) -> WriteStorage {
     WriteStorage {
-        workspace_id: "w".to_owned(),
-        run_id: "1".to_owned(),
-        attempt: 1,
-        epoch: 1,
+        fence: fence("1"),
         owner: "o".to_owned(),
         name: "n".to_owned(),
         value,
