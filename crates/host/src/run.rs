@@ -104,7 +104,7 @@ impl RunTask {
             let (mut ledger, mut handle) = match self.dispatch().await {
                 Ok((grant, handle)) => (self.ledger(&grant), handle),
                 Err(Stop::End(status, error)) => return self.end_unstarted(status, error).await,
-                Err(Stop::HandOn | Stop::Leave | Stop::Unheard) => return,
+                Err(Stop::HandOn | Stop::Leave | Stop::NotDelivered) => return,
             };
             self.isolation = Some(handle.isolation().to_owned());
             if is_moved {
@@ -112,7 +112,7 @@ impl RunTask {
             }
             self.live.set_with_runner(true);
             match self.stream(&mut ledger, &mut handle).await {
-                Err(Stop::Unheard) => {
+                Err(Stop::NotDelivered) => {
                     tracing::info!(run.id = %self.run.run_id, "the run goes to another process");
                     is_moved = true;
                     self.live.set_with_runner(false);
@@ -138,7 +138,7 @@ impl RunTask {
                 let _ = self.store_and_tell(&mut ledger).await;
                 return;
             }
-            Err(Stop::Leave | Stop::Unheard) => return,
+            Err(Stop::Leave | Stop::NotDelivered) => return,
         }
         self.live.end();
         self.shared.feeds.close(&self.run.run_id);
@@ -253,7 +253,7 @@ impl RunTask {
         if !ends_a_message {
             return Ok(Storing::Now);
         }
-        Ok(Storing::Within(END_AFTER + handle.reading_pause().unwrap_or_default()))
+        Ok(Storing::Within(END_AFTER + handle.read_delay().unwrap_or_default()))
     }
 
     /// Resolves when the run has to stop: cancelled, out of time, or the host goes down.

@@ -21,15 +21,15 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Notify, oneshot, watch};
 
 mod calls;
-mod hearing;
-mod pace;
+mod read_delay;
 mod requests;
 mod starting;
+mod stdin_stall;
 mod stopping;
 mod tools;
 
 use calls::Calls;
-use pace::Pace;
+use read_delay::AverageRun;
 pub(crate) use requests::NoResult;
 pub(crate) use starting::Streamed;
 
@@ -43,12 +43,12 @@ pub(crate) const REPLACED: &str = "was replaced before the run had ended";
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ConnectionId(pub u64);
 
-/// Where a connection is in its life. Reasons are clauses that `Connection::says` makes sentences of.
+/// The lifecycle of a connection. Reasons are clauses that `Connection::says` turns into sentences.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Fate {
+pub(crate) enum ConnectionState {
     Serving,
-    /// No new runs; the others may end.
-    Replace {
+    /// Gets no new runs; its open runs may end.
+    Draining {
         reason: String,
     },
     Gone {
@@ -70,7 +70,7 @@ pub(crate) struct Connection {
     /// How this connection is spoken on.
     pub(crate) codec: Codec,
     state: Mutex<State>,
-    fate: watch::Sender<Fate>,
+    connection_state: watch::Sender<ConnectionState>,
     /// How many runs are under way and not fenced, and how many calls of tools.
     live: watch::Sender<usize>,
     is_input_closed: AtomicBool,
@@ -95,7 +95,7 @@ pub(crate) struct State {
     given_up: VecDeque<i64>,
     /// Calls of the runner, by the text of their id.
     pub(crate) calls: Calls,
-    pace: Pace,
+    average_run: AverageRun,
 }
 
 struct Entry {
@@ -146,7 +146,7 @@ impl Connection {
             tasks,
             codec,
             state: Mutex::default(),
-            fate: watch::Sender::new(Fate::Serving),
+            connection_state: watch::Sender::new(ConnectionState::Serving),
             live: watch::Sender::new(0),
             is_input_closed: AtomicBool::new(false),
             freed: Notify::new(),
@@ -158,9 +158,11 @@ impl Connection {
 
     /// Why the connection gets no runs, unless it does.
     pub(crate) fn reason(&self) -> Option<String> {
-        match &*self.fate.borrow() {
-            Fate::Serving => None,
-            Fate::Replace { reason } | Fate::Gone { reason } => Some(reason.clone()),
+        match &*self.connection_state.borrow() {
+            ConnectionState::Serving => None,
+            ConnectionState::Draining { reason } | ConnectionState::Gone { reason } => {
+                Some(reason.clone())
+            }
         }
     }
 
@@ -197,11 +199,11 @@ impl Connection {
 
     /// Takes no new runs from now on; whoever keeps the process starts another.
     pub(crate) fn replace(&self, reason: String) {
-        self.fate.send_if_modified(|fate| {
-            let serving = *fate == Fate::Serving;
+        self.connection_state.send_if_modified(|current| {
+            let serving = *current == ConnectionState::Serving;
             if serving {
                 tracing::info!(runner = &*self.runner, %reason, "the process gets no new runs");
-                *fate = Fate::Replace { reason };
+                *current = ConnectionState::Draining { reason };
             }
             serving
         });
@@ -215,7 +217,8 @@ impl Connection {
 
     /// What the process said last, if its end is this reason.
     pub(crate) fn last_words(&self, reason: &str) -> Option<String> {
-        let is_end = matches!(&*self.fate.borrow(), Fate::Gone { reason: end } if end == reason);
+        let state = self.connection_state.borrow();
+        let is_end = matches!(&*state, ConnectionState::Gone { reason: end } if end == reason);
         self.said.get().filter(|_| is_end).cloned()
     }
 
@@ -224,10 +227,10 @@ impl Connection {
         let (runs, calls) = {
             let mut state = self.lock();
             self.take_all_back(&mut state);
-            self.fate.send_if_modified(|fate| {
-                let open = !matches!(fate, Fate::Gone { .. });
+            self.connection_state.send_if_modified(|current| {
+                let open = !matches!(current, ConnectionState::Gone { .. });
                 if open {
-                    *fate = Fate::Gone { reason: reason.clone() };
+                    *current = ConnectionState::Gone { reason: reason.clone() };
                 }
                 open
             });
@@ -246,8 +249,21 @@ impl Connection {
         self.live.send_replace(0);
     }
 
-    pub(crate) fn fate(&self) -> watch::Receiver<Fate> {
-        self.fate.subscribe()
+    pub(crate) fn connection_state(&self) -> watch::Receiver<ConnectionState> {
+        self.connection_state.subscribe()
+    }
+
+    /// Returns once the connection gets no new runs.
+    pub(crate) async fn not_serving(&self) {
+        let is_over = |state: &ConnectionState| *state != ConnectionState::Serving;
+        // The sender lives as long as this connection.
+        let _ = self.connection_state().wait_for(is_over).await;
+    }
+
+    /// Returns once the transport is over.
+    pub(crate) async fn gone(&self) {
+        let is_gone = |state: &ConnectionState| matches!(state, ConnectionState::Gone { .. });
+        let _ = self.connection_state().wait_for(is_gone).await;
     }
 
     pub(crate) fn live(&self) -> watch::Receiver<usize> {
@@ -311,7 +327,7 @@ impl Connection {
     ) {
         if let Some(entry) = state.runs.remove(id) {
             if !entry.fenced {
-                state.pace.ended(entry.begun.elapsed());
+                state.average_run.add(entry.begun.elapsed());
                 self.live.send_modify(|live| *live -= 1);
             }
             entry.run.end(match answer {
@@ -337,9 +353,7 @@ impl Connection {
         }
         let connection = self.clone();
         self.tasks.spawn(async move {
-            let mut fate = connection.fate();
-            let gone = fate.wait_for(|fate| matches!(fate, Fate::Gone { .. }));
-            if tokio::time::timeout(LAST_WORDS, gone).await.is_err() {
+            if tokio::time::timeout(LAST_WORDS, connection.gone()).await.is_err() {
                 connection.replace(format!("is not listening: {}", NotSent::Closed));
             }
         });

@@ -3,7 +3,7 @@
 //! Invariant: a descriptor that comes out of here has an id under the plugin that the process declared, and
 //! that plugin is the pinned one where there is a pin.
 
-use crate::connection::{Connection, Fate, NoResult};
+use crate::connection::{Connection, NoResult};
 use crate::runtime::Shared;
 use crate::state::Descriptor;
 use crate::wires::Codec;
@@ -69,12 +69,11 @@ async fn introduce(
     pin: Option<&str>,
     host_version: &str,
 ) -> Result<Offer, String> {
-    let mut fate = connection.fate();
     let timeout = connection.limits.start_timeout;
     tokio::select! {
         offer = tokio::time::timeout(timeout, ask(connection, pin, host_version)) => offer
             .unwrap_or_else(|_| Err(format!("was not ready after {} s", timeout.as_secs_f32()))),
-        _ = fate.wait_for(|fate| *fate != Fate::Serving) => Err(connection.reason().unwrap_or_default()),
+        () = connection.not_serving() => Err(connection.reason().unwrap_or_default()),
     }
 }
 

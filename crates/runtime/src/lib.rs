@@ -8,7 +8,6 @@ mod child;
 mod connection;
 mod handshake;
 mod lines;
-mod lookout;
 mod orphans;
 mod outbox;
 mod pins;

@@ -2,7 +2,7 @@
 //!
 //! Invariant: one connection at a time gets the runs of a name; a second is refused while the first lives.
 
-use crate::connection::{Connection, Fate, Parts};
+use crate::connection::{Connection, Parts};
 use crate::handshake;
 use crate::outbox::Outbox;
 use crate::reader::Reader;
@@ -110,9 +110,8 @@ async fn until_idle(
     generation: u64,
     stop: &CancellationToken,
 ) {
-    let mut fate = connection.fate();
     tokio::select! {
-        _ = fate.wait_for(|fate| *fate != Fate::Serving) => {}
+        () = connection.not_serving() => {}
         () = stop.cancelled() => {}
     }
     connection.replace("is stopping".to_owned());

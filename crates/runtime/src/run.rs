@@ -32,8 +32,8 @@ pub enum RunEnd {
     ProtocolError { message: String },
     /// More output than the run may have, or than its reader took in time.
     Overflow { message: String },
-    /// The process gets no more runs and has not read a word of this one, nor will it: another may have it.
-    Unheard,
+    /// The process is draining and has not read any byte of this run, nor will it: start the run on another.
+    NotDelivered,
 }
 
 /// The host's hold on a run. Dropping it fences the run: late output is discarded, the runner is told to
@@ -66,9 +66,9 @@ impl RunHandle {
         }
     }
 
-    /// How long what the runner writes gathers before it is read, where it does.
-    pub fn reading_pause(&self) -> Option<Duration> {
-        self.connection.pause()
+    /// How long reads of the runner's output are delayed, if they are.
+    pub fn read_delay(&self) -> Option<Duration> {
+        self.connection.read_delay()
     }
 
     pub fn isolation(&self) -> &str {

@@ -5,7 +5,7 @@
 
 mod attended;
 
-use crate::connection::{Connection, Fate, LAST_WORDS, Parts};
+use crate::connection::{Connection, ConnectionState, LAST_WORDS, Parts};
 use crate::handshake;
 use crate::outbox::Outbox;
 use crate::process::{Control, Place, Process};
@@ -39,7 +39,7 @@ pub(crate) struct Slot {
 
 /// A process that gets no new runs, and the token that ends it now.
 struct Draining {
-    fate: watch::Receiver<Fate>,
+    state: watch::Receiver<ConnectionState>,
     now: CancellationToken,
 }
 
@@ -125,17 +125,16 @@ impl Slot {
     /// Until the connection gets no more runs.
     async fn serve(&self, serving: &Serving, draining: &mut VecDeque<Draining>) -> Served {
         let connection = &serving.connection;
-        let mut fate = connection.fate();
         let served = loop {
             let replaced = async {
                 self.changed.notified().await;
                 self.start(false).await
             };
             tokio::select! {
-                _ = fate.wait_for(|fate| *fate != Fate::Serving) => {
+                () = connection.not_serving() => {
                     break connection.reason().map_or(Served::Stopped, Served::Failed);
                 }
-                reason = self.deafness(serving, draining) => break Served::Failed(reason),
+                reason = self.stdin_stalled(serving, draining) => break Served::Failed(reason),
                 () = self.stop.cancelled() => break Served::Stopped,
                 started = replaced => match started {
                     Ok(successor) => break Served::Replaced(successor),
@@ -182,15 +181,15 @@ impl Slot {
     }
 
     /// Waits for a process that does not read what it is told, and for room beside its successor.
-    async fn deafness(&self, serving: &Serving, draining: &mut VecDeque<Draining>) -> String {
+    async fn stdin_stalled(&self, serving: &Serving, draining: &mut VecDeque<Draining>) -> String {
         let limits = &self.shared.settings.limits;
         loop {
-            serving.connection.is_deaf().await;
+            serving.connection.stdin_stalled().await;
             forget_gone(draining);
             if draining.len() < limits.draining_max {
-                let deaf_s = limits.deaf_after.as_secs_f32();
+                let timeout_s = limits.stdin_stall_timeout.as_secs_f32();
                 return format!(
-                    "has not read its input for {deaf_s} s, as if its code blocks: what it has not read goes to a new process"
+                    "has not read its input for {timeout_s} s, as if its code blocks: what it has not read goes to a new process"
                 );
             }
         }
@@ -200,7 +199,8 @@ impl Slot {
     fn retire(&self, serving: Serving, draining: &mut VecDeque<Draining>) {
         let limits = &self.shared.settings.limits;
         let now = CancellationToken::new();
-        draining.push_back(Draining { fate: serving.connection.fate(), now: now.clone() });
+        draining
+            .push_back(Draining { state: serving.connection.connection_state(), now: now.clone() });
         forget_gone(draining);
         if draining.len() > limits.draining_max
             && let Some(oldest) = draining.pop_front()
@@ -295,9 +295,7 @@ impl Slot {
             Err(error) => {
                 drop(guard);
                 // The end of the process may explain more than the failed call does.
-                let mut fate = connection.fate();
-                let gone = fate.wait_for(|fate| matches!(fate, Fate::Gone { .. }));
-                let _ = timeout(LAST_WORDS, gone).await;
+                let _ = timeout(LAST_WORDS, connection.gone()).await;
                 Err(Fault { last_words: connection.last_words(&error), reason: error })
             }
         }
@@ -330,5 +328,5 @@ impl Drop for KillOnDrop {
 }
 
 fn forget_gone(draining: &mut VecDeque<Draining>) {
-    draining.retain(|older| !matches!(*older.fate.borrow(), Fate::Gone { .. }));
+    draining.retain(|older| !matches!(*older.state.borrow(), ConnectionState::Gone { .. }));
 }

@@ -167,7 +167,7 @@ pub struct Limits {
     /// From a cancel to the answer of `run_agent`; then the process is replaced.
     pub cancel_grace: Duration,
     /// How long a process may leave a run unread before that run and all that follow go to another.
-    pub deaf_after: Duration,
+    pub stdin_stall_timeout: Duration,
     /// From a cancel that cannot be told to the end of the run; and how long a connection that is replaced may
     /// finish its other runs.
     pub drain_max: Duration,
@@ -204,7 +204,7 @@ impl Default for Limits {
             start_timeout: Duration::from_secs(10),
             tools_wait: Duration::from_millis(250),
             cancel_grace: Duration::from_secs(5),
-            deaf_after: Duration::from_secs(5),
+            stdin_stall_timeout: Duration::from_secs(5),
             drain_max: Duration::from_secs(60),
             draining_max: 4,
             stop_step: Duration::from_secs(1),

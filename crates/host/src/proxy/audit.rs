@@ -114,7 +114,7 @@ impl Trail {
     }
 
     /// On whose word the call is made.
-    pub(crate) fn on_the_word_of(&mut self, authority: &'static str) {
+    pub(crate) fn set_authority(&mut self, authority: &'static str) {
         if let Some(note) = &mut self.note {
             note.authority = Some(authority);
         }

@@ -57,8 +57,8 @@ impl Call<'_> {
     }
 
     /// Tells the audit on whose word the call is made.
-    pub(crate) fn on_the_word_of(&mut self, authority: &'static str) {
-        self.trail.on_the_word_of(authority);
+    pub(crate) fn set_authority(&mut self, authority: &'static str) {
+        self.trail.set_authority(authority);
     }
 
     /// The call is answered, and does not do what was asked.

@@ -129,7 +129,7 @@ async fn call_tool(
     call: &mut Call<'_>,
     params: ToolCallParams,
 ) -> Result<ToolCallResult, AgentAPIError> {
-    call.on_the_word_of(params.authority.as_str());
+    call.set_authority(params.authority.as_str());
     let entry = find(call, &params.tool_name)?;
     let tool_call_id = match params.tool_call_id {
         Some(id) if is_call_id(&id) => id,

@@ -15,7 +15,7 @@ pub(super) enum Stop {
     /// start the run behind it, on a host that is about to end.
     HandOn,
     /// Its process is replaced and never heard of the run: the next one gets it.
-    Unheard,
+    NotDelivered,
     /// The run belongs to someone else by now, or the store is lost: leave it alone.
     Leave,
 }
@@ -32,7 +32,7 @@ pub(super) fn ended(end: RunEnd) -> Stop {
         RunEnd::Crashed { message } => (run_code::CRASHED, message, true),
         RunEnd::ProtocolError { message } => (run_code::PROTOCOL_ERROR, message, false),
         RunEnd::Overflow { message } => (run_code::OVERFLOW, message, false),
-        RunEnd::Unheard => return Stop::Unheard,
+        RunEnd::NotDelivered => return Stop::NotDelivered,
     };
     Stop::End(RunStatus::Failed, failure(code, message, retryable))
 }

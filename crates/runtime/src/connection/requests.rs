@@ -2,7 +2,7 @@
 //!
 //! Invariant: who waits for an answer is told when the connection ends.
 
-use super::{Connection, Fate, LAST_WORDS, Waiting};
+use super::{Connection, LAST_WORDS, Waiting};
 use crate::outbox::NotSent;
 use greenroom_protocol::wire::RpcError;
 use serde::Serialize;
@@ -38,12 +38,12 @@ impl Connection {
         let number = self.lock().expect(Waiting::Answer(sender));
         if let Err(error) = self.send_request(number, method, params) {
             // The end of the process, which is about to be known, explains more than a closed pipe.
-            let mut fate = self.fate.subscribe();
-            let gone = fate.wait_for(|fate| matches!(fate, Fate::Gone { .. }));
-            return Err(NoResult::Gone(match tokio::time::timeout(LAST_WORDS, gone).await {
-                Ok(_) => self.reason().unwrap_or_default(),
-                Err(_) => format!("is not listening: {error}"),
-            }));
+            return Err(NoResult::Gone(
+                match tokio::time::timeout(LAST_WORDS, self.gone()).await {
+                    Ok(()) => self.reason().unwrap_or_default(),
+                    Err(_) => format!("is not listening: {error}"),
+                },
+            ));
         }
         match answer.await {
             Ok(Ok(result)) => Ok(result),

@@ -6,7 +6,7 @@
 //! comes in the very moment of room gets ahead of them. How many wait is not bounded here: each is a run that the
 //! host has accepted.
 
-use super::{Connection, Entry, Fate, REPLACED, State, Waiting};
+use super::{Connection, Entry, REPLACED, State, Waiting};
 use crate::outbox::NotSent;
 use crate::run::{Run, RunEnd, RunHandle};
 use crate::state::Unavailable;
@@ -35,7 +35,6 @@ impl Connection {
             Err(_) => {}
         }
         let _turn = self.turn.lock().await;
-        let mut fate = self.fate();
         loop {
             let freed = self.freed.notified();
             tokio::pin!(freed);
@@ -44,15 +43,14 @@ impl Connection {
                 Ok(run) => return Ok(run),
                 Err(not_started) => not_started,
             };
-            let replaced = fate.wait_for(|fate| *fate != Fate::Serving);
             match not_started {
                 NotStarted::Never(error) => return Err(error),
                 NotStarted::NoRoom => tokio::select! {
-                    _ = replaced => {}
+                    () = self.not_serving() => {}
                     () = freed => {}
                 },
                 NotStarted::NoSpace => tokio::select! {
-                    _ = replaced => {}
+                    () = self.not_serving() => {}
                     () = self.outbox.room_for_items() => {}
                 },
             }
@@ -134,7 +132,7 @@ impl Connection {
         }
         // There are ways to look at a pipe without reading it.
         entry.run.end(match entry.run.count() {
-            0 => RunEnd::Unheard,
+            0 => RunEnd::NotDelivered,
             _ => RunEnd::Crashed { message: self.says(REPLACED) },
         });
     }

@@ -3,7 +3,7 @@
 //! Invariant: a run that was told to stop is over on this side already; a process that keeps it beyond its grace
 //! is replaced.
 
-use super::{Connection, Fate};
+use super::Connection;
 use crate::run::Run;
 use crate::wires::langbot::Session;
 use crate::wires::{Codec, native};
@@ -34,9 +34,7 @@ impl Connection {
         };
         let (connection, run) = (self.clone(), run.clone());
         self.tasks.spawn(async move {
-            let mut fate = connection.fate.subscribe();
-            let gone = fate.wait_for(|fate| matches!(fate, Fate::Gone { .. }));
-            let is_gone = tokio::time::timeout(grace, gone).await.is_ok();
+            let is_gone = tokio::time::timeout(grace, connection.gone()).await.is_ok();
             if !is_gone && connection.number_of(&run).is_some() {
                 let grace_s = grace.as_secs_f32();
                 connection.replace(format!("did not end a run within {grace_s} s of {since}"));

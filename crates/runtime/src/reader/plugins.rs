@@ -185,8 +185,8 @@ impl Reader {
         let run_id = data["run_id"].as_str();
         let run = run_id.and_then(|id| self.connection.live_run(id));
         let runner = run_id.and_then(|id| self.connection.runner_of(id));
-        let manner = session.manner(runner.as_ref().map_or("", RunnerId::runner));
-        if let Some(run) = run.as_ref().filter(|_| manner.replies)
+        let profile = session.profile(runner.as_ref().map_or("", RunnerId::runner));
+        if let Some(run) = run.as_ref().filter(|_| profile.replies)
             && let Some(reply) = replies::read(action, &data)
         {
             return self.reply(run, id, reply);
@@ -210,7 +210,7 @@ impl Reader {
         };
         let about = About {
             run_id: run_id.unwrap_or_default().to_owned(),
-            dialect: manner.dialect,
+            dialect: profile.dialect,
             runner_id: runner.map(|id| id.as_str().to_owned()).unwrap_or_default(),
         };
         let call = self.proxy_call(id, run_id.map(str::to_owned), asked.method, params);

@@ -1,7 +1,7 @@
 //! One name of the configuration: its process, and what is known of it.
 
 use super::tools;
-use crate::connection::{Connection, Fate};
+use crate::connection::{Connection, ConnectionState};
 use crate::spec::RunnerSpec;
 use crate::state::{Descriptor, RunnerState, RunnerStatus};
 use greenroom_protocol::RunnerId;
@@ -151,7 +151,9 @@ impl Entry {
 
     /// The connection that gets runs now.
     pub(super) fn serving(&self) -> Option<&Arc<Connection>> {
-        self.connection.as_ref().filter(|connection| *connection.fate().borrow() == Fate::Serving)
+        self.connection.as_ref().filter(|connection| {
+            *connection.connection_state().borrow() == ConnectionState::Serving
+        })
     }
 
     /// Whether the plugin is, or may turn out to be, this entry's.

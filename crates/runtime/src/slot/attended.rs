@@ -3,7 +3,7 @@
 //! Invariant: what was written before the end still counts.
 
 use super::Serving;
-use crate::connection::{Connection, Fate, LAST_WORDS, REPLACED};
+use crate::connection::{Connection, LAST_WORDS, REPLACED};
 use crate::process::Reports;
 use crate::reader::Reader;
 use crate::run::RunEnd;
@@ -76,8 +76,7 @@ pub(super) async fn retire(serving: Serving, step: Duration, now: CancellationTo
     }
     let message = connection.says(REPLACED);
     connection.fail(None, &RunEnd::Crashed { message });
-    let mut fate = connection.fate();
-    let mut gone = std::pin::pin!(fate.wait_for(|fate| matches!(fate, Fate::Gone { .. })));
+    let mut gone = std::pin::pin!(connection.gone());
     let asked = async {
         let nothing = serde_json::json!({});
         // Whether it agrees or not, its input ends next.
@@ -85,7 +84,7 @@ pub(super) async fn retire(serving: Serving, step: Duration, now: CancellationTo
         connection.outbox.close();
     };
     tokio::select! {
-        _ = &mut gone => return,
+        () = &mut gone => return,
         () = asked => {}
     }
     if timeout(step, &mut gone).await.is_ok() {

@@ -12,8 +12,7 @@ use std::time::{Duration, Instant};
 
 /// How often the tree is measured, unless that takes long.
 const TICK: Duration = Duration::from_millis(100);
-/// How often at first, and for how long: what forks without end mostly does so from the start, and the fewer there
-/// are, the sooner they are gone.
+/// At first fork bombs are detected within 10 ms: most begin at the start, and few processes are killed faster.
 const TICK_AT_FIRST: Duration = Duration::from_millis(10);
 const FIRST_TICKS: u32 = 50;
 /// The highest priority there is.

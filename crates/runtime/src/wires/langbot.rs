@@ -88,7 +88,7 @@ impl Dialect {
 
 /// How one runner of a plugin is spoken to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Manner {
+pub(crate) struct RunnerProfile {
     pub(crate) dialect: Dialect,
     /// Whether it takes events, and so may answer them by a call.
     pub(crate) replies: bool,
@@ -101,7 +101,7 @@ pub(crate) struct Session {
     sdk_version: Option<String>,
     /// The container that the plugin registered with.
     registered: watch::Sender<Option<Arc<Value>>>,
-    manners: OnceLock<BTreeMap<String, Manner>>,
+    profiles: OnceLock<BTreeMap<String, RunnerProfile>>,
     /// Whether a line of text has come.
     greeted: AtomicBool,
     /// Streaming calls under way, by the id of their request.
@@ -118,7 +118,7 @@ impl Session {
             host_version: host_version.to_owned(),
             sdk_version: sdk::version(interpreter),
             registered: watch::Sender::new(None),
-            manners: OnceLock::new(),
+            profiles: OnceLock::new(),
             greeted: AtomicBool::new(false),
             streams: Mutex::default(),
         })
@@ -166,13 +166,13 @@ impl Session {
 
     fn settle(&self, contents: &Contents) {
         // Set once per connection, by its handshake.
-        let _ = self.manners.set(contents.manners.clone());
+        let _ = self.profiles.set(contents.profiles.clone());
     }
 
     /// How a runner of this plugin is spoken to.
-    pub(crate) fn manner(&self, runner: &str) -> Manner {
-        let known = self.manners.get().and_then(|manners| manners.get(runner));
-        known.copied().unwrap_or(Manner { dialect: Dialect::Runner, replies: false })
+    pub(crate) fn profile(&self, runner: &str) -> RunnerProfile {
+        let known = self.profiles.get().and_then(|profiles| profiles.get(runner));
+        known.copied().unwrap_or(RunnerProfile { dialect: Dialect::Runner, replies: false })
     }
 
     pub(crate) fn run(&self, number: i64, request: &AgentRunRequest) -> Bytes {
@@ -181,10 +181,10 @@ impl Session {
             runner_name: &'a str,
             context: Told<'a>,
         }
-        let manner = self.manner(&request.runner_name);
-        let context = Told::new(&request.context, manner, &self.host_version);
+        let profile = self.profile(&request.runner_name);
+        let context = Told::new(&request.context, profile, &self.host_version);
         let start = Start { runner_name: &request.runner_name, context };
-        frames::request(number, manner.dialect.run_action(), &start)
+        frames::request(number, profile.dialect.run_action(), &start)
     }
 
     /// One item of a stream as a frame, once the plugin has room for it.

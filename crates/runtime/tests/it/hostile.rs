@@ -166,8 +166,12 @@ async fn closing_stdout_ends_the_connection() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_runner_that_does_not_read_never_blocks_the_host() {
-    let deaf_after = Duration::from_millis(200);
-    let kit = Kit::with(Limits { queue_bytes_max: 1024 * 1024, deaf_after, ..Limits::default() });
+    let stdin_stall_timeout = Duration::from_millis(200);
+    let kit = Kit::with(Limits {
+        queue_bytes_max: 1024 * 1024,
+        stdin_stall_timeout,
+        ..Limits::default()
+    });
     let mut spec = kit.spec();
     spec.env.insert("MODE".into(), "deaf".into());
     kit.runtime.apply(vec![spec]).await;

@@ -3,7 +3,6 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod backoff;
-mod beats;
 mod child;
 mod discovery;
 mod homes;
@@ -12,6 +11,7 @@ mod kit;
 mod pins;
 mod process;
 mod proxy;
+mod read_delay;
 mod remote;
 mod sandbox;
 mod streaming;

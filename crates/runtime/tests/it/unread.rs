@@ -5,8 +5,9 @@ use greenroom_runtime::{Limits, RunEnd, RunHandle};
 use std::time::Duration;
 
 fn soon() -> Limits {
-    let (deaf_after, cancel_grace) = (Duration::from_millis(200), Duration::from_secs(3600));
-    Limits { deaf_after, cancel_grace, ..Limits::default() }
+    let (stdin_stall_timeout, cancel_grace) =
+        (Duration::from_millis(200), Duration::from_secs(3600));
+    Limits { stdin_stall_timeout, cancel_grace, ..Limits::default() }
 }
 
 /// A run that keeps the process from reading, and one that it does not get to hear of.
@@ -25,7 +26,7 @@ async fn a_run_that_is_not_read_is_another_processs_and_the_one_that_blocks_ends
     let kit = Kit::wire_with(soon()).await;
     let old = kit.state().pid;
     let (blocked, unread) = blocked_and_unread(&kit).await;
-    assert_eq!(finish(unread).await.1, RunEnd::Unheard);
+    assert_eq!(finish(unread).await.1, RunEnd::NotDelivered);
     let told = eventually("the reason", || kit.state().last_error).await;
     assert!(told.starts_with("runner `wire` has not read its input for 0.2 s"), "{told}");
     let new = kit.replaced(old).await;
@@ -39,26 +40,29 @@ async fn a_run_that_is_not_read_is_another_processs_and_the_one_that_blocks_ends
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_blocked_run_that_is_cancelled_costs_no_run_that_was_not_read() {
-    let (deaf_after, cancel_grace) = (Duration::from_secs(3600), Duration::from_millis(200));
-    let kit = Kit::wire_with(Limits { deaf_after, cancel_grace, ..Limits::default() }).await;
+    let (stdin_stall_timeout, cancel_grace) =
+        (Duration::from_secs(3600), Duration::from_millis(200));
+    let kit =
+        Kit::wire_with(Limits { stdin_stall_timeout, cancel_grace, ..Limits::default() }).await;
     let old = kit.state().pid;
     let (blocked, unread) = blocked_and_unread(&kit).await;
     drop(blocked);
-    assert_eq!(finish(unread).await.1, RunEnd::Unheard);
+    assert_eq!(finish(unread).await.1, RunEnd::NotDelivered);
     kit.replaced(old).await;
     eventually("the old process gone", || (!is_alive(old.unwrap())).then_some(())).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_crash_costs_no_run_that_was_not_read() {
-    let kit = Kit::wire_with(Limits { deaf_after: Duration::from_secs(3600), ..soon() }).await;
+    let kit =
+        Kit::wire_with(Limits { stdin_stall_timeout: Duration::from_secs(3600), ..soon() }).await;
     let old = kit.state().pid.unwrap();
     let (blocked, unread) = blocked_and_unread(&kit).await;
     let process = rustix::process::Pid::from_raw(old.cast_signed()).unwrap();
     rustix::process::kill_process(process, rustix::process::Signal::KILL).unwrap();
     let end = finish(blocked).await.1;
     assert!(matches!(end, RunEnd::Crashed { .. }), "{end:?}");
-    assert_eq!(finish(unread).await.1, RunEnd::Unheard);
+    assert_eq!(finish(unread).await.1, RunEnd::NotDelivered);
 }
 
 /// Each that blocks keeps its process; there is an end to how many there may be.
@@ -69,7 +73,7 @@ async fn a_runner_that_always_blocks_gets_so_many_processes_and_no_more() {
     for _ in 0..2 {
         let old = kit.state().pid;
         let (run, unread) = blocked_and_unread(&kit).await;
-        assert_eq!(finish(unread).await.1, RunEnd::Unheard);
+        assert_eq!(finish(unread).await.1, RunEnd::NotDelivered);
         kit.replaced(old).await;
         blocked.push(run);
     }
@@ -86,8 +90,10 @@ async fn a_runner_that_always_blocks_gets_so_many_processes_and_no_more() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_that_is_called_off_before_it_is_read_harms_neither_the_process_nor_its_runs() {
-    let (deaf_after, cancel_grace) = (Duration::from_secs(3600), Duration::from_millis(100));
-    let kit = Kit::wire_with(Limits { deaf_after, cancel_grace, ..Limits::default() }).await;
+    let (stdin_stall_timeout, cancel_grace) =
+        (Duration::from_secs(3600), Duration::from_millis(100));
+    let kit =
+        Kit::wire_with(Limits { stdin_stall_timeout, cancel_grace, ..Limits::default() }).await;
     let old = kit.state().pid;
     let (blocked, unread) = blocked_and_unread(&kit).await;
     let behind = kit.start("echo behind").await;
@@ -136,7 +142,7 @@ async fn a_process_that_is_gone_does_not_count_among_those_that_finish() {
     let kit = Kit::wire_with(Limits { draining_max: 1, ..soon() }).await;
     let old = kit.state().pid;
     let (blocked, unread) = blocked_and_unread(&kit).await;
-    assert_eq!(finish(unread).await.1, RunEnd::Unheard);
+    assert_eq!(finish(unread).await.1, RunEnd::NotDelivered);
     let new = kit.replaced(old).await;
     assert!(matches!(finish(kit.start("crash").await).await.1, RunEnd::Crashed { .. }));
     kit.replaced(Some(new)).await;
@@ -151,7 +157,7 @@ async fn a_process_that_is_killed_under_load_ends_no_other() {
         let kit = Kit::wire_with(Limits { draining_max: 1, ..soon() }).await;
         let old = kit.state().pid;
         let (blocked, unread) = blocked_and_unread(&kit).await;
-        assert_eq!(finish(unread).await.1, RunEnd::Unheard);
+        assert_eq!(finish(unread).await.1, RunEnd::NotDelivered);
         let new = kit.replaced(old).await;
         let process = rustix::process::Pid::from_raw(new.cast_signed()).unwrap();
         rustix::process::kill_process(process, rustix::process::Signal::KILL).unwrap();
@@ -166,7 +172,9 @@ async fn a_process_that_is_killed_under_load_ends_no_other() {
 #[tokio::test(flavor = "multi_thread")]
 async fn whatever_is_not_read_when_a_process_is_killed_is_another_processs() {
     for _ in 0..20 {
-        let kit = Kit::wire_with(Limits { deaf_after: Duration::from_secs(3600), ..soon() }).await;
+        let kit =
+            Kit::wire_with(Limits { stdin_stall_timeout: Duration::from_secs(3600), ..soon() })
+                .await;
         let old = kit.state().pid.unwrap();
         let (blocked, unread) = blocked_and_unread(&kit).await;
         let mut runs = vec![unread];
@@ -180,7 +188,7 @@ async fn whatever_is_not_read_when_a_process_is_killed_is_another_processs() {
         killed.join().unwrap();
         assert!(matches!(finish(blocked).await.1, RunEnd::Crashed { .. }));
         for run in runs {
-            assert_eq!(finish(run).await.1, RunEnd::Unheard);
+            assert_eq!(finish(run).await.1, RunEnd::NotDelivered);
         }
     }
 }

@@ -4,7 +4,7 @@
 //! what the host grants, and nothing that the event said is changed, only spelled again and added to.
 
 use super::content;
-use super::{Dialect, Manner};
+use super::{Dialect, RunnerProfile};
 use greenroom_protocol::context::{
     ActorContext, AdapterContext, AgentRunState, AgentRuntimeContext, AgentTrigger,
     ContextAPICapabilities, ContextAccess, ConversationContext, DeliveryContext,
@@ -105,7 +105,11 @@ struct AbsentApis {
 }
 
 impl<'a> Told<'a> {
-    pub(crate) fn new(told: &'a AgentRunContext, manner: Manner, host_version: &str) -> Self {
+    pub(crate) fn new(
+        told: &'a AgentRunContext,
+        profile: RunnerProfile,
+        host_version: &str,
+    ) -> Self {
         let party = Party::of(told);
         // Every field by name: one that is new has to be thought of here.
         let AgentRunContext {
@@ -136,10 +140,10 @@ impl<'a> Told<'a> {
             conversation: conversation.as_ref().map(|known| party.fill(known)),
             actor,
             subject,
-            input: input(heard, manner.dialect),
+            input: input(heard, profile.dialect),
             delivery: Delivery { told: delivery, automatic_reply: true },
-            resources: Resources::new(resources, manner.replies),
-            context: Access::new(context, manner.replies),
+            resources: Resources::new(resources, profile.replies),
+            context: Access::new(context, profile.replies),
             state,
             runtime: AgentRuntimeContext { langbot_version, ..runtime.clone() },
             config,

@@ -47,6 +47,6 @@ impl Session {
 
     /// Whether a runner can be told to stop.
     pub(crate) fn is_told_to_stop(&self, runner: &str) -> bool {
-        self.manner(runner).dialect == Dialect::Runner
+        self.profile(runner).dialect == Dialect::Runner
     }
 }

@@ -3,7 +3,7 @@
 //! Invariant: a component that is no runner offers nothing here, and is named so that nobody waits for it. What
 //! a runner asks for is translated, never widened beyond what LangBot's own words mean.
 
-use super::{Dialect, Manner};
+use super::{Dialect, RunnerProfile};
 use greenroom_protocol::wire::PluginIdentity;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,7 +15,7 @@ pub(crate) struct Contents {
     /// Manifests in our shape, unchecked.
     pub(crate) manifests: Vec<Value>,
     /// How each runner is spoken to, by its name.
-    pub(crate) manners: BTreeMap<String, Manner>,
+    pub(crate) profiles: BTreeMap<String, RunnerProfile>,
     pub(crate) warnings: Vec<String>,
 }
 
@@ -35,7 +35,7 @@ pub(crate) fn identity(container: &Value) -> Result<PluginIdentity, String> {
 pub(crate) fn contents(container: &Value, sdk_version: Option<&str>) -> Result<Contents, String> {
     let plugin = identity(container)?;
     let mut found =
-        Contents { plugin, manifests: Vec::new(), manners: BTreeMap::new(), warnings: Vec::new() };
+        Contents { plugin, manifests: Vec::new(), profiles: BTreeMap::new(), warnings: Vec::new() };
     let mut others = BTreeSet::new();
     for component in container["components"].as_array().into_iter().flatten() {
         let manifest = &component["manifest"]["manifest"];
@@ -48,7 +48,7 @@ pub(crate) fn contents(container: &Value, sdk_version: Option<&str>) -> Result<C
         found.manifests.push(runner(manifest, &found.plugin, dialect, sdk_version));
         let mut usages = manifest["spec"]["usages"].as_array().into_iter().flatten();
         let replies = dialect == Dialect::Runner && usages.any(|usage| usage == "event");
-        found.manners.insert(name, Manner { dialect, replies });
+        found.profiles.insert(name, RunnerProfile { dialect, replies });
     }
     if !others.is_empty() {
         let others: Vec<String> = others.into_iter().map(|kind| format!("`{kind}`")).collect();

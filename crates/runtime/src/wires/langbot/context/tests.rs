@@ -25,8 +25,8 @@ fn context(changes: &[(&str, Value)]) -> AgentRunContext {
 }
 
 fn rendered(changes: &[(&str, Value)], dialect: Dialect) -> Value {
-    let manner = Manner { dialect, replies: false };
-    serde_json::to_value(Told::new(&context(changes), manner, "0.1.0")).unwrap()
+    let profile = RunnerProfile { dialect, replies: false };
+    serde_json::to_value(Told::new(&context(changes), profile, "0.1.0")).unwrap()
 }
 
 #[test]
@@ -120,8 +120,8 @@ fn what_the_data_of_an_event_says_is_told_once_and_as_it_is() {
         "source": "cron", "raw_ref": null, "own": 1,
         "data": {"type": "mine", "chat_id": 7, "z": [1]}});
     let run = context(&[("event", event)]);
-    let manner = Manner { dialect: Dialect::Runner, replies: false };
-    let text = serde_json::to_string(&Told::new(&run, manner, "0.1.0")).unwrap();
+    let profile = RunnerProfile { dialect: Dialect::Runner, replies: false };
+    let text = serde_json::to_string(&Told::new(&run, profile, "0.1.0")).unwrap();
     let told: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(
         told["event"],

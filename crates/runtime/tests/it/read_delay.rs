@@ -1,4 +1,4 @@
-//! A runner with many long runs is read in beats, and nobody misses anything by it.
+//! Output of a runner with many long runs is read in batches, and nothing is lost.
 
 use crate::kit::{Kit, finish, some, texts};
 use greenroom_runtime::{RunEnd, RunHandle};
@@ -25,10 +25,10 @@ async fn slow_runner() -> Kit {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_read_in_beats_is_whole_and_in_order() {
+async fn output_read_in_batches_is_whole_and_in_order() {
     let kit = slow_runner().await;
     let runs = started(&kit, "slow 0.1").await;
-    assert!(runs[0].reading_pause().is_some());
+    assert!(runs[0].read_delay().is_some());
     for run in runs {
         let (results, end) = finish(run).await;
         assert_eq!((texts(&results), end), (vec!["one".into(), "two".into()], RunEnd::Finished));
@@ -41,31 +41,31 @@ async fn a_run_that_is_alone_is_read_at_once_and_so_is_a_runner_that_asks() {
     let kit = slow_runner().await;
     let mut alone = kit.start("wait").await;
     assert_eq!(some(&mut alone).await, ["waiting"]);
-    assert!(alone.reading_pause().is_none());
+    assert!(alone.read_delay().is_none());
     let mut waiting = started(&kit, "wait").await;
     for run in &mut waiting {
         assert_eq!(some(run).await, ["waiting"]);
     }
-    assert!(alone.reading_pause().is_some());
+    assert!(alone.read_delay().is_some());
     assert_eq!(kit.told("call state.get").await["on_connection"], true);
-    assert!(alone.reading_pause().is_none());
+    assert!(alone.read_delay().is_none());
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_that_writes_much_is_read_to_the_end() {
     let kit = slow_runner().await;
     let waiting = started(&kit, "wait").await;
-    assert!(waiting[0].reading_pause().is_some());
+    assert!(waiting[0].read_delay().is_some());
     let (results, end) = finish(kit.start("flood 3").await).await;
     let deltas = results.iter().filter(|result| result.kind == "message.delta").count();
     assert_eq!((deltas, end), (3_000, RunEnd::Finished));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_crash_between_two_beats_ends_all_runs() {
+async fn a_crash_between_two_batches_ends_all_runs() {
     let kit = slow_runner().await;
     let waiting = started(&kit, "wait").await;
-    assert!(waiting[0].reading_pause().is_some());
+    assert!(waiting[0].read_delay().is_some());
     let (results, end) = finish(kit.start("crash").await).await;
     assert_eq!(texts(&results), ["before"]);
     assert!(matches!(end, RunEnd::Crashed { .. }), "{end:?}");
