@@ -1,9 +1,9 @@
 //! Programs that serve tools: MCP servers that stay, and methods of modules that run once.
 //!
-//! Invariant: a child is confined more than a runner is, and what confines it is said; whatever becomes of it or
-//! of the caller, no process of its tree is left once it is over. No more than so many run to their end at once.
+//! Invariant: a child is confined more than a runner, and reports what confines it; when it is over, no
+//! process of its tree is left. At most `children_at_once` run to their end at once.
 
-use crate::process::{Control, Place, Process, Reports};
+use crate::process::{Control, Process, ProcessFiles, Reports};
 use crate::spec::Settings;
 use crate::stderr::{self, LastLines};
 use crate::supervisor::job::{Confine, Ended, Job, Network};
@@ -17,35 +17,35 @@ use tokio::net::unix::pipe;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout, timeout_at};
 
-/// How much of what a child complained about is kept.
+/// How much of a child's stderr is kept.
 const STDERR_TAIL_BYTES: usize = 4096;
-/// For what was written before the end but not read yet.
+/// Time for output that was written before the end and is not read yet.
 const LAST_WORDS: Duration = Duration::from_secs(1);
-/// How long a killed tree is waited for; its supervisor goes on without us.
+/// How long to wait for a killed tree; its supervisor continues without the host.
 const CLEARING_MAX: Duration = Duration::from_secs(10);
 
 /// One program to start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChildSpec {
-    /// Whom it serves, for the log.
+    /// What it serves, for the log.
     pub name: String,
     pub command: Vec<String>,
-    /// Where it runs; empty for a private folder that ends with it.
+    /// Its working folder; empty for a private folder that is removed with it.
     pub dir: PathBuf,
     /// Whether it may write in `dir`, or only read there.
     pub owns_dir: bool,
-    /// All it gets, beside `HOME`, `TMPDIR`, `PATH` and `LANG`.
+    /// Its environment, besides `HOME`, `TMPDIR`, `PATH` and `LANG`.
     pub env: BTreeMap<String, String>,
     pub sandbox: bool,
-    /// Readable and writable beside `dir`.
+    /// Readable and writable besides `dir`.
     pub paths: Vec<PathBuf>,
-    /// Those of `paths` that do not exist: once one does, a process needs a new sandbox to see it.
+    /// Those of `paths` that do not exist: once one does, the process needs a new sandbox to see it.
     pub absent_paths: Vec<PathBuf>,
-    /// Kept from it beside `Settings::hidden`, even where `dir` or `paths` contain them.
+    /// Hidden from it besides `Settings::hidden`, even inside `dir` or `paths`.
     pub hidden: Vec<PathBuf>,
-    /// Cap on the processes of the tree.
+    /// Limit on the processes of the tree.
     pub processes: u32,
-    /// Cap on the memory of the tree.
+    /// Limit on the memory of the tree.
     pub memory_mb: u64,
     pub network: Network,
 }
@@ -74,11 +74,11 @@ impl Default for ChildSpec {
 pub struct Children {
     settings: Arc<Settings>,
     tasks: Tasks,
-    /// For programs that run to their end; those that stay are as many as are configured.
+    /// For programs that run to their end; the number of those that stay is configured.
     turns: Arc<Semaphore>,
 }
 
-/// What confines a program, and what could not be had of it.
+/// What confines a program, and what is missing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Confinement {
     /// E.g. `landlock:7+seccomp+net:off+rlimit+uid:65534`, or `off`.
@@ -86,14 +86,14 @@ pub struct Confinement {
     pub warnings: Vec<String>,
 }
 
-/// A program that runs. Dropping it kills the whole tree.
+/// A running program. Dropping it kills the whole tree.
 pub struct Child {
     pub stdin: pipe::Sender,
     pub stdout: pipe::Receiver,
     pub hold: ChildHold,
 }
 
-/// The hold on a program, apart from its streams. Dropping it kills the whole tree.
+/// A handle to a program without its streams. Dropping it kills the whole tree.
 pub struct ChildHold {
     pub pid: u32,
     /// What is in force, e.g. `landlock:7+seccomp+net:off+rlimit+uid:65534`, or `off`.
@@ -108,7 +108,7 @@ pub struct ChildHold {
 #[derive(Debug)]
 pub struct Finished {
     pub stdout: Vec<u8>,
-    /// The last of what it wrote to stderr.
+    /// The end of its stderr.
     pub stderr_tail: String,
     pub ended: Ended,
     /// A clause about the program, e.g. `exited with code 1`.
@@ -139,7 +139,7 @@ impl Children {
         Self { settings: Arc::new(settings), tasks, turns }
     }
 
-    /// Says what would confine a program, by confining everything but the program itself.
+    /// Returns what would confine a program: does everything except starting it.
     pub async fn probe(&self, spec: &ChildSpec) -> Result<Confinement, ChildError> {
         let job = Job { probe: true, ..self.job(spec)? };
         let Process { isolation, warnings, control, mut reports, .. } = self.begin(job).await?;
@@ -148,7 +148,7 @@ impl Children {
         Ok(Confinement { isolation, warnings })
     }
 
-    /// Starts a program that stays, and whose home does. Its stderr goes to the log under its name.
+    /// Starts a program that stays and has a home. Its stderr goes to the log under its name.
     pub async fn start(&self, spec: &ChildSpec) -> Result<Child, ChildError> {
         let home = Some(self.settings.home_of(&spec.name));
         let process = self.begin(Job { home, ..self.job(spec)? }).await?;
@@ -168,8 +168,8 @@ impl Children {
         Ok(Child { stdin: process.stdin, stdout: process.stdout, hold })
     }
 
-    /// Runs a program to its end, once it is its turn: `input` is all it reads, and it may write
-    /// `output_bytes_max`. When this returns, its tree is gone; when it is dropped, the tree ends at once.
+    /// Runs a program to its end once it is its turn: `input` is all it reads, and it may write
+    /// `output_bytes_max`. When this returns, its tree is gone; when it is dropped, the tree is killed.
     pub async fn run(
         &self,
         spec: &ChildSpec,
@@ -177,7 +177,7 @@ impl Children {
         deadline: Instant,
         output_bytes_max: usize,
     ) -> Result<Finished, ChildError> {
-        // Nobody closes the semaphore, so that an error of it is no reason to wait.
+        // The semaphore is never closed.
         let turn = timeout_at(deadline, self.turns.acquire()).await;
         let _turn = turn.map_err(|_| ChildError::NoTurn)?;
         let mut tail = Tail::default();
@@ -196,7 +196,7 @@ impl Children {
                 )
             };
             let mut talk = std::pin::pin!(talk);
-            // Its streams may end before it does, and it before its streams.
+            // Its streams may end before it does, or after.
             tokio::select! {
                 ended = reports.ended() => {
                     let rest = timeout(LAST_WORDS, &mut talk).await;
@@ -225,7 +225,7 @@ impl Children {
 
     fn job(&self, spec: &ChildSpec) -> Result<Job, ChildError> {
         let settings = &self.settings;
-        let place = Place::new(&settings.run_dir, &spec.name)
+        let place = ProcessFiles::new(&settings.run_dir, &spec.name)
             .map_err(|error| ChildError::Start(error.to_string()))?;
         let hidden = settings.hidden.iter().chain(&spec.hidden).cloned().collect();
         Ok(Job {
@@ -273,7 +273,7 @@ impl ChildHold {
         self.control.kill();
     }
 
-    /// What it complained about on its stderr before its end, in one line; empty when it wrote nothing.
+    /// Its error on stderr before its end, in one line; empty when it wrote nothing.
     pub fn last_words(&self) -> String {
         self.last.complaint()
     }
@@ -281,7 +281,7 @@ impl ChildHold {
 
 struct TooLarge;
 
-/// A program that does not read its input may still give an answer.
+/// A program that does not read its input may still answer.
 async fn feed(mut stdin: pipe::Sender, input: &[u8]) -> Result<(), TooLarge> {
     let _ = stdin.write_all(input).await;
     Ok(())
@@ -298,7 +298,7 @@ async fn collect(
     if output.len() > bytes_max { Err(TooLarge) } else { Ok(()) }
 }
 
-/// The end of a text of any length.
+/// The end of a text.
 #[derive(Default)]
 struct Tail(VecDeque<u8>);
 

@@ -1,7 +1,7 @@
-//! One connection to a runner process: what is under way on it, and who is told when it ends.
+//! One connection to a runner process: its open runs, requests and calls, and what happens when it ends.
 //!
-//! Invariant: a result reaches a run only over the connection that the run was started on; every run of a
-//! connection that ends has ended.
+//! Invariant: a result reaches a run only over the connection that the run was started on; when a connection
+//! has ended, so has every run of it.
 
 use crate::outbox::{NotSent, Outbox};
 use crate::proxy::{Proxy, Standing};
@@ -33,13 +33,13 @@ use read_delay::AverageRun;
 pub(crate) use requests::NoResult;
 pub(crate) use starting::Streamed;
 
-/// After one sign of a connection's end, how long the explanation may take.
+/// How long to wait for the reason of an end after its first sign.
 pub(crate) const LAST_WORDS: Duration = Duration::from_millis(500);
 
-/// What became of a process before one of its runs was over.
+/// Why a run failed whose process was replaced.
 pub(crate) const REPLACED: &str = "was replaced before the run had ended";
 
-/// Names one connection for the lifetime of the host.
+/// Identifies a connection for the lifetime of the host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ConnectionId(pub u64);
 
@@ -67,20 +67,20 @@ pub(crate) struct Connection {
     pub(crate) cleaner: Cleaner,
     pub(crate) proxy: Arc<dyn Proxy>,
     pub(crate) tasks: Tasks,
-    /// How this connection is spoken on.
+    /// Encodes what is sent.
     pub(crate) codec: Codec,
     state: Mutex<State>,
     connection_state: watch::Sender<ConnectionState>,
-    /// How many runs are under way and not fenced, and how many calls of tools.
+    /// Live runs, which are not fenced, and tool calls in flight.
     live: watch::Sender<usize>,
     is_input_closed: AtomicBool,
-    /// Told when a run is over on the other side.
+    /// Notified when a run is over on the other side.
     freed: Notify,
-    /// Whose turn it is to wait for room.
+    /// Held by the first run that waits for room.
     turn: tokio::sync::Mutex<()>,
-    /// What all runs together have waiting to be read.
+    /// Bytes of results of all runs that are not consumed yet.
     buffered: Arc<AtomicUsize>,
-    /// The last line on its stderr: for operators, as it may hold anything.
+    /// Its last line on stderr. For operators only, as it may contain anything.
     said: OnceLock<String>,
 }
 
@@ -89,9 +89,9 @@ pub(crate) struct State {
     runs: HashMap<String, Entry>,
     requests: HashMap<i64, Waiting>,
     request_last: i64,
-    /// How many of the requests are calls of tools.
+    /// How many of the requests are tool calls.
     tool_calls: usize,
-    /// Calls of tools that nobody waits for any more.
+    /// Tool calls that the host gave up.
     given_up: VecDeque<i64>,
     /// Calls of the runner, by the text of their id.
     pub(crate) calls: Calls,
@@ -103,7 +103,7 @@ struct Entry {
     /// The request that started it.
     number: i64,
     runner_id: RunnerId,
-    /// Over for the host, but not answered by the runner yet.
+    /// Over for the host; the runner has not answered yet.
     fenced: bool,
     begun: Instant,
 }
@@ -114,7 +114,7 @@ enum Waiting {
     Tool(tools::ToolSender),
 }
 
-/// What a connection is made of, beside its transport.
+/// What a connection is made of, besides its transport.
 pub(crate) struct Parts {
     pub(crate) id: ConnectionId,
     pub(crate) runner: Arc<str>,
@@ -156,7 +156,7 @@ impl Connection {
         })
     }
 
-    /// Why the connection gets no runs, unless it does.
+    /// Why the connection gets no runs, if it does not.
     pub(crate) fn reason(&self) -> Option<String> {
         match &*self.connection_state.borrow() {
             ConnectionState::Serving => None,
@@ -166,7 +166,7 @@ impl Connection {
         }
     }
 
-    /// The host has let go of the run: it does not count any more, but its id stays taken until answered.
+    /// The host drops the run: it no longer counts, and its id stays taken until the runner answers.
     pub(crate) fn fence(&self, run: &Arc<Run>) {
         let mut state = self.lock();
         if let Some(entry) = state.runs.get_mut(&run.id)
@@ -182,7 +182,7 @@ impl Connection {
         format!("runner `{}` {clause}", self.runner)
     }
 
-    /// Ends runs for a fault of the runner and fences them; `None` ends all of them.
+    /// Ends and fences one run, or all with `None`, for a fault of the runner.
     pub(crate) fn fail(self: &Arc<Self>, only: Option<&Arc<Run>>, end: &RunEnd) {
         let runs: Vec<Arc<Run>> = match only {
             Some(run) => {
@@ -197,32 +197,32 @@ impl Connection {
         }
     }
 
-    /// Takes no new runs from now on; whoever keeps the process starts another.
+    /// The connection gets no new runs from now on; its slot starts another process.
     pub(crate) fn replace(&self, reason: String) {
         self.connection_state.send_if_modified(|current| {
             let serving = *current == ConnectionState::Serving;
             if serving {
-                tracing::info!(runner = &*self.runner, %reason, "the process gets no new runs");
+                tracing::info!(runner = &*self.runner, %reason, "draining the runner process");
                 *current = ConnectionState::Draining { reason };
             }
             serving
         });
     }
 
-    /// What the process said last, to be kept before its end is told.
+    /// Keeps the last line of stderr; called before `close`.
     pub(crate) fn keep_last_words(&self, line: String) {
-        // There is one end, and so one last line.
+        // There is one end, hence one last line.
         let _ = self.said.set(line);
     }
 
-    /// What the process said last, if its end is this reason.
+    /// The last line of stderr, if the process ended for this reason.
     pub(crate) fn last_words(&self, reason: &str) -> Option<String> {
         let state = self.connection_state.borrow();
         let is_end = matches!(&*state, ConnectionState::Gone { reason: end } if end == reason);
         self.said.get().filter(|_| is_end).cloned()
     }
 
-    /// The transport is over: everything under way ends.
+    /// The transport is over: every open run, request and call ends.
     pub(crate) fn close(&self, reason: String) {
         let (runs, calls) = {
             let mut state = self.lock();
@@ -270,17 +270,17 @@ impl Connection {
         self.live.subscribe()
     }
 
-    /// What all runs together have waiting to be read.
+    /// Bytes of results that are not consumed yet.
     pub(crate) fn waiting_bytes(&self) -> usize {
         self.buffered.load(Ordering::Relaxed)
     }
 
-    /// The run under this id, unless it is over for the host.
+    /// The run with this id, unless it is fenced.
     pub(crate) fn live_run(&self, id: &str) -> Option<Arc<Run>> {
         self.lock().runs.get(id).filter(|entry| !entry.fenced).map(|entry| entry.run.clone())
     }
 
-    /// What a run is to this connection, with how many results it has sent.
+    /// The standing of a run on this connection, and how many results it has sent.
     pub(crate) fn standing(&self, id: &str) -> (Standing, u64) {
         match self.lock().runs.get(id) {
             None => (Standing::Foreign, 0),
@@ -289,7 +289,7 @@ impl Connection {
         }
     }
 
-    /// The only run that is under way, if there is exactly one.
+    /// The live run, if there is exactly one.
     pub(crate) fn only_live_run(&self) -> Option<Arc<Run>> {
         let state = self.lock();
         let mut live = state.runs.values().filter(|entry| !entry.fenced);
@@ -297,7 +297,7 @@ impl Connection {
         only.filter(|_| live.next().is_none())
     }
 
-    /// The runner has answered one of our requests; says whether it was one.
+    /// The runner has answered a request; returns whether that request was open.
     pub(crate) fn answered(&self, number: i64, answer: Result<&RawValue, RpcError>) -> bool {
         let mut state = self.lock();
         match state.requests.remove(&number) {
@@ -307,7 +307,7 @@ impl Connection {
                 true
             }
             Some(Waiting::Answer(sender)) => {
-                // Whoever asked may have given up.
+                // The receiver may be gone.
                 let _ = sender.send(answer.map(ToOwned::to_owned));
                 true
             }
@@ -337,7 +337,7 @@ impl Connection {
         }
     }
 
-    /// A runner that takes nothing in cannot go on.
+    /// Sends a frame; a runner that does not accept it is replaced.
     pub(crate) fn send_or_replace(self: &Arc<Self>, frame: Bytes) {
         match self.outbox.push(frame) {
             Ok(()) => {}
@@ -346,7 +346,7 @@ impl Connection {
         }
     }
 
-    /// Most often that is the first sign of an end, which says more when it comes.
+    /// A closed input is mostly the first sign of an end whose reason follows.
     pub(crate) fn input_is_closed(self: &Arc<Self>) {
         if self.is_input_closed.swap(true, Ordering::Relaxed) {
             return;

@@ -1,4 +1,4 @@
-//! The first words with a runner: who it is, which runners and which tools it offers.
+//! The handshake with a runner: who it is, which runners and which tools it offers.
 //!
 //! Invariant: a descriptor that comes out of here has an id under the plugin that the process declared, and
 //! that plugin is the pinned one where there is a pin.
@@ -6,48 +6,44 @@
 use crate::connection::{Connection, NoResult};
 use crate::runtime::Shared;
 use crate::state::Descriptor;
-use crate::wires::Codec;
-use crate::wires::langbot::{self, Session};
 use futures_util::future::BoxFuture;
-use greenroom_protocol::wire::{
-    HostIdentity, InitializeParams, InitializeResult, METHOD_NOT_FOUND, PluginIdentity, method,
-};
+use greenroom_protocol::wire::{InitializeResult, PluginIdentity};
 use greenroom_protocol::{AgentRunnerManifest, PROTOCOL_VERSION, RunnerId};
 use serde::Deserialize;
-use serde_json::value::{RawValue, to_raw_value};
+use serde_json::value::RawValue;
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::Duration;
 
 mod tools;
 
-pub(crate) use tools::Listed;
+pub(crate) use tools::{Listed, read as read_tools};
 
 /// Context fields of manifests from before version 1, which have no meaning any more.
 const OLDER_FIELDS: [&str; 2] = ["ownership", "bootstrap"];
 const OLDER_PREFIX: &str = "max_inline_";
 
+/// What a process offers, checked.
 pub(crate) struct Offer {
     pub(crate) plugin: PluginIdentity,
     pub(crate) descriptors: Vec<Arc<Descriptor>>,
     pub(crate) warnings: Vec<String>,
     /// Absent while it is not known: what it offered before is offered still.
     pub(crate) tools: Option<Listed>,
-    /// The answer about tools, where it takes longer than runs should wait.
-    late: Option<LateTools>,
 }
 
-type LateTools = BoxFuture<'static, Result<Box<RawValue>, NoResult>>;
+pub(crate) type LateTools = BoxFuture<'static, Result<Box<RawValue>, NoResult>>;
 
-/// Asks, and gives the connection runs and calls if all is well.
+/// Makes the handshake, and publishes the connection if it succeeds.
 pub(crate) async fn admit(
     shared: &Arc<Shared>,
     connection: &Arc<Connection>,
     generation: u64,
     pin: Option<&str>,
 ) -> Result<(), String> {
-    let mut offer = introduce(connection, pin, &shared.settings.host_version).await?;
-    let late = offer.late.take();
+    let terms = Terms { pin, host_version: &shared.settings.host_version };
+    let mut introduction = introduce(connection, &terms).await?;
+    let late = introduction.late.take();
+    let offer = Offer::new(connection, introduction);
     shared.registry.publish(generation, connection, offer)?;
     if let Some(late) = late {
         let (shared, connection) = (shared.clone(), connection.clone());
@@ -63,118 +59,75 @@ pub(crate) async fn admit(
     Ok(())
 }
 
-/// Asks, within the time a start may take.
+/// Within the time that a start may take.
 async fn introduce(
     connection: &Arc<Connection>,
-    pin: Option<&str>,
-    host_version: &str,
-) -> Result<Offer, String> {
+    terms: &Terms<'_>,
+) -> Result<Introduction, String> {
     let timeout = connection.limits.start_timeout;
+    let introduction = tokio::time::timeout(timeout, connection.codec.introduce(connection, terms));
     tokio::select! {
-        offer = tokio::time::timeout(timeout, ask(connection, pin, host_version)) => offer
+        introduction = introduction => introduction
             .unwrap_or_else(|_| Err(format!("was not ready after {} s", timeout.as_secs_f32()))),
         () = connection.not_serving() => Err(connection.reason().unwrap_or_default()),
     }
 }
 
-async fn ask(
-    connection: &Arc<Connection>,
-    pin: Option<&str>,
-    host_version: &str,
-) -> Result<Offer, String> {
-    if let Codec::Langbot(session) = &connection.codec {
-        return ask_plugin(connection, session, pin).await;
+/// What a handshake is checked against.
+pub(crate) struct Terms<'a> {
+    /// What the process must declare itself to be.
+    pub(crate) pin: Option<&'a str>,
+    pub(crate) host_version: &'a str,
+}
+
+impl Terms<'_> {
+    /// Checks who a process declares to be, and makes that the plugin of its connection.
+    pub(crate) fn identify(
+        &self,
+        connection: &Connection,
+        declared: &InitializeResult,
+    ) -> Result<(), String> {
+        check_identity(declared, self.pin)?;
+        // Set once per connection, by its handshake.
+        let _ = connection.plugin.set(declared.plugin.path().into());
+        Ok(())
     }
-    let host = HostIdentity { name: "greenroom".to_owned(), version: host_version.to_owned() };
-    let params = InitializeParams { protocol_version: PROTOCOL_VERSION.to_owned(), host };
-    let answer = connection.request(method::INITIALIZE, &params).await;
-    let answer = answer.map_err(|why| why.about(method::INITIALIZE))?;
-    let answer: InitializeResult = serde_json::from_str(answer.get())
-        .map_err(|error| format!("answered `initialize` with something malformed: {error}"))?;
-    check_identity(&answer, pin)?;
-    is_plugin(connection, &answer.plugin);
-    let list = connection.request(method::LIST_AGENT_RUNNERS, &serde_json::json!({})).await;
-    let list = match list {
-        Ok(list) => Ok(list),
-        // A plugin for tools alone need not know what a runner is.
-        Err(NoResult::Refused(error)) if error.code == METHOD_NOT_FOUND => Err(error.message),
-        Err(why) => return Err(why.about(method::LIST_AGENT_RUNNERS)),
-    };
-    let limits = &connection.limits;
-    let wait = if list.is_ok() { limits.tools_wait } else { limits.start_timeout };
-    let (tools, late) = list_tools(connection, wait).await;
-    let mut offer =
-        Offer { plugin: answer.plugin, descriptors: Vec::new(), warnings: Vec::new(), tools, late };
-    let has_tools = offer.tools.as_ref().is_some_and(|listed| !listed.tools.is_empty());
-    let list = match list {
-        Ok(list) => list,
-        Err(_) if has_tools => return Ok(offer),
-        Err(message) => return Err(format!("offers neither runners nor tools: {message}")),
-    };
-    offer.take(connection, manifests(&list)?);
-    Ok(offer)
 }
 
-/// The same of a LangBot plugin, which shows everything at once and offers no tools here.
-async fn ask_plugin(
-    connection: &Arc<Connection>,
-    session: &Session,
-    pin: Option<&str>,
-) -> Result<Offer, String> {
-    let contents = langbot::handshake::ask(connection, session).await?;
-    let protocol_version = PROTOCOL_VERSION.to_owned();
-    let declared = InitializeResult { protocol_version, plugin: contents.plugin };
-    check_identity(&declared, pin)?;
-    is_plugin(connection, &declared.plugin);
-    let tools = Some(Listed::default());
-    let warnings = contents.warnings;
-    let descriptors = Vec::new();
-    let mut offer = Offer { plugin: declared.plugin, descriptors, warnings, tools, late: None };
-    let manifests = contents.manifests.iter().map(to_raw_value).collect::<Result<Vec<_>, _>>();
-    let manifests = manifests.map_err(|error| format!("has a malformed manifest: {error}"))?;
-    offer.take(connection, manifests.iter().map(|manifest| &**manifest).collect());
-    Ok(offer)
-}
-
-fn is_plugin(connection: &Connection, plugin: &PluginIdentity) {
-    // Set once per connection, by its handshake.
-    let _ = connection.plugin.set(plugin.path().into());
+/// What a process has declared, not yet checked beyond its identity.
+pub(crate) struct Introduction {
+    pub(crate) plugin: PluginIdentity,
+    pub(crate) manifests: Vec<Box<RawValue>>,
+    pub(crate) warnings: Vec<String>,
+    /// Absent while it is not known: what it offered before is offered still.
+    pub(crate) tools: Option<Listed>,
+    /// The answer about tools, where it takes longer than runs should wait.
+    pub(crate) late: Option<LateTools>,
 }
 
 impl Offer {
-    /// Takes in what is acceptable of these manifests.
-    fn take(&mut self, connection: &Connection, manifests: Vec<&RawValue>) {
-        let plugin: Arc<str> = self.plugin.path().into();
+    /// Accepts what is valid of an introduction.
+    fn new(connection: &Connection, introduction: Introduction) -> Self {
+        let Introduction { plugin, manifests, mut warnings, tools, .. } = introduction;
+        let mut descriptors = Vec::new();
         let mut seen = BTreeSet::new();
-        for manifest in manifests {
-            match accept(manifest, &self.plugin, &mut self.warnings) {
+        let path: Arc<str> = plugin.path().into();
+        for manifest in &manifests {
+            match accept(manifest, &plugin, &mut warnings) {
                 Ok(manifest) if seen.insert(manifest.id.clone()) => {
-                    self.descriptors.push(Arc::new(Descriptor {
+                    descriptors.push(Arc::new(Descriptor {
                         manifest,
                         runner: connection.runner.clone(),
-                        plugin: plugin.clone(),
-                        plugin_version: self.plugin.version.clone(),
+                        plugin: path.clone(),
+                        plugin_version: plugin.version.clone(),
                         isolation: connection.isolation.clone(),
                     }));
                 }
-                Ok(manifest) => self.warnings.push(format!("`{}` is declared twice", manifest.id)),
-                Err(warning) => self.warnings.push(warning),
+                Ok(manifest) => warnings.push(format!("`{}` is declared twice", manifest.id)),
+                Err(warning) => warnings.push(warning),
             }
         }
-    }
-}
-
-/// Asks for tools; a process that takes its time gets its first runs before it has told.
-async fn list_tools(
-    connection: &Arc<Connection>,
-    wait: Duration,
-) -> (Option<Listed>, Option<LateTools>) {
-    let asked = connection.clone();
-    let mut answer: LateTools =
-        Box::pin(async move { asked.request(method::LIST_TOOLS, &serde_json::json!({})).await });
-    match tokio::time::timeout(wait, &mut answer).await {
-        Ok(answer) => (Some(tools::read(answer)), None),
-        Err(_) => (None, Some(answer)),
+        Self { plugin, descriptors, warnings, tools }
     }
 }
 
@@ -197,17 +150,6 @@ fn check_identity(answer: &InitializeResult, pin: Option<&str>) -> Result<(), St
         }
         _ => Ok(()),
     }
-}
-
-fn manifests(list: &RawValue) -> Result<Vec<&RawValue>, String> {
-    #[derive(Deserialize)]
-    struct List<'a> {
-        #[serde(borrow)]
-        runners: Vec<&'a RawValue>,
-    }
-    serde_json::from_str::<List<'_>>(list.get())
-        .map(|list| list.runners)
-        .map_err(|error| format!("answered `list_agent_runners` with something malformed: {error}"))
 }
 
 /// One manifest on its own: a bad one hides itself and nothing else.

@@ -1,8 +1,8 @@
 //! Runner processes: start them, feed them, limit them, replace them.
 //!
-//! Invariants: a connection's identity is its name in the configuration, never what the process says; what
-//! a runner does ends at its own runs; nothing here waits for a runner without a bound. This crate knows
-//! nothing of the store or of what a run means: it carries requests out and results back.
+//! Invariants: a connection's identity is its name in the configuration, never what the process says; a
+//! runner affects its own runs only; every wait for a runner has a bound. This crate knows nothing of the
+//! store or of what a run means: it sends requests and returns results.
 
 mod child;
 mod connection;
@@ -43,11 +43,11 @@ pub use tools::{PluginToolAnswer, PluginToolCall, PluginToolError, PluginTools};
 
 pub use supervisor::{ChildEnd, Network};
 
-/// Keeps other processes of the same user out of this one's memory and environment.
+/// Keeps other processes of the same user out of this process's memory and environment.
 pub fn make_undumpable() {
     use rustix::process::{DumpableBehavior, set_dumpable_behavior};
     if let Err(error) = set_dumpable_behavior(DumpableBehavior::NotDumpable) {
-        tracing::warn!(%error, "this process cannot be made undumpable");
+        tracing::warn!(%error, "cannot make this process undumpable");
     }
 }
 

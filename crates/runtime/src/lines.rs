@@ -1,18 +1,18 @@
 //! Splits a byte stream into lines without ever holding more than one line of the allowed length.
 //!
-//! Invariant: whatever the chunks, the same bytes give the same lines; a line over the limit is reported
+//! Invariant: the same bytes give the same lines, however they are chunked; a line over the limit is reported
 //! once, as soon as it is known to be too long, with its beginning.
 
 use memchr::memchr;
 
-/// How much of a line that is too long is kept to find out whose it was.
+/// How much of a line that is too long is kept, to find out what it belongs to.
 const HEAD_BYTES: usize = 64 * 1024;
 
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Line<'a> {
     /// Without its line end.
     Whole(&'a [u8]),
-    /// The beginning of a line that is not kept.
+    /// The beginning of a line that is too long.
     TooLong(&'a [u8]),
 }
 
@@ -27,7 +27,7 @@ impl Lines {
         Self { partial: Vec::new(), discarding: false, line_bytes_max }
     }
 
-    /// Hands every line that `chunk` completes to `each`.
+    /// Passes every line that `chunk` completes to `each`.
     pub(crate) fn feed(&mut self, mut chunk: &[u8], mut each: impl FnMut(Line<'_>)) {
         while let Some(end) = memchr(b'\n', chunk) {
             let (line, rest) = (&chunk[..end], &chunk[end + 1..]);
@@ -111,7 +111,7 @@ mod tests {
                 .map(|end| text[..end].split(|byte| *byte == b'\n').map(|line| (line.len() <= MAX, line.len())).collect())
                 .unwrap_or_default();
             let seen = split(&chunks);
-            // A last line without an end shows only once it is too long.
+            // A last line without an end is reported only if it is too long.
             let tail = text.len() - complete.map_or(0, |end| end + 1);
             prop_assert_eq!(seen.len(), expected.len() + usize::from(tail > MAX));
             for (line, (fits, length)) in seen.iter().zip(&expected) {

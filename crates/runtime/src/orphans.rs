@@ -1,6 +1,6 @@
 //! Recovery: supervisors that an earlier host left behind.
 //!
-//! Invariant: a lock file whose lock can be taken has no supervisor any more, and so no runner process.
+//! Invariant: a lock file that can be locked has no supervisor, and hence no runner process.
 
 use rustix::fs::{FlockOperation, flock};
 use std::fs::File;
@@ -9,8 +9,8 @@ use std::time::Duration;
 
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
-/// Waits until the supervisors of earlier hosts are gone and removes what they left. Says how many are
-/// still there after `wait`.
+/// Waits until the supervisors of earlier hosts are gone, and removes their files. Returns how many are left
+/// after `wait`.
 pub async fn wait_for_orphans(run_dir: &Path, wait: Duration) -> usize {
     let deadline = tokio::time::Instant::now() + wait;
     loop {

@@ -1,6 +1,6 @@
-//! What goes to a runner: frames in order, written at once when the pipe has room, queued when not.
+//! Frames to a runner, in order: written immediately while the pipe has room, else queued.
 //!
-//! Invariant: pushing never waits, and no more than `bytes_max` bytes are queued, or one frame.
+//! Invariant: pushing never waits; at most `bytes_max` bytes are queued, or one frame.
 
 mod unread;
 
@@ -17,9 +17,9 @@ use unread::Marks;
 pub(crate) struct Outbox {
     inner: Mutex<Inner>,
     queued: Notify,
-    /// Told when the queue has shrunk to where streams may go on.
+    /// Notified when the queue has shrunk enough for streams to continue.
     drained: Notify,
-    /// Frees the pipe from a writer that waits for room in it.
+    /// Ends a writer that waits for room in the pipe.
     over: CancellationToken,
     bytes_max: usize,
     is_for_pipe: bool,
@@ -29,7 +29,7 @@ pub(crate) struct Outbox {
 struct Inner {
     queue: VecDeque<Bytes>,
     bytes: usize,
-    /// How much has gone out so far.
+    /// Bytes written so far.
     sent: u64,
     marks: Marks,
     pipe: Option<Arc<pipe::Sender>>,
@@ -44,13 +44,13 @@ pub(crate) enum NotSent {
     Closed,
 }
 
-/// Queued bytes above which streams wait: the rest of the room is for answers and runs.
+/// Above this many queued bytes streams wait: the rest is reserved for answers and runs.
 const STREAM_BYTES_MAX: usize = 1 << 20;
-/// How many frames one write takes along.
+/// Frames per write.
 const FRAMES_PER_WRITE: usize = 64;
 
 impl Outbox {
-    /// With a pipe, frames are lines of a byte stream; without, someone takes them by `next`.
+    /// With a pipe, frames are lines of a byte stream; without, the caller takes them with `next`.
     pub(crate) fn new(bytes_max: usize, pipe: Option<pipe::Sender>) -> Self {
         let (is_for_pipe, pipe) = (pipe.is_some(), pipe.map(Arc::new));
         let marks = Marks::default();
@@ -65,7 +65,7 @@ impl Outbox {
         }
     }
 
-    /// Whether the other end is a process, and not a peer that takes frames.
+    /// Whether the other end is a process with a pipe.
     pub(crate) fn is_for_pipe(&self) -> bool {
         self.is_for_pipe
     }
@@ -75,7 +75,7 @@ impl Outbox {
         self.push_as(None, frame)
     }
 
-    /// As `push`, for a frame that may be taken back as long as nobody has read it.
+    /// Like `push`, for a frame that can be taken back until it is read.
     pub(crate) fn push_marked(&self, number: i64, frame: Bytes) -> Result<(), NotSent> {
         self.push_as(Some(number), frame)
     }
@@ -104,7 +104,7 @@ impl Outbox {
         Ok(())
     }
 
-    /// Waits until the runner has read most of what it was sent, or is gone.
+    /// Waits until most queued bytes are written, or the outbox is closed.
     pub(crate) async fn room_for_items(&self) {
         loop {
             let drained = self.drained.notified();
@@ -118,7 +118,7 @@ impl Outbox {
         }
     }
 
-    /// Writes what is queued whenever the pipe has room again; ends when the outbox is closed.
+    /// Writes queued frames whenever the pipe has room; returns when the outbox is closed.
     pub(crate) async fn write_queued(&self) -> Result<(), NotSent> {
         loop {
             tokio::select! {
@@ -140,7 +140,7 @@ impl Outbox {
         }
     }
 
-    /// The next frame without its newline, for a transport that has frames of its own.
+    /// The next frame without its newline, for a transport with frames of its own.
     pub(crate) async fn next(&self) -> Option<Bytes> {
         loop {
             {
@@ -160,7 +160,7 @@ impl Outbox {
         }
     }
 
-    /// Nothing more is written: the runner reads end-of-file.
+    /// Closes the input: the runner reads end-of-file.
     pub(crate) fn close(&self) {
         let mut inner = self.lock();
         inner.close();
@@ -186,7 +186,7 @@ impl Inner {
                 Ok(written) => self.advance(written),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
                 Err(error) => {
-                    // The pipe stays for what is taken back from it.
+                    // The pipe stays open so that unread frames can be taken back.
                     self.closed = true;
                     return Err(error);
                 }

@@ -1,6 +1,6 @@
-//! Which plugin each configured name turned out to be, remembered beyond the life of a host.
+//! Which plugin each configured name was last, kept on disk.
 //!
-//! Invariant: a plugin is remembered for one name at most, and the file is always a whole one.
+//! Invariant: a plugin is kept for one name at most, and the file is replaced as a whole.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -14,7 +14,7 @@ pub(crate) struct Pins {
 }
 
 impl Pins {
-    /// What an earlier host has remembered beside its `run_dir`.
+    /// Loads what an earlier host kept next to its `run_dir`.
     pub(crate) fn load(run_dir: &Path) -> Self {
         let file = run_dir.with_file_name("runner-pins.json");
         let by_name = match fs::read(&file) {
@@ -23,7 +23,7 @@ impl Pins {
             Err(error) => Err(error),
         };
         let by_name = by_name.unwrap_or_else(|error| {
-            tracing::warn!(file = %file.display(), %error, "which plugin each runner was is forgotten");
+            tracing::warn!(file = %file.display(), %error, "cannot read which plugin each runner was");
             BTreeMap::new()
         });
         Self { file, by_name }
@@ -50,7 +50,7 @@ impl Pins {
 
     fn store(&self) {
         if let Err(error) = self.write() {
-            tracing::warn!(file = %self.file.display(), %error, "which plugin a runner is cannot be kept");
+            tracing::warn!(file = %self.file.display(), %error, "cannot save which plugin a runner is");
         }
     }
 

@@ -1,7 +1,7 @@
 //! Starts a process under its supervisor and ends it.
 //!
 //! Invariant: dropping a `Process` or its `Control` kills the whole tree, because the supervisor sees the
-//! control socket close. A start that is given up is waited for by the tasks, like every process.
+//! control socket close. A start that is given up is awaited by the tasks, like every process.
 
 use crate::spec::Settings;
 use crate::supervisor::job::{Ended, Job, Report, TERMINATE};
@@ -22,7 +22,7 @@ use tokio::io::{AsyncBufReadExt, BufReader, Lines};
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf, pipe};
 use tokio::process::{Child, Command};
 
-/// Room in a runner's stdout, so that a busy one need not stop at every chunk we read.
+/// Capacity of a runner's stdout, so that a busy runner is not blocked by every chunk that the host reads.
 const PIPE_BYTES: usize = 256 * 1024;
 
 pub(crate) struct Process {
@@ -36,36 +36,36 @@ pub(crate) struct Process {
     pub(crate) reports: Reports,
 }
 
-/// The host's hold on the tree.
+/// Controls the process tree.
 pub(crate) struct Control(Mutex<Option<OwnedWriteHalf>>);
 
-/// What the supervisor has to say.
+/// Reports of the supervisor.
 pub(crate) struct Reports {
     lines: Lines<BufReader<OwnedReadHalf>>,
     supervisor: Child,
 }
 
 /// The files of one process, unique among all hosts that ever used the folder.
-pub(crate) struct Place {
+pub(crate) struct ProcessFiles {
     pub(crate) lock: PathBuf,
     pub(crate) private: PathBuf,
 }
 
-impl Place {
+impl ProcessFiles {
     pub(crate) fn new(run_dir: &Path, name: &str) -> io::Result<Self> {
         let name: String = plain(name).chars().take(40).collect();
-        // Random, as the runner sees it: a process id would tell it where the host is.
+        // Random, since the runner sees it: a process id would tell it where the host is.
         let lock = run_dir.join(format!("{name}-{:016x}.lock", getrandom::u64()?));
         Ok(Self { private: lock.with_extension("private"), lock })
     }
 }
 
-/// A name as that of a file.
+/// A name that is safe as a file name.
 pub(crate) fn plain(name: &str) -> String {
     name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).collect()
 }
 
-/// A process whose supervisor has not said yet that it is there. Dropping it kills what there is of it.
+/// A process whose supervisor has not reported yet. Dropping it kills what was started.
 struct Starting {
     reports: Option<Reports>,
     tasks: Tasks,
@@ -103,7 +103,7 @@ impl Process {
                 Ok(Self { stdin, stdout, stderr, pid, isolation, warnings, control, reports })
             }
             (Some(Report::Failed { message } | Report::Ended { message, .. }), _) => Err(message),
-            _ => Err("the supervisor ended without a word".to_owned()),
+            _ => Err("the supervisor ended without a report".to_owned()),
         }
     }
 }
@@ -123,7 +123,7 @@ impl Control {
 }
 
 impl Reports {
-    /// Waits until the tree is gone; says why and how.
+    /// Waits until the tree is gone; returns why, as a clause, and how.
     pub(crate) async fn ended(&mut self) -> (String, Ended) {
         loop {
             match self.next().await {
@@ -137,7 +137,7 @@ impl Reports {
 
     /// Waits until the supervisor has cleaned up.
     pub(crate) async fn gone(&mut self) {
-        // Its exit code says nothing that its reports have not.
+        // Its reports have said everything that its exit code could.
         let _ = self.supervisor.wait().await;
     }
 
@@ -151,7 +151,7 @@ type Spawned = (pipe::Sender, pipe::Receiver, pipe::Receiver, tokio::net::UnixSt
 
 fn spawn(job: &Job, settings: &Settings) -> io::Result<Spawned> {
     std::fs::create_dir_all(&settings.run_dir)?;
-    // Locked here and inherited: there is no moment at which the supervisor lives without it.
+    // Locked here and inherited, so that the supervisor never lives without the lock.
     let lock = std::fs::File::create(&job.lock)?;
     flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
     let (ours, theirs) =
@@ -159,7 +159,7 @@ fn spawn(job: &Job, settings: &Settings) -> io::Result<Spawned> {
     let (stdin_read, stdin) = pipe_with(PipeFlags::CLOEXEC)?;
     let (stdout, stdout_write) = pipe_with(PipeFlags::CLOEXEC)?;
     let (stderr, stderr_write) = pipe_with(PipeFlags::CLOEXEC)?;
-    // Beyond a user's quota of pipe memory the default has to do.
+    // Beyond a user's quota of pipe memory the default capacity has to do.
     let _ = fcntl_setpipe_size(&stdout, PIPE_BYTES);
     let (program, args) = settings.supervisor.split_first().ok_or(io::ErrorKind::InvalidInput)?;
     #[expect(
@@ -186,7 +186,7 @@ fn spawn(job: &Job, settings: &Settings) -> io::Result<Spawned> {
     ))
 }
 
-/// The descriptors travel with the first byte. The rest may wait for the supervisor to read.
+/// Sends the descriptors with the first byte of the job.
 fn send_job(
     control: OwnedFd,
     job: &Job,

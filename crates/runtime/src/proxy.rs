@@ -1,6 +1,6 @@
 //! The calls that runners make, as the host gets them.
 //!
-//! Invariant: who calls is said by the connection, never by the call.
+//! Invariant: the connection says who calls, never the call.
 
 use crate::connection::{Connection, ConnectionId};
 use crate::spec::Wire;
@@ -14,7 +14,7 @@ use std::sync::Arc;
 pub trait Proxy: Send + Sync + 'static {
     fn call(&self, call: ProxyCall) -> ProxyFuture<'_>;
 
-    /// A call that the runtime itself refused, for the record. Must not wait.
+    /// A call that the runtime itself refused, for the audit record. Must not wait.
     fn refused(&self, call: &ProxyCall, error: &AgentAPIError);
 }
 
@@ -31,18 +31,18 @@ pub struct ProxyCall {
     /// What the parameters name, unchecked.
     pub run_id: Option<String>,
     pub standing: Standing,
-    /// How many results of that run came before this call: a read waits until they are applied.
+    /// How many results of that run came before this call: the call waits until they are applied.
     pub results_before: u64,
     pub method: String,
     pub params: Box<RawValue>,
-    /// The wire that the connection speaks: some calls are known on one wire alone.
+    /// The wire of the connection: some methods exist on one wire only.
     pub wire: Wire,
     /// Takes the items of a streaming call.
     pub sink: ItemSink,
 }
 
 impl ProxyCall {
-    /// Another call of the same caller's, for the same run.
+    /// Another call of the same caller for the same run.
     pub(crate) fn again(&self, method: &str, params: Box<RawValue>) -> Self {
         Self {
             connection: self.connection,
@@ -59,18 +59,18 @@ impl ProxyCall {
     }
 }
 
-/// What the run that a call names is to the connection that calls.
+/// The run of a call, seen from the connection that calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
     /// Not a run of this connection.
     Foreign,
-    /// Under way on this very connection.
+    /// Live on this connection.
     Live,
-    /// It was, and the host has let go of it; the runner has not.
+    /// It was live, and the host has dropped it; the runner still has it.
     Over,
 }
 
-/// Where the items of one streaming call go: to the caller, before the answer.
+/// Sends the items of a streaming call to its caller, before the answer.
 #[derive(Debug, Clone)]
 pub struct ItemSink {
     pub(crate) connection: Arc<Connection>,
@@ -78,18 +78,18 @@ pub struct ItemSink {
     pub(crate) request_id: String,
 }
 
-/// The caller is gone or reads nothing.
+/// The caller is gone or does not read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the runner does not take the items of its call")]
+#[error("the runner does not accept the items of its call")]
 pub struct NotTaken;
 
 impl ItemSink {
-    /// Waits until the runner has read most of what it was sent: whoever makes large items asks first.
+    /// Waits until the runner has read most of what it was sent; call this before making a large item.
     pub async fn room(&self) {
         self.connection.outbox.room_for_items().await;
     }
 
-    /// Sends one item, and waits while the runner has too much to read already.
+    /// Sends one item; waits while the runner has too much to read.
     pub async fn send(&self, item: &RawValue) -> Result<(), NotTaken> {
         self.connection.codec.send_item(&self.connection, &self.request_id, item).await
     }

@@ -1,11 +1,11 @@
-//! Texts of runners, cut for whoever reads about them.
+//! Texts of runners, redacted and cut for messages.
 //!
-//! Invariant: secrets are taken out before the cut, after which nobody would know them.
+//! Invariant: secrets are redacted before the cut, since a part of one would not be recognised.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// Takes secrets out of a text, and the beginning of one at its end.
+/// Redacts secrets in a text, and the beginning of one at its end.
 #[derive(Clone)]
 pub struct Cleaner(Arc<dyn Fn(&str) -> String + Send + Sync>);
 
@@ -20,7 +20,7 @@ impl Cleaner {
     }
 }
 
-/// Knows no secrets.
+/// Redacts nothing.
 impl Default for Cleaner {
     fn default() -> Self {
         Self::new(str::to_owned)

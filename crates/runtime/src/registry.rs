@@ -1,7 +1,7 @@
-//! Which runners there are now: one entry per name of the configuration.
+//! The configured runners: one entry per name.
 //!
-//! Invariant: a plugin belongs to one entry at most and an entry stays the plugin it once was, unless the
-//! configuration says otherwise; only the newest generation of an entry changes it.
+//! Invariant: a plugin belongs to one entry at most, and an entry keeps its plugin unless the configuration
+//! says otherwise; only the newest generation of an entry changes it.
 
 use crate::connection::Connection;
 use crate::handshake::Offer;
@@ -25,14 +25,14 @@ use entry::Outlook;
 pub(crate) struct Registry {
     entries: Mutex<Entries>,
     changes: watch::Sender<u64>,
-    /// Told when a list of tools has changed.
+    /// Changes when a list of tools has changed.
     tools_changes: watch::Sender<u64>,
 }
 
 pub(crate) struct Entries {
     pub(crate) by_name: BTreeMap<String, Entry>,
     pub(crate) pins: Pins,
-    /// Kept while a process is down: a runner is known before it is back.
+    /// Kept while a process is down, so that its runners stay known.
     offered: HashMap<RunnerId, Arc<Descriptor>>,
     /// The last version of a list of tools.
     tools_version: u64,
@@ -48,12 +48,12 @@ impl Registry {
         }
     }
 
-    /// Changes the entries and tells everyone who waits for a change.
+    /// Changes the entries and wakes every waiter.
     pub(crate) fn change<R>(&self, change: impl FnOnce(&mut Entries) -> R) -> R {
         let mut entries = self.lock();
         let before = entries.tools_versions();
         let result = change(&mut entries);
-        // Whoever sees a runner ready also sees that there are other tools.
+        // A waiter that sees a runner ready also sees its new tools.
         if entries.tools_versions() != before {
             self.tools_changes.send_modify(|count| *count += 1);
         }
@@ -121,13 +121,13 @@ impl Registry {
         let entry = entries.offered.get(id).and_then(|found| entries.by_name.get(&*found.runner));
         entry.and_then(Entry::serving).cloned().ok_or_else(|| {
             match entries.outlook(id, Duration::ZERO) {
-                Outlook::Hope(message) | Outlook::None(message) => Unavailable::new(message),
+                Outlook::Pending(message) | Outlook::None(message) => Unavailable::new(message),
                 Outlook::Ready(_) => Unavailable::new(format!("`{id}` is not ready")),
             }
         })
     }
 
-    /// Waits for a runner that is on its way.
+    /// Waits for a runner that is starting.
     pub(crate) async fn ready(
         &self,
         id: &RunnerId,
@@ -141,7 +141,7 @@ impl Registry {
             let message = match outlook {
                 Outlook::Ready(descriptor) => return Ok(descriptor),
                 Outlook::None(message) => return Err(Unavailable::new(message)),
-                Outlook::Hope(message) => message,
+                Outlook::Pending(message) => message,
             };
             // The sender lives as long as this registry.
             if tokio::time::timeout_at(deadline, changes.changed()).await.is_err() {
@@ -156,7 +156,7 @@ impl Registry {
 }
 
 impl Entries {
-    /// What a name is pinned to in the configuration is no other's, whatever that one was before.
+    /// A plugin that the configuration pins to one name is taken from any other name that had it.
     pub(crate) fn yield_to_pins<'s>(
         &mut self,
         specs: impl Iterator<Item = &'s RunnerSpec> + Clone,
@@ -172,7 +172,7 @@ impl Entries {
         }
     }
 
-    /// A name stays the plugin it was, and no other name can become it; a pin has been checked already.
+    /// A name keeps its plugin, and no other name can take it; a pin is checked elsewhere.
     fn check_identity(&self, name: &str, plugin: &str) -> Result<(), String> {
         let hint = || format!("if it is, write `plugin = \"{plugin}\"` under `[runners.{name}]`");
         let is_pinned = self.by_name.get(name).is_some_and(|entry| entry.spec.plugin.is_some());
@@ -189,14 +189,14 @@ impl Entries {
         }
     }
 
-    /// Builds the index anew after entries or their descriptors have changed.
+    /// Rebuilds the index after a change of entries or descriptors.
     pub(crate) fn index(&mut self) {
         let all = self.by_name.values().flat_map(|entry| &entry.descriptors);
         self.offered = all.map(|found| (found.manifest.id.clone(), found.clone())).collect();
     }
 
-    /// The runner that offers it, or did; else those that turn out to be its plugin's; else those of which
-    /// nothing is known yet.
+    /// Looks at the runner that offers the id, or did; else at those known to be its plugin; else at those of
+    /// which nothing is known yet.
     fn outlook(&self, id: &RunnerId, left: Duration) -> Outlook {
         if let Some(found) = self.offered.get(id)
             && let Some(entry) = self.by_name.get(&*found.runner)
@@ -212,15 +212,15 @@ impl Entries {
                 continue;
             }
             match entry.outlook(name, id, left) {
-                hope @ Outlook::Hope(_) if entry.is_known() => return hope,
-                Outlook::Hope(reason) => unknown.push(reason),
+                pending @ Outlook::Pending(_) if entry.is_known() => return pending,
+                Outlook::Pending(reason) => unknown.push(reason),
                 other if entry.is_known() => known = Some(other),
                 Outlook::None(reason) => failed.push(reason),
                 Outlook::Ready(_) => {}
             }
         }
         match (known, unknown.as_slice(), failed.as_slice()) {
-            (_, [_, ..], _) => Outlook::Hope(format!(
+            (_, [_, ..], _) => Outlook::Pending(format!(
                 "no runner offers `{id}` so far, and some are not ready yet: {}",
                 unknown.join("; ")
             )),

@@ -1,6 +1,6 @@
 //! Runners on other machines, over any transport that carries one JSON message per frame.
 //!
-//! Invariant: one connection at a time gets the runs of a name; a second is refused while the first lives.
+//! Invariant: a name has one connection at a time; a second is refused while the first lives.
 
 use crate::connection::{Connection, Parts};
 use crate::handshake;
@@ -28,7 +28,7 @@ pub enum AttachError {
     Refused { name: String, reason: String },
 }
 
-/// Serves a connection until it is over.
+/// Serves a connection until it ends.
 pub(crate) async fn attach<T, R, W>(
     shared: &Arc<Shared>,
     name: &str,
@@ -75,7 +75,7 @@ where
                     return format!("lost its connection: {error}");
                 }
             }
-            // A peer that is gone needs no farewell.
+            // The peer may be gone already.
             let _ = sink.close().await;
             "was disconnected".to_owned()
         }
@@ -103,7 +103,7 @@ where
     result
 }
 
-/// Serves until the connection is to be replaced and its runs have ended, or the runner is removed.
+/// Serves until the connection drains or the runner is removed, and its runs have ended.
 async fn until_idle(
     shared: &Shared,
     connection: &Arc<Connection>,
@@ -140,7 +140,7 @@ fn claim(
     })
 }
 
-/// Frees the name for the next connection, also when the caller gives up on `attach`.
+/// Frees the name for the next connection, also when the caller drops `attach`.
 struct Release {
     shared: Arc<Shared>,
     connection: Arc<Connection>,

@@ -1,9 +1,9 @@
-//! One run on one connection, seen from the host: its stream of results and its end.
+//! One run on one connection, as the host sees it: its stream of results and its end.
 //!
-//! Invariant: a run ends once; after its end, or once its handle is gone, nothing more is taken in.
+//! Invariant: a run ends once; after its end, or once its handle is dropped, no result is accepted.
 
 use crate::connection::Connection;
-use crate::wires::langbot::pairing::Pairing;
+use crate::wires::RunMemory;
 use greenroom_protocol::RawResult;
 use greenroom_protocol::result::kind;
 use std::collections::VecDeque;
@@ -14,9 +14,9 @@ use tokio::sync::Notify;
 
 #[derive(Debug, Clone)]
 pub enum RunEvent {
-    /// What has come since the last call, in order; of a backlog only the first part.
+    /// Results since the last call, in order; of a backlog only the first part.
     Results(Vec<RawResult>),
-    /// Nothing follows; asking again gives the same.
+    /// Final; later calls return the same.
     End(RunEnd),
 }
 
@@ -28,16 +28,16 @@ pub enum RunEnd {
     Failed { code: i64, message: String },
     /// The process or its connection is gone.
     Crashed { message: String },
-    /// The process wrote something that is not the protocol.
+    /// The process wrote something that is not protocol.
     ProtocolError { message: String },
-    /// More output than the run may have, or than its reader took in time.
+    /// More output than the run may have, or than was consumed in time.
     Overflow { message: String },
     /// The process is draining and has not read any byte of this run, nor will it: start the run on another.
     NotDelivered,
 }
 
-/// The host's hold on a run. Dropping it fences the run: late output is discarded, the runner is told to
-/// stop, and a process that does not stop in time is replaced.
+/// A handle to a run. Dropping it fences the run: late output is discarded, the runner is told to stop, and a
+/// process that does not stop in time is replaced.
 #[derive(Debug)]
 pub struct RunHandle {
     run: Arc<Run>,
@@ -91,21 +91,20 @@ pub(crate) struct Run {
     inbox: Mutex<Inbox>,
     news: Notify,
     cancelled: AtomicBool,
-    /// Its calls of tools, on the LangBot wire alone; they are forgotten with the run.
-    pairing: Mutex<Pairing>,
-    /// What waits on the whole connection, this run's share included.
+    pub(crate) wire: RunMemory,
+    /// Unconsumed bytes of the whole connection, this run's included.
     buffered: Arc<AtomicUsize>,
 }
 
 #[derive(Debug, Default)]
 struct Inbox {
     results: VecDeque<RawResult>,
-    /// What each of them counts.
+    /// Size of each of them.
     sizes: VecDeque<usize>,
     bytes: usize,
     bytes_total: u64,
     count_total: u64,
-    /// It has said how it ends; that it is over comes after that.
+    /// The terminal result has arrived; the response follows.
     has_terminal: bool,
     end: Option<RunEnd>,
     abandoned: bool,
@@ -118,9 +117,9 @@ pub(crate) struct RunLimits {
     pub(crate) connection_bytes_max: usize,
 }
 
-/// What became of a result that was offered to a run.
+/// What happened to a result that was offered to a run.
 pub(crate) enum Taken {
-    /// The first since the last `announce`: the reader is to be woken.
+    /// The first since the last `announce`: wake the consumer.
     First,
     More,
     /// The run is over: the result is dropped.
@@ -128,9 +127,9 @@ pub(crate) enum Taken {
     Overflow(String),
 }
 
-/// What a result costs in memory beside its text.
+/// Memory of a result besides its text.
 const RESULT_OVERHEAD_BYTES: usize = 128;
-/// Handed out at once: whoever takes a backlog in would hold it several times over.
+/// Bytes per batch: a consumer would hold a whole backlog several times over.
 const BATCH_BYTES: usize = 1 << 20;
 
 impl Inbox {
@@ -155,11 +154,11 @@ impl Inbox {
 
 impl Run {
     pub(crate) fn new(id: String, buffered: Arc<AtomicUsize>) -> Self {
-        let (inbox, news, pairing) = (Mutex::default(), Notify::new(), Mutex::default());
-        Self { id, inbox, news, cancelled: AtomicBool::new(false), pairing, buffered }
+        let (inbox, news, wire) = (Mutex::default(), Notify::new(), RunMemory::default());
+        Self { id, inbox, news, cancelled: AtomicBool::new(false), wire, buffered }
     }
 
-    /// Takes a result in without waking the reader; `announce` does that once per batch.
+    /// Accepts a result without waking the consumer; `announce` does that once per batch.
     pub(crate) fn offer(&self, result: RawResult, bytes: usize, limits: &RunLimits) -> Taken {
         let mut inbox = self.lock();
         if inbox.end.is_some() || inbox.abandoned {
@@ -175,7 +174,7 @@ impl Run {
             let max = limits.output_bytes_max;
             return Taken::Overflow(format!("the run wrote more than {max} bytes of results"));
         }
-        // Only the connection's one reader adds, so nothing comes between the look and the sum.
+        // Only the connection's one reader adds, so the check and the addition need not be atomic.
         if self.buffered.load(Ordering::Relaxed) + size > limits.connection_bytes_max {
             let max = limits.connection_bytes_max;
             let message =
@@ -191,11 +190,7 @@ impl Run {
         if std::mem::replace(&mut inbox.announced, true) { Taken::More } else { Taken::First }
     }
 
-    pub(crate) fn pairing(&self) -> MutexGuard<'_, Pairing> {
-        self.pairing.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// How many results have been taken in so far.
+    /// How many results were accepted.
     pub(crate) fn count(&self) -> u64 {
         self.lock().count_total
     }
@@ -230,7 +225,7 @@ impl Run {
         inbox.end.clone().map(RunEvent::End)
     }
 
-    /// The handle is gone; says whether the run was still going.
+    /// The handle is dropped; returns whether the run was still open.
     fn close(&self) -> bool {
         let mut inbox = self.lock();
         inbox.abandoned = true;

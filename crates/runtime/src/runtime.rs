@@ -1,6 +1,6 @@
 //! The runtime as the host sees it.
 //!
-//! Invariant: a reload touches only the runners that changed, and what it stops finishes its runs first.
+//! Invariant: a reload affects only runners that changed, and a stopped process finishes its runs first.
 
 use crate::child::Children;
 use crate::connection::ConnectionId;
@@ -64,7 +64,7 @@ impl Runtime {
         }))
     }
 
-    /// Makes these the configured runners: starts new ones, stops removed ones, replaces changed ones.
+    /// Applies a configuration: starts new runners, stops removed ones, replaces changed ones.
     pub async fn apply(&self, specs: Vec<RunnerSpec>) {
         let shared = &self.0;
         let names: BTreeSet<String> = specs.iter().map(|spec| spec.name.clone()).collect();
@@ -128,12 +128,12 @@ impl Runtime {
         self.0.registry.states()
     }
 
-    /// What is known of a runner, also while its process is down.
+    /// The descriptor of a runner, also while its process is down.
     pub fn descriptor(&self, id: &RunnerId) -> Option<Arc<Descriptor>> {
         self.0.registry.descriptor(id)
     }
 
-    /// Waits for a runner that is on its way; fails at once where none can come in time.
+    /// Waits for a runner that is starting; fails immediately if it cannot be ready in time.
     pub async fn ready(
         &self,
         id: &RunnerId,
@@ -142,7 +142,7 @@ impl Runtime {
         self.0.registry.ready(id, wait).await
     }
 
-    /// Gives a run to its runner, as soon as that has room for it. The caller has committed it.
+    /// Starts a run as soon as its runner has room for it. The caller has committed it.
     pub async fn start_run(&self, request: AgentRunRequest) -> Result<RunHandle, Unavailable> {
         self.0.registry.connection(&request.runner_id)?.start_run(&request).await
     }
@@ -157,8 +157,8 @@ impl Runtime {
         self.0.registry.tools_changes()
     }
 
-    /// Calls a tool of a runner. A process that is on its way is waited for; dropping the future gives the
-    /// call up, as `cancel` does.
+    /// Calls a tool of a runner. Waits for a process that is starting; dropping the future cancels the call,
+    /// as `cancel` does.
     pub async fn call_tool(
         &self,
         runner: &str,
@@ -194,7 +194,8 @@ impl Runtime {
         remote::attach(&self.0, name, transport).await
     }
 
-    /// Stops every runner: runs may end within `grace`, then processes are asked, told and killed.
+    /// Stops every runner: runs may end within `grace`, then processes are asked to stop, terminated and
+    /// killed.
     pub async fn shutdown(&self, grace: Duration) {
         let shared = &self.0;
         let connections = shared.registry.change(|entries| {
@@ -216,11 +217,11 @@ impl Runtime {
                 connection.fail(None, &crate::run::RunEnd::Crashed { message });
             }
         }
-        // Each step of stopping a process is bounded; dropping the sockets ends what is still there.
+        // Each step of stopping a process is bounded; dropping the sockets ends what is left.
         let steps = shared.settings.limits.stop_step * 4;
         if let Err(left) = shared.tasks.finish(steps).await {
             let left = left.join(", ");
-            tracing::warn!(left, "processes did not end in time");
+            tracing::warn!(left, "runner processes did not end in time");
         }
     }
 
@@ -229,7 +230,7 @@ impl Runtime {
         self.0.children.clone()
     }
 
-    /// What the host and the spec hide, and other runners' folders as far as this one could reach them.
+    /// What the host and the spec hide, and other runners' folders that this one could reach.
     fn hidden_from(&self, spec: &RunnerSpec, folders: &[PathBuf]) -> Vec<PathBuf> {
         if spec.command.is_empty() {
             return Vec::new();

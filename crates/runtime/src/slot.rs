@@ -1,19 +1,18 @@
-//! Keeps one configured runner alive: start, serve, replace, back off, until it is told to stop.
+//! Keeps one configured runner alive: start, serve, replace, back off, until it is stopped.
 //!
-//! Invariant: at most one process of a runner gets new runs, at most `draining_max` older ones finish
-//! theirs, and failed starts come further and further apart.
+//! Invariant: at most one process of a runner gets new runs, at most `draining_max` older ones finish theirs,
+//! and the delay between failed starts grows.
 
 mod attended;
 
 use crate::connection::{Connection, ConnectionState, LAST_WORDS, Parts};
 use crate::handshake;
 use crate::outbox::Outbox;
-use crate::process::{Control, Place, Process};
+use crate::process::{Control, Process, ProcessFiles};
 use crate::registry::{Entry, Phase, whole};
 use crate::runtime::Shared;
-use crate::spec::{Limits, RunnerSpec, Wire};
+use crate::spec::{Limits, RunnerSpec};
 use crate::wires::Codec;
-use crate::wires::langbot::{SECRET_VARIABLE, Session};
 use attended::{Attended, retire, write};
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -23,7 +22,7 @@ use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
-/// A process that served this many times as long as its start was delayed does not raise the delay.
+/// A process that served for this many times its start delay does not raise the delay.
 const HEALTHY_PER_DELAY: u32 = 10;
 
 /// One generation of one configured runner.
@@ -33,17 +32,17 @@ pub(crate) struct Slot {
     pub(crate) hidden: Vec<PathBuf>,
     pub(crate) generation: u64,
     pub(crate) stop: CancellationToken,
-    /// Told when the files of the runner were saved anew.
+    /// Notified when files of the runner have changed.
     pub(crate) changed: Arc<Notify>,
 }
 
-/// A process that gets no new runs, and the token that ends it now.
+/// A process without new runs, and the token that ends it immediately.
 struct Draining {
     state: watch::Receiver<ConnectionState>,
     now: CancellationToken,
 }
 
-/// Why there is no process that serves: a clause for everyone, and what only operators are told.
+/// Why no process serves: a clause for everyone, and the last words for operators.
 struct Fault {
     reason: String,
     last_words: Option<String>,
@@ -61,10 +60,10 @@ struct Serving {
     control: Arc<Control>,
 }
 
-/// Why a process serves no longer.
+/// Why a process stopped serving.
 enum Served {
     Failed(String),
-    /// Its files were saved anew, and this is the process that runs them.
+    /// Its files have changed, and this process runs the new ones.
     Replaced(Serving),
     /// The slot stops.
     Stopped,
@@ -79,7 +78,7 @@ impl Slot {
         let mut successor = None;
         loop {
             let started = match successor.take() {
-                // Also of a slot that stops: it is there, and has to be let go in order.
+                // Even if the slot stops: this process has to be retired.
                 Some(serving) => Ok(serving),
                 None if self.stop.is_cancelled() => break,
                 None => {
@@ -158,7 +157,7 @@ impl Slot {
         served
     }
 
-    /// Nobody serves.
+    /// No process serves.
     fn gone(&self, phase: Phase) {
         self.update(|entry| {
             entry.connection = None;
@@ -167,20 +166,20 @@ impl Slot {
         });
     }
 
-    /// Files that do not start leave the process that serves as it is.
+    /// New files that do not start leave the serving process in place.
     fn goes_on(&self, Fault { reason, last_words }: Fault) {
         let error = format!(
             "runner `{}` goes on as it was: with its files as they are now it {reason}",
             self.spec.name
         );
-        tracing::warn!(%error, last_words, "a runner's files were saved and do not start");
+        tracing::warn!(%error, last_words, "changed files of a runner do not start");
         self.update(|entry| {
             entry.last_error = Some(error);
             entry.last_words = last_words;
         });
     }
 
-    /// Waits for a process that does not read what it is told, and for room beside its successor.
+    /// Waits for a stalled stdin, and for a free place among the draining processes.
     async fn stdin_stalled(&self, serving: &Serving, draining: &mut VecDeque<Draining>) -> String {
         let limits = &self.shared.settings.limits;
         loop {
@@ -230,23 +229,14 @@ impl Slot {
         }
     }
 
-    /// Starts a process; until it serves, it is told of only if nobody else does.
+    /// Starts a process. Before it serves, it is published only if no other process does.
     async fn start(&self, is_alone: bool) -> Result<Serving, Fault> {
         let shared = &self.shared;
         let (settings, id) = (&shared.settings, shared.next_connection());
-        let place = Place::new(&settings.run_dir, &self.spec.name)
+        let place = ProcessFiles::new(&settings.run_dir, &self.spec.name)
             .map_err(|error| format!("cannot be given a folder: {error}"))?;
         let mut job = self.spec.job(&self.hidden, place, settings);
-        let codec = match self.spec.wire {
-            Wire::Native => Codec::Native,
-            Wire::Langbot => {
-                let session = Session::new(&self.spec.program(), &settings.host_version);
-                let session =
-                    session.map_err(|error| format!("cannot be given a secret: {error}"))?;
-                job.env.insert(SECRET_VARIABLE.to_owned(), session.secret().to_owned());
-                Codec::Langbot(Box::new(session))
-            }
-        };
+        let codec = Codec::for_process(&self.spec, &settings.host_version, &mut job.env)?;
         let process = Process::start(job, settings, &shared.tasks);
         let process = timeout(settings.limits.start_timeout, process)
             .await
@@ -283,7 +273,7 @@ impl Slot {
         let process_name = format!("runner `{}`", self.spec.name);
         shared.tasks.attend(process_name, attended.attend(process.stdout, process.stderr));
         shared.tasks.spawn(write(connection.clone()));
-        // Until it is published, giving up on a start must not leave the process behind.
+        // A start that is given up before it is published must not leave the process behind.
         let guard = KillOnDrop(Some(serving.control.clone()));
         let pin = self.spec.plugin.as_deref();
         match handshake::admit(shared, &connection, self.generation, pin).await {

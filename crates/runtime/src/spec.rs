@@ -1,22 +1,22 @@
-//! What the runtime is told: runners of the configuration, where things are, and every limit.
+//! What configures the runtime: runners, folders, and every limit.
 //!
 //! Invariant: every bound of this crate is a field of `Limits`, with its default here.
 
-use crate::process::{Place, plain};
+use crate::process::{ProcessFiles, plain};
 use crate::quote::Cleaner;
 use crate::supervisor::job::Job;
-use crate::wires::langbot;
+use crate::wires;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-/// How a runner is spoken to.
+/// The wire that a runner speaks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Wire {
-    /// JSON-RPC, as the contract says.
+    /// JSON-RPC, as in the contract.
     #[default]
     Native,
-    /// As LangBot speaks to its plugins.
+    /// The wire of LangBot plugins.
     Langbot,
 }
 
@@ -24,7 +24,7 @@ pub enum Wire {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunnerSpec {
     pub name: String,
-    /// Empty for a remote runner, which connects by WebSocket. Of a LangBot plugin the interpreter alone does.
+    /// Empty for a remote runner, which connects by WebSocket. A LangBot plugin needs the interpreter only.
     pub command: Vec<String>,
     pub wire: Wire,
     pub dir: PathBuf,
@@ -34,19 +34,19 @@ pub struct RunnerSpec {
     /// `author/name`: what the process must declare itself to be.
     pub plugin: Option<String>,
     pub sandbox: bool,
-    /// Readable and writable beside `dir`.
+    /// Readable and writable besides `dir`.
     pub paths: Vec<PathBuf>,
-    /// Those of `paths` that do not exist: once one does, a process needs a new sandbox to see it.
+    /// Those of `paths` that do not exist: once one does, the process needs a new sandbox to see it.
     pub absent_paths: Vec<PathBuf>,
-    /// Folders and files kept from it beside `Settings::hidden`, even where `dir` or `paths` contain them.
+    /// Folders and files hidden from it besides `Settings::hidden`, even inside `dir` or `paths`.
     pub hidden: Vec<PathBuf>,
-    /// Cap on the processes of the tree.
+    /// Limit on the processes of the tree.
     pub processes: u32,
-    /// Cap on the resident memory of the tree.
+    /// Limit on the resident memory of the tree.
     pub memory_mb: u64,
-    /// When the files of the command last changed: a newer one is started beside the old.
+    /// When files of the command last changed: a newer process is started beside the old one.
     pub changed_at: Option<SystemTime>,
-    /// When the newest of the hidden files within its reach was.
+    /// When the newest hidden file within its reach changed.
     pub hidden_at: Option<SystemTime>,
 }
 
@@ -73,22 +73,14 @@ impl Default for RunnerSpec {
 }
 
 impl RunnerSpec {
-    /// The command as it is started.
-    fn full_command(&self) -> Vec<String> {
-        match self.wire {
-            Wire::Native => self.command.clone(),
-            Wire::Langbot => langbot::command(&self.command, self.sandbox),
-        }
-    }
-
-    /// The program that is started, as far as its place is known.
+    /// The program that is started, as far as its path is known.
     pub(crate) fn program(&self) -> PathBuf {
         self.dir.join(self.command.first().map_or("", String::as_str))
     }
 
-    pub(crate) fn job(&self, hidden: &[PathBuf], place: Place, settings: &Settings) -> Job {
+    pub(crate) fn job(&self, hidden: &[PathBuf], place: ProcessFiles, settings: &Settings) -> Job {
         Job {
-            command: self.full_command(),
+            command: wires::command(self),
             dir: self.dir.clone(),
             owns_dir: self.owns_dir,
             env: self.env.clone(),
@@ -109,11 +101,11 @@ impl RunnerSpec {
 
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// The command that runs `supervisor::main`, e.g. the own binary and `supervise`.
+    /// The command that runs `supervisor::main`, e.g. this binary and `supervise`.
     pub supervisor: Vec<String>,
-    /// Lock files and private folders of runner processes. Beside it, in `tools`, are the homes of tool servers.
+    /// Lock files and private folders of runner processes. Homes of tool servers are in `tools` next to it.
     pub run_dir: PathBuf,
-    /// Kept from every sandboxed runner: the data folder.
+    /// Hidden from every sandboxed runner: the data folder.
     pub hidden: Vec<PathBuf>,
     pub host_version: String,
     pub limits: Limits,
@@ -121,12 +113,12 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Where a tool server of this name is at home.
+    /// The home of a tool server.
     pub(crate) fn home_of(&self, server: &str) -> PathBuf {
         self.run_dir.with_file_name("tools").join(plain(server))
     }
 
-    /// What makes the program a supervisor.
+    /// The arguments that make the program a supervisor.
     pub(crate) fn supervisor_args(&self) -> Vec<String> {
         self.supervisor.iter().skip(1).cloned().collect()
     }
@@ -134,26 +126,26 @@ impl Settings {
 
 #[derive(Debug, Clone)]
 pub struct Limits {
-    /// A longer line is discarded as it comes and counts as corrupt.
+    /// A longer line is discarded as it arrives and counts as corrupt.
     pub line_bytes_max: usize,
-    /// Results of one run that wait for its reader.
+    /// Unconsumed results of one run.
     pub run_buffer_bytes_max: usize,
-    /// Results of all runs of one connection that wait for their readers.
+    /// Unconsumed results of all runs of one connection.
     pub connection_buffer_bytes_max: usize,
-    /// Results of one run altogether.
+    /// All results of one run.
     pub run_output_bytes_max: u64,
     pub runs_in_flight_max: usize,
-    /// Calls of a runner's process at once.
+    /// Calls of a runner process at once.
     pub calls_in_flight_max: usize,
-    /// Calls of one of its runs at once.
+    /// Calls of one run at once.
     pub calls_per_run_max: usize,
-    /// What all calls of the process that are under way hold together.
+    /// Bytes of all calls of the process in flight.
     pub calls_bytes_max: usize,
     /// Calls of a plugin's tools at once.
     pub tool_calls_in_flight_max: usize,
-    /// Programs that run to their end at once; the others wait for their turn.
+    /// Programs that run to their end at once; others wait.
     pub children_at_once: usize,
-    /// What waits for a runner to read its input.
+    /// Bytes queued for the input of a runner.
     pub queue_bytes_max: usize,
     pub stderr_lines_per_s: u32,
     pub stderr_lines_burst: u32,
@@ -162,14 +154,14 @@ pub struct Limits {
     pub stderr_bytes_burst: u32,
     /// From the start of a process to its manifests.
     pub start_timeout: Duration,
-    /// How long a process that offers runners may think about its tools before it gets runs.
+    /// How long a process with runners may take to list its tools before it gets runs.
     pub tools_wait: Duration,
-    /// From a cancel to the answer of `run_agent`; then the process is replaced.
+    /// From a cancel to the response of `run_agent`; then the process is replaced.
     pub cancel_grace: Duration,
-    /// How long a process may leave a run unread before that run and all that follow go to another.
+    /// How long a process may leave a run unread before it is replaced and unread runs go to its successor.
     pub stdin_stall_timeout: Duration,
-    /// From a cancel that cannot be told to the end of the run; and how long a connection that is replaced may
-    /// finish its other runs.
+    /// From the cancel of a run that cannot be told to stop to its end; and how long a replaced connection
+    /// may finish its other runs.
     pub drain_max: Duration,
     /// Replaced processes of one runner that may live on at once.
     pub draining_max: usize,
@@ -177,7 +169,7 @@ pub struct Limits {
     pub stop_step: Duration,
     pub backoff_min: Duration,
     pub backoff_max: Duration,
-    /// A process that served this long starts the back-off anew.
+    /// A process that served this long resets the back-off.
     pub healthy_after: Duration,
 }
 
@@ -215,7 +207,7 @@ impl Default for Limits {
     }
 }
 
-/// Starting a program takes a processor, waiting for it does not: some more than there are processors.
+/// Starting a program takes a processor, waiting for it does not: somewhat more than there are processors.
 fn children_at_once() -> usize {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     (4 * processors).max(8)

@@ -1,6 +1,6 @@
-//! What the runtime tells about its runners.
+//! What the runtime reports about its runners.
 //!
-//! Invariant: everything here is a snapshot; nothing in it changes behind the reader's back.
+//! Invariant: everything here is a snapshot.
 
 use greenroom_protocol::AgentRunnerManifest;
 use serde::Serialize;
@@ -16,7 +16,7 @@ pub struct Descriptor {
     /// `author/name`, as declared.
     pub plugin: Arc<str>,
     pub plugin_version: String,
-    /// What keeps the process from the rest of the machine: `landlock:N`, `off`, `unavailable`, `remote`.
+    /// The isolation of the process: `landlock:N`, `off`, `unavailable`, `remote`.
     pub isolation: Arc<str>,
 }
 
@@ -47,16 +47,16 @@ pub struct RunnerState {
     pub restarts: u64,
     /// Why it does not serve.
     pub last_error: Option<String>,
-    /// When and why it had to be started again, also once it serves.
+    /// When and why it was last started again, even if it serves now.
     #[serde(skip)]
     pub last_failure: Option<(SystemTime, String)>,
     pub runs_in_flight: usize,
     pub isolation: Option<String>,
     pub descriptors: Vec<Arc<Descriptor>>,
     pub warnings: Vec<String>,
-    /// It has said which tools it offers, be it none.
+    /// It has listed its tools, even if there are none.
     #[serde(skip)]
-    pub tools_told: bool,
+    pub tools_listed: bool,
 }
 
 /// Why a run cannot be given to a runner now.

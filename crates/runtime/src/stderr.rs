@@ -1,6 +1,6 @@
-//! A runner's stderr: into the log under its name, as much as a reader can take and not more.
+//! A runner's stderr: logged under its name, within limits of rate and size.
 //!
-//! Invariant: a flood costs the runner its time, not the host its memory or its log.
+//! Invariant: a flood slows the runner down and costs the host neither memory nor log space.
 
 use crate::quote::Cleaner;
 use crate::spec::Limits;
@@ -9,27 +9,27 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::net::unix::pipe;
 
-/// How long to look away from a runner that writes more than it may.
+/// Pause in reading from a runner that writes more than it may.
 const PAUSE: Duration = Duration::from_millis(10);
 const CHUNK_BYTES: usize = 16 * 1024;
 
-/// How many lines are kept for the story of a crash, how long each of them, and how many are told.
+/// Lines kept to explain a crash, their length, and how many of them are shown.
 const KEPT_LINES: usize = 40;
 const KEPT_CHARS: usize = 400;
-const TOLD_LINES: usize = 4;
-/// What was said longer before the end has nothing to do with it.
+const SHOWN_LINES: usize = 4;
+/// Lines older than this at the end of the process do not explain it.
 const LAST_WORDS_AGE: Duration = Duration::from_secs(1);
-/// Words by which a line says that something went wrong.
+/// Words that mark a line as an error.
 const WRONG: [&str; 5] = ["error", "fatal", "panic", "exception", "not found"];
 
-/// How pydantic ends what it complains about: with an address that says less than the line before.
+/// The last line of a pydantic error: a URL that explains less than the line before.
 const POINTER: &str = "For further information visit";
 
-/// The last lines seen, for the story of a crash.
+/// The last lines, to explain a crash.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct LastLines {
     lines: Arc<Mutex<VecDeque<String>>>,
-    /// When the last of them came.
+    /// When the last line arrived.
     at: Arc<Mutex<Option<Instant>>>,
     cleaner: Cleaner,
 }
@@ -39,29 +39,29 @@ impl LastLines {
         Self { lines: Arc::default(), at: Arc::default(), cleaner }
     }
 
-    /// What was said last before an end in this moment.
+    /// The last words before an end at this moment.
     pub(crate) fn last_words(&self, end: Instant) -> Option<String> {
         let at = *self.at.lock().unwrap_or_else(PoisonError::into_inner);
         let is_recent = |at: Instant| end.saturating_duration_since(at) <= LAST_WORDS_AGE;
         at.filter(|at| is_recent(*at)).map(|_| self.last()).filter(|line| !line.is_empty())
     }
 
-    /// The last one, or the last at the margin with the indented ones that belong to it; empty when there was
-    /// none.
+    /// The last line, or the last unindented one with the indented lines that belong to it; empty without
+    /// lines.
     fn last(&self) -> String {
         let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         let at_margin = |line: &String| !line.starts_with(char::is_whitespace);
         let from = lines.iter().rposition(at_margin).unwrap_or(lines.len().saturating_sub(1));
-        let told = lines.iter().skip(from).map(|line| line.trim());
-        let told = told.filter(|line| !line.starts_with(POINTER)).take(TOLD_LINES);
-        let told = told.collect::<Vec<_>>().join(" ");
+        let shown = lines.iter().skip(from).map(|line| line.trim());
+        let shown = shown.filter(|line| !line.starts_with(POINTER)).take(SHOWN_LINES);
+        let shown = shown.collect::<Vec<_>>().join(" ");
         match python_place(lines.iter().take(from).rev()) {
-            Some(place) if !told.contains(", line ") => format!("{told} ({place})"),
-            _ => told,
+            Some(place) if !shown.contains(", line ") => format!("{shown} ({place})"),
+            _ => shown,
         }
     }
 
-    /// What they complain about, in one line: from the first that speaks of something wrong, else the last one.
+    /// The error in one line: from the first line that looks like one, else the last line.
     pub(crate) fn complaint(&self) -> String {
         let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         let speaks_of_it = |line: &String| {
@@ -69,15 +69,15 @@ impl LastLines {
             WRONG.iter().any(|word| line.contains(word))
         };
         let from = lines.iter().position(speaks_of_it).unwrap_or(lines.len().saturating_sub(1));
-        let mut told: Vec<&str> = Vec::new();
+        let mut shown: Vec<&str> = Vec::new();
         for line in lines.iter().skip(from).map(|line| line.trim()) {
-            // Frames of a stack and lines without anything new help nobody.
-            let is_known = told.iter().any(|before| before.contains(line));
-            if !is_known && !line.starts_with("at ") && told.len() < TOLD_LINES {
-                told.push(line);
+            // Stack frames and repeated lines explain nothing.
+            let is_known = shown.iter().any(|before| before.contains(line));
+            if !is_known && !line.starts_with("at ") && shown.len() < SHOWN_LINES {
+                shown.push(line);
             }
         }
-        told.join("; ")
+        shown.join("; ")
     }
 
     fn push(&self, line: &str) {
@@ -90,7 +90,7 @@ impl LastLines {
     }
 }
 
-/// Where an error of Python was raised: its traceback stands before it, from the last line on.
+/// Where a Python error was raised: the traceback comes before it.
 fn python_place<'a>(before: impl Iterator<Item = &'a String>) -> Option<String> {
     let mut traceback = before.take_while(|line| line.starts_with(char::is_whitespace));
     let frame = traceback.find_map(|line| line.trim().strip_prefix("File \""))?;
@@ -100,7 +100,7 @@ fn python_place<'a>(before: impl Iterator<Item = &'a String>) -> Option<String> 
     (!number.is_empty()).then(|| format!("{name}, line {number}"))
 }
 
-/// Logs lines until the pipe ends, under the name of a runner or of the tool that a child serves.
+/// Logs lines until the pipe ends, under the name of a runner or of a tool server.
 pub(crate) async fn log(runner: Arc<str>, pipe: pipe::Receiver, limits: Limits, last: LastLines) {
     let mut budget = Budget::new(&limits);
     let mut chunk = vec![0; CHUNK_BYTES];
@@ -134,7 +134,7 @@ pub(crate) async fn log(runner: Arc<str>, pipe: pipe::Receiver, limits: Limits, 
     write(&runner, &line, &mut budget, &last);
     let Dropped { lines, bytes } = budget.dropped;
     if lines > 0 {
-        tracing::info!(target: "runner", runner = &*runner, dropped_lines = lines, dropped_bytes = bytes, "it wrote more than is kept");
+        tracing::info!(target: "runner", runner = &*runner, dropped_lines = lines, dropped_bytes = bytes, "dropped output over the rate limit");
     }
 }
 
@@ -154,14 +154,14 @@ fn write(runner: &str, line: &[u8], budget: &mut Budget, last: &LastLines) {
     }
 }
 
-/// What was not logged since the last line that was.
+/// What was dropped since the last logged line.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Dropped {
     lines: u64,
     bytes: u64,
 }
 
-/// So many lines and so many bytes; counts what it refused.
+/// A rate limit on lines and bytes; counts what it refused.
 struct Budget {
     lines: Bucket,
     bytes: Bucket,
@@ -177,7 +177,7 @@ impl Budget {
         }
     }
 
-    /// One line: what was dropped before it, or nothing if it is dropped as well.
+    /// Admits one line: returns what was dropped before it, or nothing if the line is dropped as well.
     fn take(&mut self, bytes: usize, now: Instant) -> Option<Dropped> {
         self.lines.refill(now);
         self.bytes.refill(now);
@@ -237,14 +237,14 @@ mod tests {
 
     #[test]
     fn an_error_of_python_is_told_with_its_place() {
-        let told = |lines: &[&str]| {
+        let shown = |lines: &[&str]| {
             let kept = LastLines::default();
             lines.iter().for_each(|line| kept.push(line));
             kept.last()
         };
         let syntax =
             ["  File \"/home/me/main.py\", line 34", "    foo(", "       ^", "SyntaxError: odd"];
-        assert_eq!(told(&syntax), "SyntaxError: odd (main.py, line 34)");
+        assert_eq!(shown(&syntax), "SyntaxError: odd (main.py, line 34)");
         let raised = [
             "Traceback (most recent call last):",
             "  File \"/home/me/main.py\", line 3, in <module>",
@@ -253,9 +253,9 @@ mod tests {
             "    raise ValueError(\"no\")",
             "ValueError: no",
         ];
-        assert_eq!(told(&raised), "ValueError: no (deep.py, line 12)");
-        assert_eq!(told(&[raised.as_slice(), &["bye"]].concat()), "bye");
-        assert_eq!(told(&["  File \"x\", line y", "what"]), "what");
+        assert_eq!(shown(&raised), "ValueError: no (deep.py, line 12)");
+        assert_eq!(shown(&[raised.as_slice(), &["bye"]].concat()), "bye");
+        assert_eq!(shown(&["  File \"x\", line y", "what"]), "what");
     }
 
     #[test]

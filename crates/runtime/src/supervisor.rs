@@ -1,10 +1,10 @@
 //! The supervisor: a small process between the host and one runner process.
 //!
 //! Invariant: when it ends, no process of the runner's tree is left. It ends when the runner ends, when the
-//! tree breaks a cap, and when the host is gone for whatever reason (its end of the control socket closes).
+//! tree exceeds a limit, and when the host is gone (its end of the control socket closes).
 //!
-//! Descriptors at its start: 0 is the control socket, 1 the locked file that tells a later host it is still
-//! here, 2 the runner's stderr. The runner's stdin and stdout arrive over the control socket with the job.
+//! Descriptors at its start: 0 is the control socket, 1 the locked file that shows a later host that it
+//! lives, 2 the runner's stderr. The runner's stdin and stdout arrive over the control socket with the job.
 
 mod calls;
 mod cgroup;

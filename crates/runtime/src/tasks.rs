@@ -1,6 +1,6 @@
-//! The one place that spawns: every task of the runtime is known here and waited for.
+//! The one place that spawns: every task of the runtime is registered and awaited here.
 //!
-//! Invariant: after `finish` no task of this crate runs, unless it was named to the caller as one that does.
+//! Invariant: after `finish` no task of this crate runs, except those that it has reported.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -13,13 +13,13 @@ use tokio_util::task::TaskTracker;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Tasks {
     tracker: TaskTracker,
-    /// Processes that have not ended, by what they are, and how many tasks see to each.
+    /// Processes that have not ended, by name, with the number of tasks that watch each.
     processes: Processes,
 }
 
 type Processes = Arc<Mutex<BTreeMap<String, usize>>>;
 
-/// A process that a task sees to, for as long as it does.
+/// A process that a task watches.
 struct Attended {
     process: String,
     processes: Processes,
@@ -27,12 +27,12 @@ struct Attended {
 
 impl Tasks {
     pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> AbortHandle {
-        // Erased, the way into the async runtime is compiled once for all of them, and moves a pointer.
+        // Boxed, so that spawning is compiled once and moves a pointer.
         let task: Pin<Box<dyn Future<Output = ()> + Send>> = Box::pin(task);
         self.tracker.spawn(task).abort_handle()
     }
 
-    /// A task that lasts as long as a process does, e.g. of `runner \`triage\``.
+    /// Spawns a task that lasts as long as a process, e.g. of `runner \`triage\``.
     pub(crate) fn attend(
         &self,
         process: String,
@@ -45,7 +45,7 @@ impl Tasks {
         })
     }
 
-    /// Waits for all of them; says which processes are left where they did not end in time.
+    /// Waits for all tasks; after the timeout returns the processes that are left.
     pub(crate) async fn finish(&self, wait: Duration) -> Result<(), Vec<String>> {
         self.tracker.close();
         let ended = tokio::time::timeout(wait, self.tracker.wait()).await;

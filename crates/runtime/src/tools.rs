@@ -25,13 +25,13 @@ pub struct PluginToolCall {
     pub tool_name: String,
     pub parameters: Object,
     pub tool_call_id: String,
-    /// The run on whose behalf it is made.
+    /// The run that the call is for.
     pub run_id: Option<String>,
-    /// When it is given up.
+    /// When it times out.
     pub deadline: Instant,
 }
 
-/// What a tool answered; where `error` stands, the tool itself has failed.
+/// The answer of a tool; with an `error`, the tool itself has failed.
 pub type PluginToolAnswer = CallToolResult;
 
 /// Why a call has no answer.
@@ -40,7 +40,7 @@ pub enum PluginToolError {
     /// It was not made.
     #[error("{message}")]
     Unavailable { message: String },
-    /// The process or its connection ended in the middle: whether the tool did anything is not known.
+    /// The process or its connection ended during the call: the tool may have had effects.
     #[error("{message}")]
     Crashed { message: String },
     /// The plugin answered with a JSON-RPC error.
@@ -50,7 +50,7 @@ pub enum PluginToolError {
     TimedOut,
     #[error("{message}")]
     TooLarge { message: String },
-    #[error("the call was given up")]
+    #[error("the call was cancelled")]
     Cancelled,
     #[error("{message}")]
     Protocol { message: String },

@@ -1,7 +1,7 @@
-//! The calls of a runner that are under way on one connection.
+//! The calls of a runner that are in flight on one connection.
 //!
-//! Invariant: a run has its own share of them, so that one that asks for much keeps no other from asking; what
-//! all of them hold is bounded.
+//! Invariant: every run has its own share, so that a run with many calls does not keep others from calling;
+//! the bytes of all calls are bounded.
 
 use crate::spec::Limits;
 use greenroom_protocol::{AgentAPIError, ErrorCode};
@@ -9,13 +9,13 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 use tokio::task::AbortHandle;
 
-/// How many runs can fill what all calls may hold.
+/// This many runs with full shares use up the bytes of all calls.
 const RUN_PART: usize = 4;
 
 #[derive(Default)]
 pub(crate) struct Calls {
     by_id: HashMap<String, Call>,
-    /// What each run has; calls without a run have a share of their own.
+    /// The share of each run; calls without a run have one of their own.
     of_run: HashMap<Option<String>, Share>,
     bytes: usize,
     serial_last: u64,
@@ -36,7 +36,7 @@ struct Call {
 }
 
 impl Calls {
-    /// Why a call of so many bytes is not taken, unless it is.
+    /// Why a call of this size is refused, if it is.
     pub(crate) fn refusal(
         &self,
         id: &str,
@@ -62,7 +62,7 @@ impl Calls {
         Some(AgentAPIError::new(code, message))
     }
 
-    /// What tells the next call from an earlier one with the same id.
+    /// Tells the next call from an earlier one with the same id.
     pub(crate) fn next_serial(&self) -> u64 {
         self.serial_last + 1
     }
@@ -83,18 +83,18 @@ impl Calls {
         self.by_id.insert(id, Call { serial: self.serial_last, task, run, bytes });
     }
 
-    /// A call has its answer: whether anyone still waits for it.
+    /// The call has its answer; returns whether the runner still waits for it.
     pub(crate) fn finish(&mut self, id: &str, serial: u64) -> bool {
         let is_this = self.by_id.get(id).is_some_and(|call| call.serial == serial);
         is_this && self.remove(id).is_some()
     }
 
-    /// Whether none is under way and none has begun within this time.
+    /// Whether no call is in flight and none has begun within this time.
     pub(crate) fn are_over_for(&self, time: Duration) -> bool {
         self.by_id.is_empty() && self.begun_last.is_none_or(|begun| begun.elapsed() >= time)
     }
 
-    /// Whoever takes a call out answers it, or ends it.
+    /// Removes a call; the caller answers or aborts it.
     pub(crate) fn remove(&mut self, id: &str) -> Option<AbortHandle> {
         let call = self.by_id.remove(id)?;
         self.bytes -= call.bytes;

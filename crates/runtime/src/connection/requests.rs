@@ -1,6 +1,6 @@
 //! Requests to a runner and their answers.
 //!
-//! Invariant: who waits for an answer is told when the connection ends.
+//! Invariant: a request without an answer fails when the connection ends.
 
 use super::{Connection, LAST_WORDS, Waiting};
 use crate::outbox::NotSent;
@@ -37,7 +37,7 @@ impl Connection {
         let (sender, answer) = oneshot::channel();
         let number = self.lock().expect(Waiting::Answer(sender));
         if let Err(error) = self.send_request(number, method, params) {
-            // The end of the process, which is about to be known, explains more than a closed pipe.
+            // The end of the process, which follows soon, explains more than a closed pipe.
             return Err(NoResult::Gone(
                 match tokio::time::timeout(LAST_WORDS, self.gone()).await {
                     Ok(()) => self.reason().unwrap_or_default(),

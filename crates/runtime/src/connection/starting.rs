@@ -1,10 +1,9 @@
-//! Giving runs to a process, and taking back what it has not read.
+//! Gives runs to a process, and takes unread ones back.
 //!
-//! Invariant: a run is under way here from the moment on in which its request is on its way, and no longer once
-//! that was taken back; both happen under one lock, so nobody sees a run between the two. No more runs are on the
-//! other side than it takes at once, nor more bytes than may wait: further ones wait in line, where only one that
-//! comes in the very moment of room gets ahead of them. How many wait is not bounded here: each is a run that the
-//! host has accepted.
+//! Invariant: a run is registered exactly while its request is queued, sent or running, and both change under
+//! one lock. No more runs and bytes are sent than the other side takes; further runs wait in order, except
+//! that a run which arrives just as there is room may pass them. The number of waiting runs is not bounded
+//! here: each is a run that the host has accepted.
 
 use super::{Connection, Entry, REPLACED, State, Waiting};
 use crate::outbox::NotSent;
@@ -16,9 +15,9 @@ use std::time::Instant;
 
 /// Why a run was not started.
 enum NotStarted {
-    /// The process has as many runs as it takes.
+    /// The process has as many runs as it takes at once.
     NoRoom,
-    /// The process has much to read yet.
+    /// Too many bytes wait to be read by the process.
     NoSpace,
     Never(Unavailable),
 }
@@ -99,10 +98,10 @@ impl Connection {
     }
 
     fn is_full(&self, state: &State) -> bool {
-        state.runs.len() >= self.codec.window().min(self.limits.runs_in_flight_max)
+        state.runs.len() >= self.codec.runs_max().min(self.limits.runs_in_flight_max)
     }
 
-    /// Takes the runs back that the process has not heard of and will not hear of: another may have them.
+    /// Takes back every run that the process has not read: each can start on another process.
     pub(crate) fn take_back(&self) {
         self.take_all_back(&mut self.lock());
     }
@@ -113,7 +112,7 @@ impl Connection {
         }
     }
 
-    /// Takes one run back, that the process has not heard of; whether it was one.
+    /// Takes back one run; returns whether the process had not read it.
     pub(super) fn withdraw(&self, number: i64) -> bool {
         let mut state = self.lock();
         let is_unread = !self.outbox.take_back(Some(number)).is_empty();
@@ -130,14 +129,14 @@ impl Connection {
         if !entry.fenced {
             self.live.send_modify(|live| *live -= 1);
         }
-        // There are ways to look at a pipe without reading it.
+        // A process can peek into a pipe without reading it.
         entry.run.end(match entry.run.count() {
             0 => RunEnd::NotDelivered,
             _ => RunEnd::Crashed { message: self.says(REPLACED) },
         });
     }
 
-    /// The number of a run that is under way here, and by which runner.
+    /// The request number of an open run, and the name of its runner.
     pub(super) fn number_of(&self, run: &Arc<Run>) -> Option<(i64, String)> {
         let state = self.lock();
         let entry = state.runs.get(&run.id).filter(|entry| Arc::ptr_eq(&entry.run, run))?;
@@ -145,17 +144,17 @@ impl Connection {
     }
 }
 
-/// What the results to one request of ours are to us.
+/// What a response that is not the last belongs to.
 pub(crate) enum Streamed {
     To(Arc<Run>),
-    /// Of a run that the host has let go of.
+    /// A run that the host has dropped.
     Late,
-    /// It is no run.
+    /// Not a run.
     None,
 }
 
 impl Connection {
-    /// Whose results come in answer to this request.
+    /// The run that this request started.
     pub(crate) fn streamed(&self, number: i64) -> Streamed {
         let state = self.lock();
         let Some(Waiting::Run(id)) = state.requests.get(&number) else { return Streamed::None };
@@ -165,7 +164,7 @@ impl Connection {
         }
     }
 
-    /// Which runner a run is by.
+    /// The runner of a run.
     pub(crate) fn runner_of(&self, run_id: &str) -> Option<RunnerId> {
         self.lock().runs.get(run_id).map(|entry| entry.runner_id.clone())
     }

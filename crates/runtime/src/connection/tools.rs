@@ -1,18 +1,17 @@
 //! Calls of a plugin's tools on one connection.
 //!
-//! Invariant: a call ends once: by its answer, by a fault of the plugin, by whoever waits for it, or with the
-//! connection. One that is given up is told to the plugin, and its late answer reaches nobody.
+//! Invariant: a call ends once: by its answer, by a fault of the plugin, by its caller, or with the
+//! connection. The plugin is told of a call that was given up, and its late answer is dropped.
 
 use super::{Connection, State, Waiting};
 use crate::tools::{PluginToolAnswer, PluginToolCall, PluginToolError};
-use crate::wires::native;
 use greenroom_protocol::wire::{CallToolParams, CallToolResult, RpcError, method};
 use serde_json::value::RawValue;
 use std::sync::Arc;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-/// Calls that were given up lately and may still be answered.
+/// Recent calls that were given up and may still be answered.
 const GIVEN_UP_MAX: usize = 4096;
 
 pub(super) type ToolSender = oneshot::Sender<Result<Box<RawValue>, PluginToolError>>;
@@ -54,7 +53,7 @@ impl Connection {
         })
     }
 
-    /// How many runs are under way and not fenced.
+    /// How many runs are live.
     pub(crate) fn runs_in_flight(&self) -> usize {
         let state = self.lock();
         let live = *self.live.borrow();
@@ -65,10 +64,10 @@ impl Connection {
         self.lock().tool_calls > 0
     }
 
-    /// Ends one call for a fault of the plugin; says whether it was under way.
+    /// Ends one call for a fault of the plugin; returns whether it was in flight.
     pub(crate) fn fail_tool_call(&self, number: i64, error: PluginToolError) -> bool {
         self.take_tool_call(&mut self.lock(), number)
-            // Whoever asked may have given up.
+            // The caller may have given up.
             .map(|sender| drop(sender.send(Err(error))))
             .is_some()
     }
@@ -94,7 +93,7 @@ impl Connection {
         answer: Result<&RawValue, RpcError>,
     ) {
         self.tool_call_over(state);
-        // Whoever asked may have given up.
+        // The caller may have given up.
         let _ = sender.send(answer.map(ToOwned::to_owned).map_err(PluginToolError::refused));
     }
 
@@ -142,7 +141,7 @@ impl State {
     }
 }
 
-/// A call that somebody waits for; dropped before its answer came, it is given up.
+/// A tool call in flight; dropping it before its answer gives it up.
 struct OpenCall {
     connection: Arc<Connection>,
     number: i64,
@@ -161,8 +160,8 @@ impl Drop for OpenCall {
             state.given_up.pop_front();
         }
         drop(state);
-        // Tools are offered on the native wire alone.
-        let params = serde_json::json!({ "request_id": self.number });
-        self.connection.send_or_replace(native::notification(method::REQUEST_CANCEL, &params));
+        if let Some(frame) = self.connection.codec.cancel_request(self.number) {
+            self.connection.send_or_replace(frame);
+        }
     }
 }

@@ -1,6 +1,6 @@
-//! Which tools a process offers.
+//! The tools that a process offers.
 //!
-//! Invariant: a bad tool hides itself, a bad list all of them; neither hides a runner.
+//! Invariant: an invalid tool is left out, an invalid list offers no tools; neither affects a runner.
 
 use crate::connection::NoResult;
 use greenroom_protocol::wire::{METHOD_NOT_FOUND, PluginTool, TOOLS_MAX, method};
@@ -8,17 +8,17 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::collections::BTreeSet;
 
-/// How much of what a plugin says is told in a warning.
+/// How much of a plugin's text a warning quotes.
 const QUOTE_CHARS: usize = 200;
 
-/// What is left of a plugin's list.
+/// The valid tools of a plugin's list.
 #[derive(Debug, Default)]
 pub(crate) struct Listed {
     pub(crate) tools: Vec<PluginTool>,
     pub(crate) warnings: Vec<String>,
 }
 
-/// Reads the answer to `list_tools`. A plugin that does not know the method offers none, and neither does
+/// Parses the answer to `list_tools`. A plugin that does not know the method offers none, and neither does
 /// one that answers everything with an empty object.
 pub(crate) fn read(answer: Result<Box<RawValue>, NoResult>) -> Listed {
     let answer = match answer {
@@ -27,7 +27,7 @@ pub(crate) fn read(answer: Result<Box<RawValue>, NoResult>) -> Listed {
             return Listed::default();
         }
         Err(refused @ NoResult::Refused(_)) => return none(&refused.about(method::LIST_TOOLS)),
-        // Its end is told elsewhere.
+        // The end of the connection is reported elsewhere.
         Err(NoResult::Gone(_)) => return Listed::default(),
     };
     #[derive(Default, Deserialize)]
@@ -61,7 +61,7 @@ pub(crate) fn read(answer: Result<Box<RawValue>, NoResult>) -> Listed {
     listed
 }
 
-/// No tools, and a clause that says why.
+/// No tools; `clause` says why.
 pub(super) fn none(clause: &str) -> Listed {
     Listed { tools: Vec::new(), warnings: vec![format!("no tools: it {}", quote(clause))] }
 }

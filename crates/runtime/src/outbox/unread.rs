@@ -1,7 +1,7 @@
-//! What was written to a runner that it has not read: found out, and taken back.
+//! Finds what a runner has not read yet, and takes it back.
 //!
-//! Invariant: of a frame that is taken back nothing was read and nothing will be; all else is still read, in its
-//! order. That holds as each byte of a pipe goes to one reader, and one reading takes all there are.
+//! Invariant: no byte of a frame that is taken back has been or will be read; everything else is still read,
+//! in order. This holds because each byte of a pipe goes to one reader, and one read empties the pipe.
 
 use super::{Inner, Outbox};
 use bytes::{Bytes, BytesMut};
@@ -12,17 +12,17 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::OpenOptionsExt;
 use tokio::net::unix::pipe;
 
-/// What a pipe holds at most, as nobody makes ours larger: whatever is further back has been read.
+/// Capacity of a pipe, which is never enlarged: anything further back has been read.
 const PIPE_BYTES: u64 = 64 * 1024;
 
-/// Frames that may be taken back, in the order of their writing.
+/// Frames that can be taken back, in the order of writing.
 #[derive(Debug, Default)]
 pub(super) struct Marks(VecDeque<Mark>);
 
 #[derive(Debug)]
 struct Mark {
     number: i64,
-    /// Where it stands in all that is ever written.
+    /// Position in everything ever written.
     span: Range<u64>,
 }
 
@@ -31,20 +31,20 @@ impl Marks {
         self.0.push_back(Mark { number, span: at..at + len as u64 });
     }
 
-    /// Lets go of frames that must have been read, after so much has been written.
+    /// Drops frames that must have been read, once this many bytes are written.
     pub(super) fn forget_read(&mut self, sent: u64) {
         while self.0.front().is_some_and(|mark| mark.span.start + PIPE_BYTES < sent) {
             self.0.pop_front();
         }
     }
 
-    /// Those of which nothing was read, if all before this place was.
+    /// Frames of which nothing was read, if everything before `place` was.
     fn from(&self, place: u64) -> Vec<i64> {
         let unread = self.0.iter().filter(|mark| mark.span.start >= place);
         unread.map(|mark| mark.number).collect()
     }
 
-    /// Takes those out of which nothing was read, or one of them; the others move up.
+    /// Removes all unread frames, or only one; the others move up.
     fn take_from(&mut self, place: u64, only: Option<i64>) -> Vec<Mark> {
         let mut taken = Vec::new();
         let mut gone = 0;
@@ -68,7 +68,7 @@ impl Outbox {
         self.lock().unread().first().copied()
     }
 
-    /// Takes the marked frames back of which the runner has read nothing, or one of them; gives their numbers.
+    /// Takes back the marked frames of which nothing was read, or only one; returns their numbers.
     pub(crate) fn take_back(&self, only: Option<i64>) -> Vec<i64> {
         let mut inner = self.lock();
         let unread = inner.unread();
@@ -79,13 +79,13 @@ impl Outbox {
             None => Bytes::new(),
             Some(Ok(unread)) => unread,
             Some(Err(error)) => {
-                tracing::warn!(%error, "what a runner has not read cannot be taken back");
+                tracing::warn!(%error, "cannot take unread frames back from a runner");
                 return Vec::new();
             }
         };
         let taken = inner.take_back(unread, only);
         if !inner.closed {
-            // A pipe that is broken is told to whoever writes next.
+            // A broken pipe shows at the next write.
             let _ = inner.write();
         }
         let is_left = !inner.queue.is_empty();
@@ -98,7 +98,7 @@ impl Outbox {
 }
 
 impl Inner {
-    /// The marked frames that are not read, as it looks now.
+    /// The numbers of the marked frames that are unread now.
     fn unread(&self) -> Vec<i64> {
         match self.marks.0.is_empty() {
             true => Vec::new(),
@@ -106,7 +106,7 @@ impl Inner {
         }
     }
 
-    /// Up to where the runner has read, as it looks now.
+    /// The position up to which the runner has read.
     fn place(&self) -> u64 {
         let unread = match self.pipe.as_deref().map(|pipe| rustix::io::ioctl_fionread(pipe.as_fd()))
         {
@@ -116,7 +116,7 @@ impl Inner {
         self.sent.saturating_sub(unread)
     }
 
-    /// `unread` was written, and comes before what is queued.
+    /// `unread` was written, and comes before the queue.
     fn take_back(&mut self, unread: Bytes, only: Option<i64>) -> Vec<i64> {
         self.sent -= unread.len() as u64;
         let taken = self.marks.take_from(self.sent, only);
@@ -133,7 +133,7 @@ impl Inner {
     }
 }
 
-/// The parts of a piece that belong to none of these frames.
+/// The parts of a piece outside of these frames.
 fn without(piece: &Bytes, span: Range<u64>, taken: &[Mark]) -> Vec<Bytes> {
     let within = |place: u64| (place.clamp(span.start, span.end) - span.start) as usize;
     let mut parts = Vec::new();
@@ -147,7 +147,7 @@ fn without(piece: &Bytes, span: Range<u64>, taken: &[Mark]) -> Vec<Bytes> {
     parts
 }
 
-/// Reads all that is in a pipe, at its other end.
+/// Reads everything in a pipe from its other end.
 fn empty(pipe: &pipe::Sender) -> io::Result<Bytes> {
     let size = rustix::pipe::fcntl_getpipe_size(pipe.as_fd())?;
     let path = format!("/proc/self/fd/{}", pipe.as_fd().as_raw_fd());
@@ -188,7 +188,7 @@ mod tests {
         String::from_utf8(text[..len].to_vec()).unwrap()
     }
 
-    /// The runner may sleep at whatever byte it likes.
+    /// The runner may stop reading at any byte.
     #[tokio::test]
     async fn what_was_not_begun_is_taken_back_and_the_rest_is_read_as_it_was_written() {
         for already in 0..=20 {
@@ -248,7 +248,7 @@ mod tests {
         receiver.readable().await.unwrap();
         assert_eq!(read(&receiver, 8), "aaaaaaa\n");
         drop(receiver);
-        // That it is gone shows at the next writing, and does not end what can be taken back.
+        // The next write shows that it is gone, and unread frames can still be taken back.
         assert!(outbox.push(line('c', 8)).is_err());
         assert_eq!(outbox.take_back(None), [2]);
     }

@@ -73,7 +73,7 @@ impl Reader {
             Line::Whole(bytes) => self.take(bytes),
             Line::TooLong(head) => self.too_long("a line that is too long", head),
         });
-        self.announce();
+        self.router.announce();
         if self.connection.waiting_bytes() > AHEAD_BYTES_MAX {
             // The tasks that consume the results may share this thread.
             tokio::task::yield_now().await;

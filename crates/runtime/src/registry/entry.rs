@@ -1,4 +1,4 @@
-//! One name of the configuration: its process, and what is known of it.
+//! One configured name: its process, and what is known of it.
 
 use super::tools;
 use crate::connection::{Connection, ConnectionState};
@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 pub(crate) struct Entry {
     pub(crate) spec: RunnerSpec,
-    /// Other runners' folders, as far as this one's sandbox has to leave them out.
+    /// Other runners' folders that this one's sandbox must hide.
     pub(crate) hidden: Vec<PathBuf>,
     pub(crate) generation: u64,
     pub(crate) stop: CancellationToken,
@@ -23,10 +23,10 @@ pub(crate) struct Entry {
     pub(crate) connection: Option<Arc<Connection>>,
     pub(crate) pid: Option<u32>,
     pub(crate) restarts: u64,
-    /// What went wrong, for everyone.
+    /// The last failure, for everyone.
     pub(crate) last_error: Option<String>,
     pub(crate) last_failure: Option<(SystemTime, String)>,
-    /// What the process said of it on its stderr, for operators only.
+    /// The last words of the process on stderr, for operators only.
     pub(crate) last_words: Option<String>,
     pub(crate) isolation: Option<String>,
     pub(crate) start_warnings: Vec<String>,
@@ -47,15 +47,15 @@ pub(crate) enum Phase {
     Disconnected,
 }
 
-/// What can be said about a runner id at one moment.
+/// What to expect of a runner id at one moment.
 pub(super) enum Outlook {
     Ready(Arc<Descriptor>),
-    /// It may come within the time that is left.
-    Hope(String),
+    /// It may become ready within the time left.
+    Pending(String),
     None(String),
 }
 
-/// An error with what only operators are told.
+/// An error with the last words, for operators.
 pub(crate) fn whole(error: &str, last_words: &Option<String>) -> String {
     last_words.as_ref().map_or_else(|| error.to_owned(), |words| format!("{error}: {words}"))
 }
@@ -86,8 +86,8 @@ impl Entry {
         }
     }
 
-    /// Until its process says otherwise, it is the plugin that the configuration names or that it was, and a
-    /// changed runner offers what it did before and has failed as often.
+    /// Until its process declares itself, an entry has the plugin that the configuration names or that it had
+    /// before; a changed runner keeps its offers and its count of restarts.
     pub(crate) fn expect(&mut self, remembered: Option<&str>, before: Option<&Entry>) {
         self.plugin = self.spec.plugin.clone().or_else(|| remembered.map(ToOwned::to_owned));
         if let Some(before) = before.filter(|before| before.plugin == self.plugin) {
@@ -129,11 +129,11 @@ impl Entry {
                 .flatten()
                 .cloned()
                 .collect(),
-            tools_told: self.offered.is_told,
+            tools_listed: self.offered.is_listed,
         }
     }
 
-    /// Takes files over that were saved anew, if nothing else is new and a process serves that can be replaced.
+    /// Accepts changed files, if nothing else has changed and a process serves that can be replaced.
     pub(crate) fn takes_files(&mut self, spec: &RunnerSpec, hidden: &[PathBuf]) -> bool {
         let (changed_at, absent_paths) = (spec.changed_at, spec.absent_paths.clone());
         let with_files = RunnerSpec { changed_at, absent_paths, ..self.spec.clone() };
@@ -161,26 +161,26 @@ impl Entry {
         self.plugin.as_ref().is_none_or(|own| own == plugin)
     }
 
-    /// Whether it is settled which plugin this entry is.
+    /// Whether the plugin of this entry is known.
     pub(super) fn is_known(&self) -> bool {
         self.plugin.is_some()
     }
 
     pub(super) fn outlook(&self, name: &str, id: &RunnerId, left: Duration) -> Outlook {
-        let told =
+        let reason =
             self.last_error.clone().unwrap_or_else(|| format!("runner `{name}` is not ready yet"));
         match self.phase {
-            Phase::Starting => Outlook::Hope(told),
-            Phase::Disconnected => Outlook::Hope(format!("runner `{name}` is not connected")),
+            Phase::Starting => Outlook::Pending(reason),
+            Phase::Disconnected => Outlook::Pending(format!("runner `{name}` is not connected")),
             Phase::BackingOff { until } => {
                 if until > Instant::now() + left {
-                    Outlook::None(told)
+                    Outlook::None(reason)
                 } else {
-                    Outlook::Hope(told)
+                    Outlook::Pending(reason)
                 }
             }
             Phase::Ready if self.serving().is_none() => {
-                Outlook::Hope(format!("runner `{name}` is being replaced"))
+                Outlook::Pending(format!("runner `{name}` is being replaced"))
             }
             Phase::Ready => match self.warnings.first() {
                 Some(warning) => {

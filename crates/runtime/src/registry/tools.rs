@@ -1,6 +1,6 @@
 //! Tools of the configured runners.
 //!
-//! Invariant: a version stands for one list of one runner and is never used for another.
+//! Invariant: a version identifies one list of one runner and is never used for another.
 
 use super::{Entries, Entry, Phase, Registry};
 use crate::connection::Connection;
@@ -18,18 +18,18 @@ pub(super) struct Offered {
     pub(super) tools: Arc<[PluginTool]>,
     pub(super) version: u64,
     pub(super) warnings: Vec<String>,
-    /// It has said what it offers, be it nothing.
-    pub(super) is_told: bool,
+    /// It has answered, even if it offers no tools.
+    pub(super) is_listed: bool,
 }
 
 impl Offered {
-    /// Takes a new list; `last` is the last version that was given out.
+    /// Replaces the list; `last` is the last version in use.
     pub(super) fn take(&mut self, runner: &str, listed: Listed, last: &mut u64) {
         for warning in &listed.warnings {
             tracing::warn!(runner, "{warning}");
         }
         self.warnings = listed.warnings;
-        self.is_told = true;
+        self.is_listed = true;
         if *self.tools != *listed.tools {
             *last += 1;
             self.version = *last;
@@ -38,11 +38,11 @@ impl Offered {
     }
 }
 
-/// What can be said about a runner's tools at one moment.
+/// What to expect of a runner's tools at one moment.
 enum Outlook {
     Serving(Arc<Connection>),
-    /// It may come soon.
-    Hope(String),
+    /// They may become ready soon.
+    Pending(String),
     None(String),
 }
 
@@ -63,7 +63,7 @@ impl Registry {
         self.tools_changes.subscribe()
     }
 
-    /// A list that came after its connection was published.
+    /// Accepts a list that arrived after its connection was published.
     pub(crate) fn take_late_tools(
         &self,
         generation: u64,
@@ -100,7 +100,7 @@ impl Registry {
             let message = match outlook {
                 Outlook::Serving(connection) => return Ok(connection),
                 Outlook::None(message) => return Err(PluginToolError::Unavailable { message }),
-                Outlook::Hope(message) => message,
+                Outlook::Pending(message) => message,
             };
             // The sender lives as long as this registry.
             if tokio::time::timeout_at(deadline, changes.changed()).await.is_err() {
@@ -111,7 +111,7 @@ impl Registry {
 }
 
 impl Entries {
-    /// Which lists there are.
+    /// The version of every list.
     pub(super) fn tools_versions(&self) -> Vec<u64> {
         let lists = self.by_name.values().map(|entry| &entry.offered);
         lists.filter(|offered| !offered.tools.is_empty()).map(|offered| offered.version).collect()
@@ -126,14 +126,14 @@ impl Entry {
         if let Some(connection) = self.serving() {
             return Outlook::Serving(connection.clone());
         }
-        let told = self
+        let reason = self
             .last_error
             .clone()
             .unwrap_or_else(|| format!("runner `{runner}` is not ready yet"));
         match self.phase {
-            Phase::BackingOff { until } if until > Instant::now() + left => Outlook::None(told),
-            Phase::Starting | Phase::BackingOff { .. } => Outlook::Hope(told),
-            Phase::Ready => Outlook::Hope(format!("runner `{runner}` is being replaced")),
+            Phase::BackingOff { until } if until > Instant::now() + left => Outlook::None(reason),
+            Phase::Starting | Phase::BackingOff { .. } => Outlook::Pending(reason),
+            Phase::Ready => Outlook::Pending(format!("runner `{runner}` is being replaced")),
             Phase::Disconnected => Outlook::None(format!("runner `{runner}` is not connected")),
             Phase::Draining | Phase::Stopped => {
                 Outlook::None(format!("runner `{runner}` is stopping"))

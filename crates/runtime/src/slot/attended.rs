@@ -1,4 +1,4 @@
-//! A process while it lives: everything that listens to it, and its end in steps.
+//! A process while it lives: its reader, its log, its writer, and its end in steps.
 //!
 //! Invariant: what was written before the end still counts.
 
@@ -15,14 +15,14 @@ use tokio::net::unix::pipe;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-/// A process and everything that listens to it.
+/// A process with its readers.
 pub(super) struct Attended {
     pub(super) serving: Serving,
     pub(super) reports: Reports,
 }
 
 impl Attended {
-    /// Listens until the process is over, then ends what was under way and clears up.
+    /// Reads until the process ends, then ends what is open and cleans up.
     pub(super) async fn attend(mut self, stdout: pipe::Receiver, stderr_pipe: pipe::Receiver) {
         let connection = self.serving.connection.clone();
         let last = LastLines::new(connection.cleaner.clone());
@@ -66,7 +66,7 @@ pub(super) async fn write(connection: Arc<Connection>) {
     }
 }
 
-/// Lets the last runs of a process end, which have their deadlines, then ends the process, step by step.
+/// Lets the last runs of a process end, then stops the process step by step.
 pub(super) async fn retire(serving: Serving, step: Duration, now: CancellationToken) {
     let Serving { connection, control } = serving;
     let mut live = connection.live();
@@ -79,7 +79,7 @@ pub(super) async fn retire(serving: Serving, step: Duration, now: CancellationTo
     let mut gone = std::pin::pin!(connection.gone());
     let asked = async {
         let nothing = serde_json::json!({});
-        // Whether it agrees or not, its input ends next.
+        // Whether it agrees or not, its input is closed next.
         let _ = timeout(step, connection.request(method::SHUTDOWN, &nothing)).await;
         connection.outbox.close();
     };

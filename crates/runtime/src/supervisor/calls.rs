@@ -1,7 +1,7 @@
-//! Takes from a runner the system calls that reach beyond its own processes, and every capability.
+//! Denies a runner the system calls that reach beyond its own processes, and every capability.
 //!
-//! Invariant: what is refused here fails with an error that programs know (`EPERM`, or `ENOSYS` where they
-//! have another way), so that a runner which tries it goes on. Threads, children and exec stay as they are.
+//! Invariant: a denied call fails with an error that programs expect (`EPERM`, or `ENOSYS` where they have a
+//! fallback), so that the runner continues. Threads, children and exec work as usual.
 
 use super::job::Network;
 use rustix::io::Errno;
@@ -17,10 +17,10 @@ use std::collections::BTreeMap;
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
-/// `(argument, comparison, value)`; all of a rule's have to hold.
+/// `(argument, comparison, value)`; a rule matches if all of them do.
 type Condition = (u8, SeccompCmpOp, u64);
 
-/// Refused whatever the arguments are.
+/// Denied with any arguments.
 const REFUSED: &[i64] = &[
     // Other processes of the same user, the host among them.
     libc::SYS_ptrace,
@@ -90,7 +90,7 @@ const NAMESPACES: [i32; 7] = [
     libc::CLONE_NEWNET,
 ];
 const SOCKET_TYPE: u64 = 0xf;
-/// From before `AF_PACKET`, and still understood.
+/// From before `AF_PACKET`, and still supported.
 const SOCK_PACKET: u64 = 10;
 /// Every process of a user, in `setpriority` and in `ioprio_set`.
 const PRIO_USER: u64 = 2;
@@ -103,7 +103,7 @@ const X32: i64 = 0x4000_0000;
 #[cfg(target_arch = "x86_64")]
 const X32_OWN: [i64; 7] = [518, 521, 528, 533, 538, 539, 540];
 
-/// Gives up every capability for good. Best effort for the bounding set, which takes a capability itself.
+/// Drops every capability for good. Best effort for the bounding set, which requires a capability itself.
 pub(super) fn drop_capabilities() -> Result<(), String> {
     for capability in CapabilitySet::all().iter() {
         let _ = remove_capability_from_bounding_set(capability);
@@ -116,7 +116,7 @@ pub(super) fn drop_capabilities() -> Result<(), String> {
         .map_err(|error| format!("cannot give up new privileges: {error}"))
 }
 
-/// Refuses the calls from here on, for a child those of the network too; says so where the system cannot.
+/// Installs the filter, for a child that of the network too; warns where the system has none.
 pub(super) fn refuse(network: Option<Network>) -> Option<String> {
     let applied = unknown().and_then(|unknown| {
         let refused = refused()?;
@@ -140,7 +140,7 @@ fn refused() -> Result<BpfProgram, seccompiler::Error> {
     use SeccompCmpOp::{Eq, MaskedEq, Ne};
     let mut rules: Rules = REFUSED.iter().map(|call| (*call, Vec::new())).collect();
     let mut when = |call, conditions: &[Condition]| add(&mut rules, call, conditions);
-    // Of another process than the caller's own.
+    // Of a process other than the caller.
     for call in [
         libc::SYS_prlimit64,
         libc::SYS_sched_setaffinity,

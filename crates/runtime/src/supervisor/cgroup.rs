@@ -1,6 +1,6 @@
-//! A control group of version 2 for one child, where this process may make one.
+//! A cgroup (version 2) for one child, where this process may create one.
 //!
-//! Invariant: either both caps are set on a group of the child's own, or there is no group; it is removed with
+//! Invariant: either both limits are set on a cgroup of the child's own, or there is none; it is removed with
 //! this value, when no process is left in it.
 
 use std::fs;
@@ -11,7 +11,7 @@ use std::time::Duration;
 pub(super) struct Cgroup(PathBuf);
 
 impl Cgroup {
-    /// In the group of this process, or beside it: whichever hands its controllers on.
+    /// In the cgroup of this process, or beside it: whichever delegates its controllers.
     pub(super) fn create(processes: u32, memory_mb: u64) -> Option<Self> {
         let own = own_group()?;
         let name = format!("greenroom-{:016x}", getrandom::u64().ok()?);
@@ -37,7 +37,7 @@ impl Cgroup {
 impl Drop for Cgroup {
     fn drop(&mut self) {
         let _ = set(&self.0, "cgroup.kill", "1");
-        // The kernel lets go of killed processes a little later than their parent does.
+        // The kernel removes killed processes from the cgroup a little later than their parent reaps them.
         for _ in 0..50 {
             match fs::remove_dir(&self.0) {
                 Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {
@@ -50,7 +50,7 @@ impl Drop for Cgroup {
 }
 
 fn create_in(place: &Path, name: &str, processes: u32, memory_mb: u64) -> io::Result<Cgroup> {
-    // Refused where it is set already, or where processes are in the way.
+    // Refused where it is set already, or where the cgroup has processes.
     let _ = set(place, "cgroup.subtree_control", "+memory +pids");
     let group = place.join(name);
     fs::create_dir(&group)?;
@@ -64,7 +64,7 @@ fn create_in(place: &Path, name: &str, processes: u32, memory_mb: u64) -> io::Re
     Ok(group)
 }
 
-/// Only a file that is there: elsewhere than in a control group a write would make one.
+/// Writes to an existing file only: outside of a cgroup a write would create one.
 fn set(group: &Path, file: &str, value: &str) -> io::Result<()> {
     let mut file = fs::File::options().write(true).open(group.join(file))?;
     io::Write::write_all(&mut file, value.as_bytes())
@@ -104,7 +104,7 @@ mod tests {
     fn without_the_controllers_there_is_no_group() {
         let folder = tempfile::tempdir().unwrap();
         assert!(create_in(folder.path(), "greenroom-1", 8, 64).is_err());
-        // What was begun is taken back.
+        // Undoes what was begun.
         assert!(!folder.path().join("greenroom-1").exists());
     }
 }

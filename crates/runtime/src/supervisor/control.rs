@@ -1,6 +1,6 @@
 //! The supervisor's end of the control socket, which is its standard input.
 //!
-//! Invariant: reading end-of-file here means that the host is gone, and nothing else means it.
+//! Invariant: end-of-file here means that the host is gone, and nothing else does.
 
 use super::job::{Job, Report, TERMINATE};
 use rustix::io::Errno;
@@ -9,7 +9,7 @@ use std::io::{self, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 
-/// What the runner will have as its standard input and output.
+/// The runner's standard input and output.
 pub(super) struct Stdio {
     pub(super) stdin: OwnedFd,
     pub(super) stdout: OwnedFd,
@@ -52,7 +52,7 @@ pub(super) fn receive_job() -> io::Result<(Job, Stdio)> {
     Ok((job, Stdio { stdin, stdout }))
 }
 
-/// Tells the host; a host that is gone needs no report.
+/// Sends a report; a host that is gone needs none.
 pub(super) fn send(report: &Report) {
     let Ok(mut line) = serde_json::to_vec(report) else { return };
     line.push(b'\n');
@@ -67,7 +67,7 @@ pub(super) fn send(report: &Report) {
     }
 }
 
-/// What the host has said, without waiting.
+/// What the host has sent, without waiting.
 pub(super) fn listen() -> Word {
     let mut byte = [0_u8; 1];
     match rustix::net::recv(io::stdin().as_fd(), byte.as_mut_slice(), RecvFlags::DONTWAIT) {

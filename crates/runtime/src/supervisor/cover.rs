@@ -1,7 +1,7 @@
 //! Covers paths with empty ones, in a mount namespace of the runner's own.
 //!
-//! Invariant: all or nothing. Where the system does not allow it, nothing has changed for the caller to see,
-//! and the folders around what is hidden have to be opened entry by entry.
+//! Invariant: all or nothing. Where the system does not allow it, nothing changes, and the folders around
+//! what is hidden have to be allowed entry by entry.
 
 use super::reach::Lift;
 use rustix::fs::{FileType, Mode, OFlags};
@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 
 const SAFE: MountFlags = MountFlags::NOSUID.union(MountFlags::NODEV);
 
-/// Covers `hidden`; what lies beneath it and is in `kept` stays visible.
+/// Covers `hidden`; what is in `kept` beneath it stays visible.
 pub(super) fn cover(hidden: &[PathBuf], kept: &[&Path], changes_user: bool) -> io::Result<()> {
     let is_outermost =
         |path: &&PathBuf| !hidden.iter().any(|other| *path != other && path.starts_with(other));
@@ -30,13 +30,13 @@ pub(super) fn cover(hidden: &[PathBuf], kept: &[&Path], changes_user: bool) -> i
     }
     mount_open(&covers, &open, &BTreeMap::new()).inspect_err(|_| {
         for path in &covers {
-            // What was not covered yet needs no uncovering.
+            // What is not covered yet needs no uncovering.
             let _ = unmount(path.as_path(), UnmountFlags::DETACH);
         }
     })
 }
 
-/// Whether this process may cover these folders: tries it where nobody sees it.
+/// Whether this process may cover these folders: tries it in a namespace of its own.
 pub(super) fn is_allowed(folders: &[PathBuf]) -> io::Result<()> {
     enter_namespace(true)?;
     mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
@@ -47,8 +47,8 @@ pub(super) fn is_allowed(folders: &[PathBuf]) -> io::Result<()> {
     Ok(())
 }
 
-/// Covers folders that the runner's user cannot enter with ones it can; what is in `kept` and the links are at
-/// their places in them, and nothing else is.
+/// Covers folders that the runner's user cannot enter with ones that it can; they contain what is in `kept`
+/// and the links, at their paths, and nothing else.
 pub(super) fn lift(lift: &Lift, kept: &[&Path]) -> io::Result<()> {
     enter_namespace(true)?;
     mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
@@ -67,7 +67,7 @@ fn opened(path: &Path) -> io::Result<OwnedFd> {
     rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
 }
 
-/// Mounts all of it, so that everybody can get through, whatever mask the host has for its own files.
+/// Mounts all of it with open permissions, whatever umask the host has.
 fn mount_open(
     covers: &[&PathBuf],
     open: &[(&Path, OwnedFd)],
@@ -112,8 +112,7 @@ fn mount_all(
     Ok(())
 }
 
-/// As root alone; as anyone else inside a user namespace in which nothing but the own user exists, and so
-/// not on the way to becoming another.
+/// Root can do it directly; other users need a user namespace, which contains no other user to become.
 fn enter_namespace(changes_user: bool) -> io::Result<()> {
     match unshare(UnshareFlags::NEWNS) {
         Ok(()) => return Ok(()),
@@ -134,7 +133,7 @@ fn enter_namespace(changes_user: bool) -> io::Result<()> {
 
 fn unshare(what: UnshareFlags) -> io::Result<()> {
     #[expect(unsafe_code, reason = "the call is unsafe for the sake of descriptor tables only")]
-    // SAFETY: this process has one thread, and its descriptor table is not among what is unshared.
+    // SAFETY: this process has one thread, and the descriptor table is not unshared.
     unsafe {
         rustix::thread::unshare_unsafe(what)
     }

@@ -1,15 +1,14 @@
-//! The home of a program that stays: kept from one start to the next, so that what it has fetched need not be
-//! fetched again.
+//! The home of a program that stays: kept from one start to the next, so that downloads are not repeated.
 //!
-//! Invariant: it belongs to the user who runs the program and is open to nobody else; what is found in its place
-//! and is not such a folder is never used.
+//! Invariant: it belongs to the user who runs the program and is closed to all others; anything else at its
+//! path is never used.
 
 use rustix::fs::{Gid, Uid};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::Path;
 
-/// Makes `home` the folder of this user, unless it is that already.
+/// Makes `home` a folder of this user, unless it is one already.
 pub(super) fn keep(home: &Path, user: u32) -> io::Result<()> {
     if is_own(home, user) {
         return Ok(());
@@ -32,7 +31,7 @@ fn is_own(folder: &Path, user: u32) -> bool {
     })
 }
 
-/// Of a link this removes the link alone.
+/// Of a link this removes only the link.
 fn clear(path: &Path) -> io::Result<()> {
     match std::fs::symlink_metadata(path) {
         Ok(found) if found.is_dir() => std::fs::remove_dir_all(path),
@@ -54,7 +53,7 @@ mod tests {
         std::fs::write(home.join("cache"), "fetched").unwrap();
         keep(&home, user).unwrap();
         assert_eq!(std::fs::read_to_string(home.join("cache")).unwrap(), "fetched");
-        // A folder that others can get into, and a link to somewhere else.
+        // A folder that others can enter, and a link to another folder.
         std::fs::set_permissions(&home, PermissionsExt::from_mode(0o755)).unwrap();
         keep(&home, user).unwrap();
         assert_eq!(std::fs::read_dir(&home).unwrap().count(), 0);

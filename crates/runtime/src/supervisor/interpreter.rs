@@ -1,29 +1,29 @@
-//! Finds what a command needs to run: its program, the interpreter behind it and their folders.
+//! Finds what a command needs to run: its program, its interpreter and their folders.
 //!
-//! Invariant: only folders that look like the installation of an interpreter are opened as a whole; of
-//! anything else the program itself is, and nothing beside it.
+//! Invariant: only folders that look like the installation of an interpreter are opened as a whole; otherwise
+//! only the program itself.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// How many scripts and symbolic links may stand between a command and its interpreter.
+/// Scripts and symbolic links to follow at most between a command and its interpreter.
 const STEPS_MAX: usize = 16;
 
-pub(super) struct Found {
-    /// As it was found, symbolic links unresolved: a virtual environment is recognised by this path.
+pub(super) struct Program {
+    /// Before symbolic links are resolved: this path identifies a virtual environment.
     pub(super) program: PathBuf,
-    /// Folders that programs were looked up in, for the runner's own `PATH`.
+    /// Folders that programs were found in, for the runner's own `PATH`.
     pub(super) search: BTreeSet<PathBuf>,
     /// What the runner must be able to read and execute.
     pub(super) read: BTreeSet<PathBuf>,
 }
 
 /// Looks `command` up in `dir` (when it has a slash) or along `path`.
-pub(super) fn find(command: &str, dir: &Path, path: &str) -> Result<Found, String> {
+pub(super) fn find(command: &str, dir: &Path, path: &str) -> Result<Program, String> {
     let program = locate(command, dir, path)
         .ok_or_else(|| format!("`{command}` was not found: check `command`"))?;
     let mut found =
-        Found { program: program.clone(), search: BTreeSet::new(), read: BTreeSet::new() };
+        Program { program: program.clone(), search: BTreeSet::new(), read: BTreeSet::new() };
     let mut next = Some(program);
     for _ in 0..STEPS_MAX {
         let Some(file) = next.take() else { break };
@@ -37,7 +37,7 @@ pub(super) fn find(command: &str, dir: &Path, path: &str) -> Result<Found, Strin
     Ok(found)
 }
 
-impl Found {
+impl Program {
     fn add(&mut self, file: &Path) {
         self.read.insert(file.to_owned());
         let Some(parent) = file.parent() else { return };
@@ -86,7 +86,7 @@ fn is_executable(file: &Path) -> bool {
     file.is_file() && rustix::fs::access(file, rustix::fs::Access::EXEC_OK).is_ok()
 }
 
-/// The interpreter a script names in its first line; the program behind `env` when that is the one.
+/// The interpreter in the first line of a script, or the program behind `env`.
 fn shebang(file: &Path) -> Option<String> {
     use std::io::Read;
     let mut head = Vec::new();

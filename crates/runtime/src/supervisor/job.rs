@@ -1,6 +1,6 @@
-//! What the host and a supervisor say to each other: one JSON line each way over the control socket.
+//! The protocol between the host and a supervisor: one JSON line each way over the control socket.
 //!
-//! Invariant: secrets of the runner's environment travel here only, never in arguments.
+//! Invariant: secrets of the runner's environment are sent here only, never in arguments.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -20,25 +20,25 @@ pub(crate) struct Job {
     pub(crate) memory_mb: u64,
     /// Holds `home` and `tmp`; removed at the end.
     pub(crate) private: PathBuf,
-    /// The folder that is `HOME` instead, and stays.
+    /// The folder that is `HOME` instead, and is kept.
     pub(crate) home: Option<PathBuf>,
     /// The file behind descriptor 1; removed at the end.
     pub(crate) lock: PathBuf,
-    /// What a child gets beyond the sandbox of a runner.
+    /// What confines a child beyond the sandbox of a runner.
     pub(crate) confine: Option<Confine>,
     /// The arguments that make this binary a supervisor, without the program.
     pub(crate) supervisor_args: Vec<String>,
-    /// Everything up to the program, to say what would confine it; the program itself is not executed.
+    /// Does everything except starting the program, to report what would confine it.
     pub(crate) probe: bool,
 }
 
-/// An unprivileged user where there is a choice, hard limits where the kernel has them, and this network.
+/// An unprivileged user where possible, hard limits where the kernel has them, and this network.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(crate) struct Confine {
     pub(crate) network: Network,
 }
 
-/// What a child may reach over the network. Unix sockets of others are never among it.
+/// What a child may reach over the network. Unix sockets of other processes are never included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Network {
@@ -48,7 +48,7 @@ pub enum Network {
     On,
 }
 
-/// What became of it, from the supervisor.
+/// A report of the supervisor.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Report {
@@ -57,14 +57,14 @@ pub(crate) enum Report {
     Ended { message: String, how: Ended },
 }
 
-/// How a process came to its end.
+/// How a process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ended {
     Exited(i32),
     /// By a signal that was not ours.
     Killed(i32),
-    /// It broke a cap, or the host let go of it.
+    /// It exceeded a limit, or the host stopped it.
     Stopped,
 }
 

@@ -1,7 +1,7 @@
-//! Makes a program reachable for a user who cannot get into the folder that it lies in, such as root's own.
+//! Makes a program reachable for a user who cannot enter its folder, such as root's own.
 //!
-//! Invariant: the closed folder is covered, never opened: the user sees what the program needs of it, at the same
-//! place, and nothing else. Decided, and tried, before anything is prepared.
+//! Invariant: the closed folder is covered, never opened: the user sees what the program needs of it, at the
+//! same path, and nothing else. Decided and tried before anything is prepared.
 
 use super::{cover, user};
 use rustix::fs::{Access, AtFlags, CWD, accessat};
@@ -10,15 +10,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
-/// How many symbolic links may stand between a program and its parts.
+/// Symbolic links to follow at most between a program and its parts.
 const LINKS_MAX: usize = 256;
 
-/// What has to be done about closed folders; nothing where there is none.
+/// What to do about closed folders, if there are any.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Lift {
-    /// Folders that the other user cannot enter, none within another.
+    /// Folders that the other user cannot enter, none inside another.
     pub(super) closed: Vec<PathBuf>,
-    /// Links beneath them, with where they lead.
+    /// Links beneath them, with their targets.
     pub(super) links: BTreeMap<PathBuf, PathBuf>,
 }
 
@@ -31,12 +31,12 @@ pub(super) struct Needed {
 }
 
 impl Needed {
-    /// Whether the other user can use a path, with everything on the way to it as it is.
+    /// Whether the other user can use a path as it is.
     pub(super) fn is_open(path: &Path, access: Access) -> bool {
         accessat(CWD, path, access, AtFlags::EACCESS).is_ok()
     }
 
-    /// How to let that user reach these paths, or which of them stays out of reach.
+    /// How to let that user reach these paths, or which of them stays unreachable.
     pub(super) fn lift(&self, unreachable: &[(PathBuf, Access)]) -> Result<Lift, String> {
         let mut closed = BTreeSet::new();
         for (path, access) in unreachable {
@@ -63,7 +63,7 @@ impl Needed {
         Ok(Lift { closed, links })
     }
 
-    /// The outermost folder on the way that the other user cannot enter.
+    /// The outermost folder of a path that the other user cannot enter.
     fn closed_before(&self, real: &Path) -> Option<PathBuf> {
         let mut folders: Vec<&Path> = real.ancestors().skip(1).collect();
         folders.reverse();
@@ -73,14 +73,14 @@ impl Needed {
         closed.ok().flatten().map(Path::to_owned)
     }
 
-    /// The outermost of what is kept beneath a closed folder and contains the path.
+    /// The outermost kept path beneath a closed folder that contains the path.
     fn kept_around(&self, real: &Path, folder: &Path) -> Option<PathBuf> {
         let kept = self.kept.iter().filter_map(|path| std::fs::canonicalize(path).ok());
         kept.filter(|kept| kept.starts_with(folder) && kept != folder && real.starts_with(kept))
             .min_by_key(|kept| kept.as_os_str().len())
     }
 
-    /// Every link beneath the closed folders by which the paths are found.
+    /// Every link beneath the closed folders that the paths resolve through.
     fn links(&self, closed: &[PathBuf]) -> BTreeMap<PathBuf, PathBuf> {
         let mut links = BTreeMap::new();
         let mut open: Vec<PathBuf> = self.paths.iter().map(|(path, _)| path.clone()).collect();
@@ -90,7 +90,7 @@ impl Needed {
             let mut rest = path.components();
             while let Some(component) = rest.next() {
                 match component {
-                    // No link stands before it, so that it means the folder above.
+                    // No link comes before it, so it means the parent folder.
                     Component::ParentDir => drop(at.pop()),
                     component => at.push(component),
                 }
@@ -107,7 +107,7 @@ impl Needed {
     }
 }
 
-/// Whether the other user can use a path beneath `kept` once that itself is in reach.
+/// Whether the other user can use a path beneath `kept` once `kept` is reachable.
 pub(super) fn is_open_within(kept: &Path, real: &Path, access: Access) -> bool {
     let mut steps: Vec<&Path> =
         real.ancestors().take_while(|path| path.starts_with(kept)).collect();
@@ -115,7 +115,7 @@ pub(super) fn is_open_within(kept: &Path, real: &Path, access: Access) -> bool {
     steps.into_iter().all(|path| permits(path, if path == real { access } else { Access::EXEC_OK }))
 }
 
-/// What the permissions of this one say, whatever stands on the way to it.
+/// The permissions of this path alone, without its parents.
 fn permits(path: &Path, access: Access) -> bool {
     let Ok(found) = std::fs::metadata(path) else { return false };
     let digit = match (found.uid(), found.gid()) {

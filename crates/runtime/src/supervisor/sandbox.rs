@@ -1,7 +1,7 @@
 //! Decides what a runner may see of the file system, and enforces it with Landlock.
 //!
-//! Invariant: a hidden folder or file is never beneath a path that is allowed. Where an allowed folder contains
-//! one, the entries around it are allowed one by one instead of the folder.
+//! Invariant: a hidden folder or file is never beneath an allowed path. Where an allowed folder contains one,
+//! the entries around it are allowed one by one instead of the folder.
 
 use super::job::{Confine, Job, Network};
 use super::reach::{Lift, Needed};
@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// The rights we know and have tested; an older kernel enforces the part it knows.
+/// The access rights that we know and have tested; an older kernel enforces those it knows.
 const RIGHTS: ABI = ABI::V6;
 
 const DEVICES: [&str; 6] =
@@ -41,11 +41,11 @@ const PROC_FILES: [&str; 17] = [
     "sys/vm/overcommit_memory",
 ];
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-/// The folder among the private ones where a program without one of its own runs.
+/// The private folder in which a program without a folder of its own runs.
 const HOME: &str = "home";
-/// The isolation of a runner that should have one, on a kernel that offers none.
+/// The isolation of a runner on a kernel that has none.
 const UNAVAILABLE: &str = "unavailable";
-/// Folders that hold much more than one script's neighbours.
+/// Folders that contain much more than one script and its neighbours.
 const BROAD: [&str; 7] = ["/", "/home", "/root", "/tmp", "/var", "/var/tmp", "/srv"];
 
 /// Everything the second stage needs to become the runner.
@@ -57,11 +57,11 @@ pub(super) struct Plan {
     pub(super) env: BTreeMap<String, String>,
     pub(super) restrict: bool,
     pub(super) confine: Option<Confine>,
-    /// Whom the second stage turns into, where that is another user.
+    /// The user that the second stage becomes, if it is another one.
     pub(super) user: Option<u32>,
-    /// What brings the program within that user's reach.
+    /// What makes the program reachable for that user.
     lift: Lift,
-    /// The entrance of the control group that was made for it.
+    /// The file to enter its cgroup with.
     pub(super) cgroup: Option<PathBuf>,
     pub(super) memory_mb: u64,
     /// The process that this one must not outlive.
@@ -69,9 +69,9 @@ pub(super) struct Plan {
     pub(super) probe: bool,
     read: BTreeSet<PathBuf>,
     write: BTreeSet<PathBuf>,
-    /// Folders with something hidden in them, of which `read` has only the entries.
+    /// Folders with hidden content, of which `read` has only the entries.
     whole_read: BTreeSet<PathBuf>,
-    /// The same of `write`.
+    /// The same for `write`.
     whole_write: BTreeSet<PathBuf>,
     /// What would have to be covered to open them as a whole.
     hidden: Vec<PathBuf>,
@@ -130,9 +130,9 @@ pub(super) fn plan(job: &Job) -> Result<Plan, String> {
     Ok(plan)
 }
 
-/// What `doctor` says: which Landlock the kernel enforces, e.g. `landlock:7`, or `unavailable`.
+/// For `doctor`: the Landlock version that the kernel enforces, e.g. `landlock:7`, or `unavailable`.
 pub(crate) fn isolation_available() -> String {
-    // Landlock binds the calling thread only, so a thread that ends at once can ask by trying.
+    // Landlock restricts the calling thread only, so a short-lived thread can try it.
     let asked = std::thread::spawn(|| {
         let ruleset = Ruleset::default().handle_access(AccessFs::Execute)?.create()?;
         Ok::<_, landlock::RulesetError>(ruleset.restrict_self()?.landlock)
@@ -145,7 +145,7 @@ pub(crate) fn isolation_available() -> String {
     }
 }
 
-/// What the program is made of, and what of it is open as a whole.
+/// The parts of the program, and which of them are open as a whole.
 fn needed(job: &Job, dir: &Path, programs: &BTreeSet<PathBuf>) -> Needed {
     let args = job.command.iter().skip(1);
     let scripts = args.clone().map(|word| dir.join(word)).filter(|path| path.is_file());
@@ -157,8 +157,8 @@ fn needed(job: &Job, dir: &Path, programs: &BTreeSet<PathBuf>) -> Needed {
     Needed { paths, kept: programs.map(Path::to_owned).chain(folders).chain(given).collect() }
 }
 
-/// Who runs the program, and its home where it has one that stays. One that its user cannot be brought to is left
-/// alone: then it gets a private one, and no other user for the sake of it.
+/// The user of the program, and its home if it keeps one. A home that the user cannot reach is not used: the
+/// program gets a private one, and no other user for its sake.
 fn choose(
     job: &Job,
     needed: Needed,
@@ -184,7 +184,7 @@ fn choose(
     Ok((user::choose(job, &needed, warnings), None))
 }
 
-/// Brings within reach what the program is made of, where its user could not get to it.
+/// Makes the parts of the program reachable for its user.
 pub(super) fn lift(plan: &mut Plan) -> Result<(), String> {
     if plan.lift.closed.is_empty() {
         return Ok(());
@@ -193,12 +193,12 @@ pub(super) fn lift(plan: &mut Plan) -> Result<(), String> {
     cover::lift(&plan.lift, &kept).map_err(|error| {
         format!("cannot cover what user {} cannot enter: {error}", user::NOBODY)
     })?;
-    // What lay in the covered folders is out of sight already.
+    // What was in the covered folders is hidden already.
     plan.hidden.retain(|path| path.exists());
     Ok(())
 }
 
-/// Opens as a whole what can be opened so, by covering what is hidden in it. Says where it cannot be.
+/// Opens folders as a whole by covering what is hidden in them. Warns where it cannot.
 pub(super) fn cover(plan: &mut Plan) -> Vec<String> {
     if plan.whole_read.is_empty() && plan.whole_write.is_empty() {
         return Vec::new();
@@ -217,11 +217,12 @@ pub(super) fn cover(plan: &mut Plan) -> Vec<String> {
     }
 }
 
-/// Restricts this process for good. Says whether ports are told apart, as they are since Landlock's ABI 4.
+/// Restricts this process for good. Returns whether ports are distinguished, as they are since Landlock ABI
+/// 4.
 pub(super) fn enforce(plan: &Plan) -> Result<bool, String> {
     let read = AccessFs::from_read(RIGHTS);
     let device: BitFlags<AccessFs> = AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::IoctlDev;
-    // Under its number: `/proc/self` is a link that means someone else to every process.
+    // By its number: `/proc/self` is a link that differs for every process.
     let own = format!("/proc/{}", std::process::id());
     let proc = PROC_FILES.iter().map(|file| format!("/proc/{file}"));
     let network = plan.confine.map(|confine| confine.network);
@@ -326,7 +327,7 @@ pub(crate) fn script_folder(dir: &Path, argument: &str) -> Option<PathBuf> {
     Some(if is_broad { file } else { folder.to_owned() })
 }
 
-/// The path itself, or, where something hidden lies beneath it, the entries around that.
+/// The path itself, or the entries around what is hidden beneath it.
 fn without_hidden(path: &Path, hidden: &[PathBuf]) -> Vec<PathBuf> {
     if hidden.iter().any(|secret| path == secret) {
         return Vec::new();
@@ -335,7 +336,7 @@ fn without_hidden(path: &Path, hidden: &[PathBuf]) -> Vec<PathBuf> {
         return vec![path.to_owned()];
     }
     let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
-    // A link is followed when it is used, and its target needs its own permission.
+    // The target of a link needs its own permission.
     let entries = entries.filter(|entry| entry.file_type().is_ok_and(|kind| !kind.is_symlink()));
     entries.flat_map(|entry| without_hidden(&entry.path(), hidden)).collect()
 }

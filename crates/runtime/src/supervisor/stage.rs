@@ -22,18 +22,18 @@ use std::process::{Command, ExitCode};
 
 /// Open files of a runner: enough for a busy one, few enough that closing them all stays cheap.
 const OPEN_FILES_MAX: u64 = 16_384;
-/// Processes and threads of all that the runners' user has.
+/// Processes and threads of all runners of the user.
 const USER_PROCESSES_MAX: u64 = 8192;
 
-/// What threads reserve for their stacks and allocators for their arenas, but do not use.
+/// Address space that stacks and allocators reserve but do not use.
 const DATA_SLACK_BYTES: u64 = 256 * 1024 * 1024;
 
-/// What the second stage says before it is the runner.
+/// The report of the second stage before it becomes the runner.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Outcome {
     pub(super) error: Option<String>,
     pub(super) warnings: Vec<String>,
-    /// What a child is confined by, beside Landlock.
+    /// What confines a child, besides Landlock.
     pub(super) in_force: Vec<String>,
 }
 
@@ -42,7 +42,7 @@ pub(super) fn spawn(job: &Job, plan: &Plan, stdio: Stdio) -> Result<(Pid, Outcom
     let text =
         serde_json::to_vec(plan).map_err(|error| format!("cannot write the plan: {error}"))?;
     let no_way = |error: Errno| format!("cannot hand over the plan: {error}");
-    // Inherited on purpose; this process has one thread, so no other child can get hold of them.
+    // Inherited on purpose; this process has one thread, so no other child can get them.
     let file = rustix::fs::memfd_create("plan", MemfdFlags::empty()).map_err(no_way)?;
     write_all(&file, &text).map_err(no_way)?;
     let (outcome, outcome_write) = rustix::pipe::pipe().map_err(no_way)?;
@@ -62,7 +62,7 @@ pub(super) fn spawn(job: &Job, plan: &Plan, stdio: Stdio) -> Result<(Pid, Outcom
         .map_err(|error| format!("cannot start a process: {error}"))?;
     drop(outcome_write);
     let mut said = Vec::new();
-    // Ends when the runner is executed or the stage has given up: either closes the other end.
+    // Ends when the runner is executed or the stage has failed: either closes the other end.
     File::from(outcome)
         .read_to_end(&mut said)
         .map_err(|error| format!("cannot hear of the start: {error}"))?;
@@ -84,12 +84,12 @@ pub(super) fn main(plan: &OsStr, outcome: &OsStr) -> ExitCode {
         Ok(Probed) => return ExitCode::SUCCESS,
         Err(message) => Outcome { error: Some(message), ..Outcome::default() },
     };
-    // Without a reader there is no supervisor, and so nobody to tell.
+    // Without a reader there is no supervisor to report to.
     let _ = serde_json::to_writer(outcome, &error);
     ExitCode::FAILURE
 }
 
-/// All was done but for the program.
+/// Everything was done except starting the program.
 struct Probed;
 
 fn become_runner(plan: &Path, outcome: &mut File) -> Result<Probed, String> {
@@ -134,7 +134,7 @@ fn become_runner(plan: &Path, outcome: &mut File) -> Result<Probed, String> {
     let mut command = Command::new(&plan.program);
     command.args(&plan.args).env_clear().envs(&plan.env);
     if !said.warnings.is_empty() || !said.in_force.is_empty() {
-        // A host that does not hear a warning is no reason not to start.
+        // A warning that cannot be reported must not prevent the start.
         let _ = serde_json::to_writer(outcome, &said);
     }
     if plan.probe {
@@ -151,17 +151,17 @@ fn limit_resources() {
     let hard = rustix::process::getrlimit(Resource::Nofile).maximum.unwrap_or(OPEN_FILES_MAX);
     let files = Some(hard.min(OPEN_FILES_MAX));
     let _ = rustix::process::setrlimit(Resource::Nofile, Rlimit { current: files, maximum: files });
-    // What counts is the tree, which the supervisor measures; this only keeps it from being outrun.
+    // The supervisor measures the whole tree; this only keeps one process from outrunning it.
     let hard = rustix::process::getrlimit(Resource::Nproc).maximum.unwrap_or(USER_PROCESSES_MAX);
     let processes = Some(hard.min(USER_PROCESSES_MAX));
     let limit = Rlimit { current: processes, maximum: processes };
     let _ = rustix::process::setrlimit(Resource::Nproc, limit);
-    // When memory runs out, the kernel shall take the runner rather than the host.
+    // When memory runs out, the kernel should kill the runner rather than the host.
     let _ = std::fs::write("/proc/self/oom_score_adj", "500");
 }
 
-/// By the control group where there is one, else by what one process may allocate; says which. The tree as
-/// a whole is measured by the supervisor in either case.
+/// Limits memory by the cgroup if there is one, else by what one process may allocate; returns which. The
+/// supervisor measures the whole tree in either case.
 fn limit_memory(plan: &Plan) -> &'static str {
     let entered =
         plan.cgroup.as_ref().is_some_and(|entrance| std::fs::write(entrance, "0").is_ok());
@@ -173,7 +173,7 @@ fn limit_memory(plan: &Plan) -> &'static str {
     "rlimit"
 }
 
-/// What of the network is within reach, which may be more than was wanted: then that is a warning.
+/// Limits the network; warns if more stays reachable than was wanted.
 fn reach(
     network: Network,
     filtered: bool,

@@ -1,7 +1,7 @@
-//! What of the system every program may read: programs, libraries, and the settings that these look for.
+//! The parts of the system that every program may read: programs, libraries, and their settings.
 //!
-//! Invariant: of `/etc` only what is named here and open to every user of the machine; no password, no key and
-//! no configuration of another program is among it.
+//! Invariant: of `/etc` only what is named here and readable for every user; no password, key or
+//! configuration of another program.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ const FOLDERS: [&str; 10] = [
     "/sys/devices/system/cpu",
 ];
 
-/// Where a resolver keeps what `/etc/resolv.conf` leads to.
+/// The folder of a resolver that `/etc/resolv.conf` links to.
 const RESOLVER: &str = "/run/systemd/resolve";
 
 const ETC: [&str; 47] = [
@@ -77,7 +77,7 @@ const ETC: [&str; 47] = [
     "xml",
 ];
 
-/// Folders of interpreters, which may carry a version in their name, such as `python3.12` or `java-21-openjdk`.
+/// Folders of interpreters, possibly with a version, such as `python3.12` or `java-21-openjdk`.
 const INTERPRETERS: [&str; 7] = ["python", "java", "perl", "ruby", "php", "lua", "ImageMagick"];
 
 /// Every path that is readable for every program, as far as it exists.
@@ -93,7 +93,7 @@ pub(crate) fn paths() -> Vec<PathBuf> {
     FOLDERS.iter().chain([&RESOLVER]).map(PathBuf::from).chain(settings).collect()
 }
 
-/// Whether it is called as an interpreter is, alone or with a version: `phpmyadmin` is another program.
+/// Whether the name is that of an interpreter, possibly with a version: `phpmyadmin` is another program.
 fn is_of_interpreter(name: &str) -> bool {
     let is_version = |rest: &str| {
         let version = rest.strip_prefix('-').unwrap_or(rest);

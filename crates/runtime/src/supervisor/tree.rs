@@ -1,6 +1,7 @@
 //! The process tree below this process, as `/proc` shows it.
 //!
-//! Invariant: as this process is the reaper, whatever the runner started is below it, detached or not.
+//! Invariant: this process is the subreaper, so everything that the runner starts stays below it, detached or
+//! not.
 
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, wait};
 use std::collections::{HashMap, HashSet};
@@ -12,13 +13,13 @@ pub(super) fn descendants() -> Vec<Pid> {
     walk(usize::MAX, |_| {})
 }
 
-/// The same, as long as there are not more than that: of many more, some are enough to know.
+/// The same, if there are not more than `max`: the exact number of many more does not matter.
 pub(super) fn descendants_within(max: usize) -> Option<Vec<Pid>> {
     let found = walk(max, |_| {});
     (found.len() <= max).then_some(found)
 }
 
-/// The same, each visited before its children are looked up, until there are more than that.
+/// The same, each visited before its children are read, until there are more than `max`.
 fn walk(max: usize, mut visit: impl FnMut(Pid)) -> Vec<Pid> {
     let own = rustix::process::getpid();
     let by_scan = children_of(own).is_none().then(children_by_scan);
@@ -39,7 +40,7 @@ fn walk(max: usize, mut visit: impl FnMut(Pid)) -> Vec<Pid> {
     found
 }
 
-/// The resident memory of one process; nothing when it has just gone.
+/// The resident memory of one process; 0 when it has just ended.
 pub(super) fn resident_bytes(pid: Pid) -> u64 {
     let statm = fs::read_to_string(format!("/proc/{}/statm", pid.as_raw_pid()));
     let pages = statm.ok().and_then(|text| text.split_whitespace().nth(1)?.parse::<u64>().ok());
@@ -48,13 +49,13 @@ pub(super) fn resident_bytes(pid: Pid) -> u64 {
 
 pub(super) fn signal_all(signal: Signal) {
     for pid in descendants() {
-        // A process that is gone already is what we want.
+        // A process that is gone already is fine.
         let _ = kill_process(pid, signal);
     }
 }
 
-/// Kills until nothing is left. Children that were being started while we looked become ours once their
-/// parent is dead, so they are seen in the next round; as long as there are new ones, there is no pause.
+/// Kills until nothing is left. Children that were being started become ours once their parent is dead, so
+/// the next round sees them; while there are new ones, there is no pause.
 pub(super) fn kill() {
     let mut seen = HashSet::new();
     let mut pause = Duration::from_micros(200);
@@ -77,8 +78,8 @@ pub(super) fn kill() {
     }
 }
 
-/// Halts everything first: of many that fork without end, those that live would take the place of each that is
-/// killed. Each is halted before its children are looked up, so that it has no more of them.
+/// Stops everything first: in a fork bomb, the living would replace each process that is killed. Each process
+/// is stopped before its children are read, so that it cannot fork more.
 fn halt() {
     let mut seen = HashSet::new();
     loop {
@@ -94,7 +95,7 @@ fn halt() {
     }
 }
 
-/// Collects every child that has ended; says how `wanted` did, if it was among them.
+/// Reaps every child that has ended; returns how `wanted` ended, if it was among them.
 pub(super) fn reap(wanted: Option<Pid>) -> Option<WaitStatus> {
     let mut found = None;
     while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG) {
@@ -115,13 +116,13 @@ fn children_of(pid: Pid) -> Option<Vec<Pid>> {
     Some(children)
 }
 
-/// The slow way, for kernels built without `children` files.
+/// For kernels built without `children` files; slower.
 fn children_by_scan() -> HashMap<Pid, Vec<Pid>> {
     let mut children: HashMap<Pid, Vec<Pid>> = HashMap::new();
     for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
         let Some(pid) = entry.file_name().to_str().and_then(parse_pid) else { continue };
         let stat = fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
-        // The name in parentheses may hold anything; the parent is the second field after it.
+        // The name in parentheses may contain anything; the parent is the second field after it.
         let parent = stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().nth(1));
         if let Some(parent) = parent.and_then(parse_pid) {
             children.entry(parent).or_default().push(pid);

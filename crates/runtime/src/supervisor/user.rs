@@ -1,7 +1,7 @@
-//! A child of a host that runs as root gets another user, and a private folder that this user can reach.
+//! Gives a child of a host that runs as root another user, and a private folder that this user can reach.
 //!
-//! Invariant: who the child will be is decided, and tried, before anything is prepared for it; where it cannot
-//! be anyone else it stays what it is, and that is said.
+//! Invariant: the user of the child is decided and tried before anything is prepared; where it cannot be
+//! another one, it stays the same, with a warning.
 
 use super::job::Job;
 use super::reach::{self, Lift, Needed};
@@ -12,17 +12,17 @@ use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-/// `nobody`, the user whom no file should belong to.
+/// `nobody`, the user that should own no file.
 pub(super) const NOBODY: u32 = 65_534;
 
-/// Who a child will be, and what has to be done for that.
+/// The user of a child, and what is needed for it.
 pub(super) struct Chosen {
-    /// Nothing where it stays the user of this process.
+    /// Absent if it stays the user of this process.
     pub(super) user: Option<u32>,
     pub(super) lift: Lift,
 }
 
-/// Who a program should be, where that can be had.
+/// The wanted user of a program.
 pub(super) fn wanted(job: &Job) -> u32 {
     match getuid() {
         root if root.is_root() && job.confine.is_some() && job.sandbox => NOBODY,
@@ -57,7 +57,7 @@ pub(super) fn choose(job: &Job, needed: &Needed, warnings: &mut Vec<String>) -> 
     }
 }
 
-/// What was given to the program and is of no use to the user that it becomes.
+/// Environment that is of no use to the other user.
 fn unwritable(job: &Job, lift: &Lift) -> Vec<String> {
     let own = Some(&job.dir).filter(|dir| job.owns_dir && !dir.as_os_str().is_empty());
     let both = Access::READ_OK | Access::WRITE_OK;
@@ -74,8 +74,8 @@ fn unwritable(job: &Job, lift: &Lift) -> Vec<String> {
         .collect()
 }
 
-/// Makes the folder that holds `home` and `tmp`. A user who cannot get into the run folder gets one in the
-/// system's folder for such, and a link beside the lock leads to it.
+/// Creates the folder that contains `home` and `tmp`. A user who cannot enter the run folder gets one in the
+/// system's temporary folder, and a link beside the lock points to it.
 pub(super) fn private_folder(job: &Job, user: Option<u32>) -> std::io::Result<PathBuf> {
     let Some(user) = user else {
         std::fs::create_dir_all(&job.private)?;
@@ -102,15 +102,15 @@ pub(super) fn private_folder(job: &Job, user: Option<u32>) -> std::io::Result<Pa
     Ok(folder)
 }
 
-/// Removes what `private_folder` has made, also where the link to it is gone. Leftovers cost space, not safety.
+/// Removes what `private_folder` has created, even if its link is gone. Leftovers cost space, not safety.
 pub(crate) fn remove_private(private: &Path) {
     let folder = std::fs::read_link(private).unwrap_or_else(|_| elsewhere(private));
-    // Of a link this removes the link alone.
+    // Of a link this removes only the link.
     let _ = std::fs::remove_dir_all(private);
     let _ = std::fs::remove_dir_all(folder);
 }
 
-/// The place outside the run folder; its name is as random as that of the lock.
+/// The folder outside the run folder; its name is as random as that of the lock.
 fn elsewhere(private: &Path) -> PathBuf {
     let name = private.file_stem().unwrap_or_default().to_string_lossy();
     std::env::temp_dir().join(format!("greenroom-{name}"))
@@ -119,7 +119,7 @@ fn elsewhere(private: &Path) -> PathBuf {
 /// Makes this process that user's for good.
 pub(super) fn become_user(user: u32) -> Result<(), String> {
     let (uid, gid) = (Uid::from_raw(user), Gid::from_raw(user));
-    // Programs open their standard streams anew by name; one that is not ours to give stays as it is.
+    // Programs reopen their standard streams by name; one that cannot be given away stays as it is.
     let _ = rustix::fs::fchown(std::io::stdin(), Some(uid), Some(gid));
     let _ = rustix::fs::fchown(std::io::stdout(), Some(uid), Some(gid));
     let _ = rustix::fs::fchown(std::io::stderr(), Some(uid), Some(gid));
@@ -129,7 +129,7 @@ pub(super) fn become_user(user: u32) -> Result<(), String> {
         .map_err(|error| format!("cannot become user {user}: {error}"))
 }
 
-/// Looks at the file system with the other user's rights, then comes back. This process has one thread.
+/// Reads the file system with the other user's rights, then switches back. This process has one thread.
 pub(super) fn as_nobody<T>(look: impl FnOnce() -> T) -> io::Result<T> {
     let (nobody, no_group) = (Uid::from_raw(NOBODY), Gid::from_raw(NOBODY));
     set_thread_groups(&[])?;

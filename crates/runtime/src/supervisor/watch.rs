@@ -1,6 +1,6 @@
-//! Waits beside a running runner and measures its tree.
+//! Watches a running process and measures its tree.
 //!
-//! Invariant: returns within one tick once the runner is over, a cap is broken or the host is gone.
+//! Invariant: returns within one tick once the process has ended, a limit is exceeded or the host is gone.
 
 use super::control::{self, Word};
 use super::job::{Ended, Job};
@@ -10,21 +10,23 @@ use rustix::process::{Pid, PidfdFlags, Signal, WaitStatus, pidfd_open};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
-/// How often the tree is measured, unless that takes long.
+/// How often the tree is measured, unless measuring takes long.
 const TICK: Duration = Duration::from_millis(100);
-/// At first fork bombs are detected within 10 ms: most begin at the start, and few processes are killed faster.
+/// At first fork bombs are detected within 10 ms: most start immediately, and few processes are killed
+/// faster.
 const TICK_AT_FIRST: Duration = Duration::from_millis(10);
 const FIRST_TICKS: u32 = 50;
-/// The highest priority there is.
+/// The highest priority.
 const FIRST: i32 = -20;
-/// The share of a processor that measuring may take is one in this many.
+/// Measuring may take one part in this many of a processor.
 const PAUSE_PER_MEASURE: u32 = 20;
 
-/// Says why it is over, as a clause about the process.
+/// Returns why it ended, as a clause about the process, and how.
 pub(super) fn until_over(job: &Job, runner: Pid) -> (String, Ended) {
-    // Held open so that the kernel keeps the entry which the runner's sandbox refers to.
+    // Held open so that the kernel keeps the entry that the runner's sandbox refers to.
     let _proc_entry = std::fs::File::open(format!("/proc/{}", runner.as_raw_pid()));
-    // Where that is allowed, this process comes before thousands that a runner may start. It hardly works.
+    // Where it is allowed, this process takes precedence over the thousands that a runner may start. It uses
+    // little CPU.
     let _ = rustix::process::setpriority_process(None, FIRST);
     let exit = pidfd_open(runner, PidfdFlags::empty()).ok();
     let (mut pause, mut ticks) = (TICK_AT_FIRST, 0_u32);
@@ -54,7 +56,7 @@ fn wait_for_news(exit: Option<BorrowedFd<'_>>, pause: Duration) {
     if let Some(exit) = &exit {
         descriptors.push(PollFd::new(exit, PollFlags::IN));
     }
-    // An interrupted wait is a short one: the caller looks at everything anyway.
+    // After an interrupted wait the caller checks everything anyway.
     let pause = Timespec::try_from(pause).ok();
     let _ = poll(&mut descriptors, pause.as_ref());
 }

@@ -1,26 +1,27 @@
-//! The LangBot wire: plugins of that host, started and spoken to as they are.
+//! The LangBot wire: runs plugins of that host unchanged.
 //!
-//! Invariant: who a plugin is comes from the secret that its process was started with and from the pin of the
-//! configuration; what it asks for passes the same proxy as every call, under other names.
+//! Invariant: a plugin is identified by the secret that its process was started with and by the pin of the
+//! configuration; its actions pass the same proxy as every call, under other names.
 
-pub(crate) mod actions;
-pub(crate) mod chunks;
+mod actions;
+mod chunks;
 mod content;
 mod context;
-pub(crate) mod frames;
-pub(crate) mod handshake;
+pub(super) mod decoder;
+pub(super) mod frames;
+pub(super) mod handshake;
 mod manifest;
 mod messages;
-pub(crate) mod pairing;
-pub(crate) mod records;
-pub(crate) mod replies;
-pub(crate) mod results;
+pub(super) mod pairing;
+mod records;
+mod replies;
+mod results;
 mod sdk;
-pub(crate) mod serve;
-pub(crate) mod stream;
+pub(super) mod serve;
+mod stream;
 
 use bytes::Bytes;
-use context::Told;
+use context::LangbotContext;
 use frames::Part;
 use greenroom_protocol::{AgentAPIError, AgentRunRequest, ErrorCode};
 use manifest::Contents;
@@ -29,24 +30,23 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use stream::Flow;
 use tokio::sync::watch;
 
-/// Where a plugin finds the secret that it registers with.
+/// The variable with the secret that a plugin registers with.
 pub(crate) const SECRET_VARIABLE: &str = "LANGBOT_PLUGIN_REGISTRATION_CAPABILITY";
-/// What follows the interpreter in the command of a plugin.
+/// The arguments after the interpreter in the command of a plugin.
 const ARGUMENTS: [&str; 5] = ["-m", "langbot_plugin.cli", "run", "-s", "--prod"];
-/// What the interpreter is given in place of the module's name.
+/// Given to the interpreter instead of the module's name.
 const START: &str = include_str!("langbot/start.py");
-/// Before that in a sandbox: the SDK would open every folder from the root down to its own, which a sandbox does
-/// not show, unless it takes the system for one that has no names relative to a folder.
+/// Comes first in a sandbox: without `dir_fd` support the SDK does not open every folder from the root to its
+/// own, which a sandbox does not allow.
 const CONFINED: &str = "import os; os.supports_dir_fd.discard(os.link)\n";
-/// Runs that a plugin is given at once: it serves 128, and a few may still be on their way out.
-pub(crate) const WINDOW: usize = 124;
+/// Runs that a plugin gets at once: it serves 128, and some of those may be ending.
+pub(crate) const RUNS_MAX: usize = 124;
 
-/// The command that starts a plugin: of an interpreter alone, or of one that is told to run the SDK.
+/// The command that starts a plugin, from an interpreter alone or from the full command of the SDK.
 pub(crate) fn command(configured: &[String], sandbox: bool) -> Vec<String> {
     let Some((interpreter, rest)) = configured.split_first() else { return Vec::new() };
     if !rest.is_empty() && rest != ARGUMENTS {
@@ -57,12 +57,12 @@ pub(crate) fn command(configured: &[String], sandbox: bool) -> Vec<String> {
     [interpreter.clone(), "-c".to_owned(), start].into_iter().chain(arguments).collect()
 }
 
-/// The two ways in which runners of plugins are spoken to.
+/// The two dialects of LangBot runners.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Dialect {
     /// Dialect A, of the protocol's first document.
     AgentRunner,
-    /// Dialect B, of the SDK as it is published.
+    /// Dialect B, of the published SDK.
     Runner,
 }
 
@@ -86,15 +86,15 @@ impl Dialect {
     }
 }
 
-/// How one runner of a plugin is spoken to.
+/// What one runner of a plugin supports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RunnerProfile {
     pub(crate) dialect: Dialect,
-    /// Whether it takes events, and so may answer them by a call.
+    /// Whether it handles events, and may hence reply to them by a call.
     pub(crate) replies: bool,
 }
 
-/// What is known of the plugin on the other end.
+/// The plugin on the other end of a connection.
 pub(crate) struct Session {
     secret: String,
     host_version: String,
@@ -102,14 +102,12 @@ pub(crate) struct Session {
     /// The container that the plugin registered with.
     registered: watch::Sender<Option<Arc<Value>>>,
     profiles: OnceLock<BTreeMap<String, RunnerProfile>>,
-    /// Whether a line of text has come.
-    greeted: AtomicBool,
-    /// Streaming calls under way, by the id of their request.
+    /// Streaming calls in flight, by the id of their request.
     streams: Mutex<HashMap<String, Arc<Flow>>>,
 }
 
 impl Session {
-    /// For a process that is about to be started with this interpreter.
+    /// For a process that is about to start with this interpreter.
     pub(crate) fn new(interpreter: &Path, host_version: &str) -> Result<Self, getrandom::Error> {
         let mut bytes = [0; 32];
         getrandom::fill(&mut bytes)?;
@@ -119,12 +117,11 @@ impl Session {
             sdk_version: sdk::version(interpreter),
             registered: watch::Sender::new(None),
             profiles: OnceLock::new(),
-            greeted: AtomicBool::new(false),
             streams: Mutex::default(),
         })
     }
 
-    /// What the process finds in its environment.
+    /// Passed to the process in its environment.
     pub(crate) fn secret(&self) -> &str {
         &self.secret
     }
@@ -133,13 +130,7 @@ impl Session {
         json!({"version": self.host_version, "api_features": []})
     }
 
-    /// Whether a line of text is the one that the SDK itself prints, in whatever language: the first, whenever
-    /// Python lets it go.
-    pub(crate) fn is_greeting(&self) -> bool {
-        !self.greeted.swap(true, Ordering::Relaxed)
-    }
-
-    /// The plugin says who it is, and shows that it is the process that was started.
+    /// Registers the plugin, which proves that it is the process that was started.
     pub(crate) fn register(&self, data: &RawValue) -> Result<(), AgentAPIError> {
         #[derive(Deserialize)]
         struct Registration {
@@ -169,7 +160,7 @@ impl Session {
         let _ = self.profiles.set(contents.profiles.clone());
     }
 
-    /// How a runner of this plugin is spoken to.
+    /// The profile of a runner of this plugin.
     pub(crate) fn profile(&self, runner: &str) -> RunnerProfile {
         let known = self.profiles.get().and_then(|profiles| profiles.get(runner));
         known.copied().unwrap_or(RunnerProfile { dialect: Dialect::Runner, replies: false })
@@ -179,15 +170,15 @@ impl Session {
         #[derive(Serialize)]
         struct Start<'a> {
             runner_name: &'a str,
-            context: Told<'a>,
+            context: LangbotContext<'a>,
         }
         let profile = self.profile(&request.runner_name);
-        let context = Told::new(&request.context, profile, &self.host_version);
+        let context = LangbotContext::new(&request.context, profile, &self.host_version);
         let start = Start { runner_name: &request.runner_name, context };
         frames::request(number, profile.dialect.run_action(), &start)
     }
 
-    /// One item of a stream as a frame, once the plugin has room for it.
+    /// Encodes one item of a stream, once the plugin has room for it.
     pub(crate) async fn item(&self, request_id: &str, item: &RawValue) -> Option<Bytes> {
         let flow = lock(&self.streams).get(request_id).cloned()?;
         let item: Value = serde_json::from_str(item.get()).ok()?;
@@ -200,7 +191,7 @@ impl Session {
         lock(&self.streams).insert(request_id.to_owned(), flow);
     }
 
-    /// Forgets a stream, and no other that has its id by now.
+    /// Closes a stream, unless another one has its id.
     fn close_stream(&self, request_id: &str, flow: &Arc<Flow>) {
         let mut streams = lock(&self.streams);
         if streams.get(request_id).is_some_and(|open| Arc::ptr_eq(open, flow)) {
@@ -208,7 +199,7 @@ impl Session {
         }
     }
 
-    /// The plugin has taken what was streamed up to here; whether that can be.
+    /// The plugin acknowledges everything up to `index`; returns whether that is possible.
     pub(crate) fn acknowledged(&self, request_id: &str, index: u64) -> bool {
         let flow = lock(&self.streams).get(request_id).cloned();
         flow.is_some_and(|flow| flow.acknowledge(index))
@@ -230,7 +221,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Takes as long for every text of the same length.
+/// Compares in constant time.
 fn is_same(one: &[u8], other: &[u8]) -> bool {
     let differs = one.iter().zip(other).fold(0, |found, (a, b)| found | (a ^ b));
     one.len() == other.len() && differs == 0

@@ -2,13 +2,16 @@
 //!
 //! Invariant: a frame is one line and ends with a newline.
 
+pub(super) mod decoder;
+pub(super) mod handshake;
+
 use bytes::Bytes;
+use greenroom_protocol::AgentAPIError;
 use greenroom_protocol::wire::{RpcError, method};
-use greenroom_protocol::{AgentAPIError, AgentRunRequest};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-pub(crate) fn request(number: i64, method: &str, params: &impl Serialize) -> Bytes {
+pub(super) fn request(number: i64, method: &str, params: &impl Serialize) -> Bytes {
     let mut frame =
         format!(r#"{{"jsonrpc":"2.0","id":{number},"method":"{method}","params":"#).into_bytes();
     // Protocol types have string keys only and no failing serialisers.
@@ -17,17 +20,13 @@ pub(crate) fn request(number: i64, method: &str, params: &impl Serialize) -> Byt
     frame.into()
 }
 
-pub(crate) fn run(number: i64, run: &AgentRunRequest) -> Bytes {
-    request(number, method::RUN_AGENT, run)
-}
-
-/// Something that needs no answer.
-pub(crate) fn notification(method: &str, params: &serde_json::Value) -> Bytes {
+/// A message without an answer.
+pub(super) fn notification(method: &str, params: &serde_json::Value) -> Bytes {
     let message = serde_json::json!({ "jsonrpc": "2.0", "method": method, "params": params });
     format!("{message}\n").into()
 }
 
-pub(crate) fn answer(id: &str, answer: Result<Box<RawValue>, AgentAPIError>) -> Bytes {
+pub(super) fn answer(id: &str, answer: Result<Box<RawValue>, AgentAPIError>) -> Bytes {
     let frame = match answer {
         Ok(result) => format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}\n"),
         Err(error) => {
@@ -38,7 +37,7 @@ pub(crate) fn answer(id: &str, answer: Result<Box<RawValue>, AgentAPIError>) -> 
     frame.into()
 }
 
-pub(crate) fn item(request_id: &str, item: &RawValue) -> Bytes {
+pub(super) fn item(request_id: &str, item: &RawValue) -> Bytes {
     let name = method::STREAM_ITEM;
     format!(
         "{{\"jsonrpc\":\"2.0\",\"method\":\"{name}\",\"params\":{{\"request_id\":{request_id},\"item\":{item}}}}}\n"

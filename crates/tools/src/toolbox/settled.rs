@@ -28,7 +28,7 @@ impl Toolbox {
             // One that is ready may still be about to tell.
             let is_quiet = match runner.status {
                 RunnerStatus::Starting => true,
-                RunnerStatus::Ready => !runner.tools_told,
+                RunnerStatus::Ready => !runner.tools_listed,
                 _ => false,
             };
             runner.restarts == 0 && is_quiet && reaches(patterns, &runner.name)

@@ -1,22 +1,22 @@
-//! Actions that a plugin asks of the host, as calls of the host's own methods, and their answers told back.
+//! Translates actions of a plugin to methods of the host's proxy, and their answers back.
 //!
-//! Invariant: an action means a method of the proxy and is checked, metered and recorded there; what has no
-//! meaning here is refused with a code, never left without an answer.
+//! Invariant: an action is checked, metered and recorded as a method of the proxy; an unknown action is
+//! refused with a code, never left unanswered.
 
 use super::messages::{self, to_model};
-use super::records::{self, About};
+use super::records::{self, Caller};
 use greenroom_protocol::{AgentAPIError, ErrorCode};
 use serde_json::{Map, Value, json};
 
-/// An action as a call.
+/// An action as a call of the proxy.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Asked {
+pub(crate) struct HostCall {
     pub(crate) method: &'static str,
     pub(crate) params: Value,
     pub(crate) reply: Reply,
 }
 
-/// How the host's answer is told.
+/// How the answer is rendered.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Reply {
     AsIs,
@@ -33,7 +33,7 @@ pub(crate) enum Reply {
     ToolResult,
     Passages,
     History,
-    Found {
+    SearchHits {
         query: String,
     },
     Event,
@@ -43,7 +43,7 @@ pub(crate) enum Reply {
     /// Of all pages.
     StorageKeys,
     StorageValue,
-    /// With what `artifacts.metadata` says beside it.
+    /// With the answer of `artifacts.metadata`.
     Range {
         artifact_id: String,
     },
@@ -53,8 +53,8 @@ pub(crate) enum Reply {
     RunEvents,
 }
 
-/// What an action asks for.
-pub(crate) fn translate(action: &str, data: &Value) -> Result<Asked, AgentAPIError> {
+/// Translates an action.
+pub(crate) fn translate(action: &str, data: &Value) -> Result<HostCall, AgentAPIError> {
     let found = resources(action, data)
         .or_else(|| facts(action, data))
         .or_else(|| kept(action, data))
@@ -63,114 +63,118 @@ pub(crate) fn translate(action: &str, data: &Value) -> Result<Asked, AgentAPIErr
 }
 
 /// Models, tools, knowledge and the platform.
-fn resources(action: &str, data: &Value) -> Option<Asked> {
+fn resources(action: &str, data: &Value) -> Option<HostCall> {
     Some(match action {
-        "invoke_llm" => asked("models.invoke", model_call(data), Reply::Message),
-        "invoke_llm_stream" => asked("models.stream", model_call(data), Reply::Stream),
+        "invoke_llm" => host_call("models.invoke", model_call(data), Reply::Message),
+        "invoke_llm_stream" => host_call("models.stream", model_call(data), Reply::Stream),
         "invoke_rerank" => {
             let mut params = same(data, &["query", "documents", "top_k"]);
             params["model_id"] = data["rerank_model_uuid"].clone();
-            asked("models.rerank", params, Reply::AsIs)
+            host_call("models.rerank", params, Reply::AsIs)
         }
         "invoke_embedding" => {
             let keys = [("embedding_model_uuid", "model_id"), ("texts", "inputs")];
-            asked("models.embed", pick(data, &keys), Reply::AsIs)
+            host_call("models.embed", pick(data, &keys), Reply::AsIs)
         }
-        "count_tokens" => asked("models.count_tokens", token_count(data), Reply::AsIs),
-        "get_tool_detail" => asked("tools.get_detail", same(data, &["tool_name"]), Reply::Tool),
+        "count_tokens" => host_call("models.count_tokens", token_count(data), Reply::AsIs),
+        "get_tool_detail" => host_call("tools.get_detail", same(data, &["tool_name"]), Reply::Tool),
         "call_tool" => {
             let keys = ["tool_name", "parameters", "tool_call_id"];
-            asked("tools.call", same(data, &keys), Reply::ToolResult)
+            host_call("tools.call", same(data, &keys), Reply::ToolResult)
         }
         "retrieve_knowledge_base" | "retrieve_knowledge" => {
             let keys = ["kb_id", "query_text", "top_k", "filters"];
-            asked("knowledge.retrieve", same(data, &keys), Reply::Passages)
+            host_call("knowledge.retrieve", same(data, &keys), Reply::Passages)
         }
         "call_platform_api" | "send_message" | "reply_message" => {
-            asked("platform.request_action", platform(action, data), Reply::Under("result"))
+            host_call("platform.request_action", platform(action, data), Reply::Under("result"))
         }
         _ => return None,
     })
 }
 
-/// What was said and done, and what is attached to it.
-fn facts(action: &str, data: &Value) -> Option<Asked> {
+/// History, events and artifacts.
+fn facts(action: &str, data: &Value) -> Option<HostCall> {
     let text = |key: &str| data[key].as_str().unwrap_or_default().to_owned();
     Some(match action {
-        "history_page" => asked("history.page", history_page(data), Reply::History),
+        "history_page" => host_call("history.page", history_page(data), Reply::History),
         "history_search" => {
-            let found = Reply::Found { query: text("query") };
-            asked("history.search", same(data, &["query", "filters", "top_k"]), found)
+            let found = Reply::SearchHits { query: text("query") };
+            host_call("history.search", same(data, &["query", "filters", "top_k"]), found)
         }
-        "event_get" => asked("events.get", same(data, &["event_id"]), Reply::Event),
+        "event_get" => host_call("events.get", same(data, &["event_id"]), Reply::Event),
         "event_page" => {
             let keys = ["conversation_id", "event_types", "before_cursor", "limit"];
-            asked("events.page", same(data, &keys), Reply::Events)
+            host_call("events.page", same(data, &keys), Reply::Events)
         }
         "artifact_metadata" => {
-            asked("artifacts.metadata", same(data, &["artifact_id"]), Reply::AsIs)
+            host_call("artifacts.metadata", same(data, &["artifact_id"]), Reply::AsIs)
         }
         "artifact_read" => {
             let keys = [("artifact_id", "artifact_id"), ("offset", "offset"), ("limit", "length")];
             let range = Reply::Range { artifact_id: text("artifact_id") };
-            asked("artifacts.read_range", pick(data, &keys), range)
+            host_call("artifacts.read_range", pick(data, &keys), range)
         }
-        "steering_pull" => asked("steering.pull", steering(data), Reply::Steering),
+        "steering_pull" => host_call("steering.pull", steering(data), Reply::Steering),
         _ => return None,
     })
 }
 
 /// State and storage.
-fn kept(action: &str, data: &Value) -> Option<Asked> {
+fn kept(action: &str, data: &Value) -> Option<HostCall> {
     Some(match action {
-        "state_get" => asked("state.get", same(data, &["scope", "key"]), Reply::AsIs),
-        "state_set" => asked("state.set", state_value(data), Reply::Success),
-        "state_delete" => asked("state.delete", same(data, &["scope", "key"]), Reply::Deleted),
+        "state_get" => host_call("state.get", same(data, &["scope", "key"]), Reply::AsIs),
+        "state_set" => host_call("state.set", state_value(data), Reply::Success),
+        "state_delete" => host_call("state.delete", same(data, &["scope", "key"]), Reply::Deleted),
         "state_list" => {
-            asked("state.list", same(data, &["scope", "prefix", "limit"]), Reply::StateKeys)
+            host_call("state.list", same(data, &["scope", "prefix", "limit"]), Reply::StateKeys)
         }
         _ => return storage(action, data),
     })
 }
 
-/// What the native wire has no method for: the host serves it on this wire alone.
-fn runs(action: &str, data: &Value) -> Option<Asked> {
+/// Methods that only this wire has.
+fn runs(action: &str, data: &Value) -> Option<HostCall> {
     let target = || same(data, &["target_run_id"]);
     Some(match action {
-        "get_prompt" => asked("langbot.get_prompt", json!({}), Reply::AsIs),
+        "get_prompt" => host_call("langbot.get_prompt", json!({}), Reply::AsIs),
         "get_config_file" => {
-            asked("langbot.get_config_file", same(data, &["file_key"]), Reply::AsIs)
+            host_call("langbot.get_config_file", same(data, &["file_key"]), Reply::AsIs)
         }
-        "run_get" => asked("langbot.run_get", target(), Reply::Run),
+        "run_get" => host_call("langbot.run_get", target(), Reply::Run),
         "run_list" => {
             let keys = ["conversation_id", "statuses", "before_cursor", "limit"];
-            asked("langbot.run_list", same(data, &keys), Reply::Runs)
+            host_call("langbot.run_list", same(data, &keys), Reply::Runs)
         }
         "run_events_page" => {
             let keys = ["target_run_id", "before_cursor", "after_cursor", "limit", "direction"];
-            asked("langbot.run_events_page", same(data, &keys), Reply::RunEvents)
+            host_call("langbot.run_events_page", same(data, &keys), Reply::RunEvents)
         }
         "run_cancel" => {
-            asked("langbot.run_cancel", same(data, &["target_run_id", "reason"]), Reply::Run)
+            host_call("langbot.run_cancel", same(data, &["target_run_id", "reason"]), Reply::Run)
         }
-        "run_append_result" => asked("langbot.run_append_result", target(), Reply::AsIs),
-        "run_finalize" => asked("langbot.run_finalize", target(), Reply::AsIs),
+        "run_append_result" => host_call("langbot.run_append_result", target(), Reply::AsIs),
+        "run_finalize" => host_call("langbot.run_finalize", target(), Reply::AsIs),
         _ => return None,
     })
 }
 
-fn asked(method: &'static str, params: Value, reply: Reply) -> Asked {
-    Asked { method, params, reply }
+fn host_call(method: &'static str, params: Value, reply: Reply) -> HostCall {
+    HostCall { method, params, reply }
 }
 
-/// The fields of `data` under their own names; what is null is left out.
+/// Picks fields of `data` under their own names; null is left out.
 fn same(data: &Value, keys: &[&str]) -> Value {
     let keys: Vec<(&str, &str)> = keys.iter().map(|key| (*key, *key)).collect();
     pick(data, &keys)
 }
 
-/// An answer of the host's as the plugin reads it.
-pub(crate) fn told(reply: &Reply, about: &About, answer: &Value) -> Result<Value, AgentAPIError> {
+/// Renders an answer of the host for the plugin.
+pub(crate) fn render(
+    reply: &Reply,
+    caller: &Caller,
+    answer: &Value,
+) -> Result<Value, AgentAPIError> {
     let items = || answer["items"].as_array().map_or(&[][..], Vec::as_slice);
     let keys = || items().iter().map(|item| item["key"].clone()).collect::<Value>();
     Ok(match reply {
@@ -191,7 +195,7 @@ pub(crate) fn told(reply: &Reply, about: &About, answer: &Value) -> Result<Value
             json!({"results": passages.map(|(at, item)| records::passage(at, item)).collect::<Value>()})
         }
         Reply::History => records::page(answer, records::transcript),
-        Reply::Found { query } => {
+        Reply::SearchHits { query } => {
             let mut found = records::page(answer, records::transcript);
             found["total_count"] = items().len().into();
             found["query"] = query.as_str().into();
@@ -204,7 +208,7 @@ pub(crate) fn told(reply: &Reply, about: &About, answer: &Value) -> Result<Value
             Some(data) => json!({"value_base64": data}),
             None => return Err(AgentAPIError::new(ErrorCode::NotFound, "there is no such key")),
         },
-        Reply::Steering => records::page(answer, |item| records::steering(item, about)),
+        Reply::Steering => records::page(answer, |item| records::steering(item, caller)),
         Reply::Run => records::run(answer),
         Reply::Runs => records::page(answer, records::run),
         Reply::RunEvents => records::page(answer, records::run_event),
@@ -217,7 +221,7 @@ fn unknown(action: &str) -> AgentAPIError {
     AgentAPIError::new(ErrorCode::InvalidArgument, message).detail("reason", "unknown_action")
 }
 
-/// The fields of `data` under other names; what is null is left out.
+/// Picks fields of `data` under other names; null is left out.
 fn pick(data: &Value, keys: &[(&str, &str)]) -> Value {
     let picked = keys.iter().filter_map(|(theirs, ours)| {
         let value = data.get(*theirs).filter(|value| !value.is_null())?;
@@ -235,7 +239,7 @@ fn model_call(data: &Value) -> Value {
     params
 }
 
-/// Functions count as the text that they are.
+/// Functions are counted as text.
 fn token_count(data: &Value) -> Value {
     let mut params = pick(data, &[("llm_model_uuid", "model_id")]);
     params["messages"] = to_model(&data["messages"]);
@@ -259,7 +263,7 @@ fn history_page(data: &Value) -> Value {
     pick(data, &keys)
 }
 
-/// A null is a value of its own here.
+/// A null is a value here.
 fn state_value(data: &Value) -> Value {
     let mut params = pick(data, &[("scope", "scope"), ("key", "key")]);
     params["value"] = data["value"].clone();
@@ -283,7 +287,7 @@ fn platform(action: &str, data: &Value) -> Value {
     json!({"action": named, "target": target, "payload": data.get("params").unwrap_or(&json!({}))})
 }
 
-fn storage(action: &str, data: &Value) -> Option<Asked> {
+fn storage(action: &str, data: &Value) -> Option<HostCall> {
     let areas = [("plugin_storage", "plugin"), ("workspace_storage", "workspace")];
     let (name, area) = areas.into_iter().find(|(name, _)| action.contains(name))?;
     let rest = action.replacen(name, "*", 1);
@@ -296,10 +300,10 @@ fn storage(action: &str, data: &Value) -> Option<Asked> {
     };
     let mut params = pick(data, keys);
     params["area"] = area.into();
-    Some(asked(method, params, reply))
+    Some(host_call(method, params, reply))
 }
 
-/// What a tool gave is an object there; a tool that failed is an error.
+/// A tool's result is an object; a tool that failed is an error.
 fn tool_result(answer: &Value) -> Result<Value, AgentAPIError> {
     let error = &answer["error"];
     if !error.is_null() {

@@ -1,10 +1,10 @@
-//! Long messages of a plugin, put together from their pieces.
+//! Assembles long messages of a plugin from their pieces.
 //!
-//! Invariant: never holds more than one message, nor more of it than was announced and is allowed.
+//! Invariant: holds at most one message, and no more of it than was announced and is allowed.
 
 use super::frames::{Frame, MESSAGE_BYTES_MAX, PIECES_MAX};
 
-/// A message of which some pieces have come.
+/// A message of which some pieces have arrived.
 #[derive(Debug)]
 pub(crate) struct Assembly {
     text: String,
@@ -12,7 +12,7 @@ pub(crate) struct Assembly {
     pieces: usize,
 }
 
-/// What a piece made of the message.
+/// The state of a message after a piece.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Joined {
     Part,
@@ -22,7 +22,7 @@ pub(crate) enum Joined {
 }
 
 impl Assembly {
-    /// Takes in one piece: a frame with a `type`.
+    /// Adds one piece: a frame with a `type`.
     pub(crate) fn take(current: &mut Option<Assembly>, frame: &Frame<'_>) -> Joined {
         match (frame.kind.as_deref(), current.as_mut()) {
             (Some("chunk_start"), _) => Self::begin(current, frame.total_size),

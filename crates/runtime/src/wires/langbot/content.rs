@@ -1,14 +1,14 @@
-//! Content elements and attachments, from our spelling to LangBot's and back.
+//! Translates content elements and attachments to LangBot's form and back.
 //!
-//! Invariant: bytes stay where they are: an artifact travels as `artifact:ID` in the place of an address, and
-//! becomes a reference again when a plugin hands it back.
+//! Invariant: bytes are not copied: an artifact appears as `artifact:ID` in place of a URL, and becomes a
+//! reference again when a plugin returns it.
 
 use serde_json::{Map, Value, json};
 
-/// Stands before the id of an artifact where LangBot has an address.
+/// Prefix of an artifact id in place of a URL.
 pub(super) const ARTIFACT: &str = "artifact:";
 
-/// One of our elements in LangBot's spelling.
+/// One of our elements in LangBot's form.
 pub(crate) fn to_langbot(element: &Value) -> Value {
     let text = |key: &str| element[key].as_str();
     let kind = text("type").unwrap_or_default();
@@ -28,7 +28,7 @@ pub(crate) fn to_langbot(element: &Value) -> Value {
     }
 }
 
-/// One of LangBot's elements in our spelling. What is missing in it stays missing: whoever reads it says so.
+/// One of LangBot's elements in our form. What is missing stays missing: the host checks it.
 pub(crate) fn from_langbot(element: &Value) -> Value {
     let text = |key: &str| element[key].as_str();
     let name = text("file_name");
@@ -38,12 +38,12 @@ pub(crate) fn from_langbot(element: &Value) -> Value {
         "image_base64" => media("image", None, text("image_base64"), name),
         "file_url" => media("file", text("file_url"), None, name),
         "file_base64" => media("file", None, text("file_base64"), name),
-        // Ours already, or of no kind that is known: told by whoever reads it.
+        // Already in our form, or of an unknown kind: the host checks it.
         _ => element.clone(),
     }
 }
 
-/// The content of a message in our spelling: text, or elements.
+/// The content of a message in our form: text, or elements.
 pub(crate) fn message_content(content: &Value) -> Value {
     match content {
         Value::Array(elements) => elements.iter().map(from_langbot).collect(),
@@ -52,7 +52,7 @@ pub(crate) fn message_content(content: &Value) -> Value {
     }
 }
 
-/// The text alone of LangBot's content.
+/// The text of LangBot's content.
 pub(crate) fn text_of(content: &Value) -> Option<String> {
     match content {
         Value::String(text) => Some(text.clone()),
@@ -64,7 +64,7 @@ pub(crate) fn text_of(content: &Value) -> Option<String> {
     }
 }
 
-/// An attachment as dialect B knows it: it refuses fields that it does not know.
+/// An attachment for dialect B, which refuses unknown fields.
 pub(crate) fn attachment(artifact: &Value) -> Value {
     let mime_type = artifact["mime_type"].as_str();
     let kind = match mime_type.and_then(|mime| mime.split('/').next()) {
@@ -110,7 +110,7 @@ fn media(kind: &str, address: Option<&str>, data: Option<&str>, name: Option<&st
     Value::Object(media)
 }
 
-/// The type and the bytes of a `data:` address, or bytes alone.
+/// The type and the bytes of a `data:` URL, or bytes alone.
 fn split_data(data: &str) -> (Option<&str>, &str) {
     let split = data.strip_prefix("data:").and_then(|rest| rest.split_once(','));
     match split {
@@ -119,7 +119,7 @@ fn split_data(data: &str) -> (Option<&str>, &str) {
     }
 }
 
-/// Pictures say by their first bytes what they are.
+/// The type of an image by its first bytes.
 fn guessed(kind: &str, base64: &str) -> &'static str {
     let beginnings = [
         ("/9j/", "image/jpeg"),

@@ -1,7 +1,7 @@
 //! The run context as a LangBot runner expects it.
 //!
-//! Invariant: one context serves both dialects, attachments excepted; what the runner is shown as allowed is
-//! what the host grants, and nothing that the event said is changed, only spelled again and added to.
+//! Invariant: one context serves both dialects, attachments excepted; the context shows as allowed what the
+//! host grants; nothing in the event is changed, only renamed and added to.
 
 use super::content;
 use super::{Dialect, RunnerProfile};
@@ -21,9 +21,9 @@ mod resources;
 #[cfg(test)]
 mod tests;
 
-/// A context in LangBot's spelling; what needs no other spelling is written from where it lies.
+/// A context in LangBot's form; unchanged parts are serialised without a copy.
 #[derive(Serialize)]
-pub(crate) struct Told<'a> {
+pub(crate) struct LangbotContext<'a> {
     run_id: &'a str,
     trigger: &'a AgentTrigger,
     event: Event<'a>,
@@ -49,7 +49,7 @@ pub(crate) struct Told<'a> {
 #[derive(Serialize)]
 struct Delivery<'a> {
     #[serde(flatten)]
-    told: &'a DeliveryContext,
+    inner: &'a DeliveryContext,
     automatic_reply: bool,
 }
 
@@ -96,7 +96,7 @@ const OWN_APIS: OwnApis = OwnApis {
     run_cancel: true,
 };
 
-/// What the host does not offer; told so that an older SDK does not have to guess.
+/// What the host does not offer, stated so that an older SDK need not guess.
 #[derive(Serialize, Default)]
 struct AbsentApis {
     run_append_result: bool,
@@ -104,14 +104,14 @@ struct AbsentApis {
     r#box: bool,
 }
 
-impl<'a> Told<'a> {
+impl<'a> LangbotContext<'a> {
     pub(crate) fn new(
-        told: &'a AgentRunContext,
+        run_context: &'a AgentRunContext,
         profile: RunnerProfile,
         host_version: &str,
     ) -> Self {
-        let party = Party::of(told);
-        // Every field by name: one that is new has to be thought of here.
+        let party = Party::of(run_context);
+        // Every field by name, so that a new one does not compile until it is handled.
         let AgentRunContext {
             run_id,
             trigger,
@@ -119,7 +119,7 @@ impl<'a> Told<'a> {
             conversation,
             actor,
             subject,
-            input: heard,
+            input: given_input,
             delivery,
             resources,
             context,
@@ -129,19 +129,19 @@ impl<'a> Told<'a> {
             adapter,
             metadata,
             extra,
-        } = told;
+        } = run_context;
         // Protocol types have string keys only and no failing serialisers.
-        let heard = serde_json::to_value(heard).expect("protocol types are JSON");
+        let given_input = serde_json::to_value(given_input).expect("protocol types are JSON");
         let langbot_version = Some(host_version.to_owned());
         Self {
             run_id,
             trigger,
-            event: Event::new(told, party),
+            event: Event::new(run_context, party),
             conversation: conversation.as_ref().map(|known| party.fill(known)),
             actor,
             subject,
-            input: input(heard, profile.dialect),
-            delivery: Delivery { told: delivery, automatic_reply: true },
+            input: input(given_input, profile.dialect),
+            delivery: Delivery { inner: delivery, automatic_reply: true },
             resources: Resources::new(resources, profile.replies),
             context: Access::new(context, profile.replies),
             state,
@@ -149,7 +149,7 @@ impl<'a> Told<'a> {
             config,
             adapter,
             metadata,
-            variables: party.variables(told),
+            variables: party.variables(run_context),
             host: "greenroom",
             protocol_version: &runtime.protocol_version,
             extra,
@@ -189,11 +189,11 @@ impl<'a> Access<'a> {
     }
 }
 
-/// An input in the spelling of a dialect; also that of a message which came while the run was under way.
+/// An input in the form of a dialect; also for a steering message.
 pub(crate) fn input(mut input: Value, dialect: Dialect) -> Value {
     let mut spell = |key: &str, again: fn(&Value) -> Value| {
-        let said = input[key].as_array().map_or(&[][..], Vec::as_slice);
-        input[key] = said.iter().map(again).collect();
+        let attachments = input[key].as_array().map_or(&[][..], Vec::as_slice);
+        input[key] = attachments.iter().map(again).collect();
     };
     spell("contents", content::to_langbot);
     if dialect == Dialect::Runner {

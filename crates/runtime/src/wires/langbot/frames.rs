@@ -1,6 +1,6 @@
-//! Messages of the LangBot wire as frames: one JSON object per line, long ones in pieces.
+//! Frames of the LangBot wire: one JSON object per line, long messages in pieces.
 //!
-//! Invariant: no line is longer than the plugin reads, and the lines of one message stand together.
+//! Invariant: no line is longer than the plugin reads, and the lines of one message are contiguous.
 
 use bytes::Bytes;
 use greenroom_protocol::{AgentAPIError, ErrorCode};
@@ -9,19 +9,19 @@ use serde_json::json;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 
-/// Longest message that is written as one line, and longest piece of a longer one.
+/// Longest message in one line, and longest piece of a longer one.
 pub(crate) const PIECE_BYTES_MAX: usize = 16 * 1024;
-/// What most requests take at most.
+/// Enough for most requests.
 const REQUEST_BYTES: usize = 4 * 1024;
-/// Longest message altogether.
+/// Longest message.
 pub(crate) const MESSAGE_BYTES_MAX: usize = 16 * 1024 * 1024;
-/// Most lines between the beginning of a long message and its end.
+/// Most pieces of a long message.
 pub(crate) const PIECES_MAX: usize = 4096;
 
-/// What a line of the plugin's says, borrowed from it.
+/// A line of the plugin, borrowed.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Frame<'a> {
-    /// Of pieces of a long message alone.
+    /// Only in pieces of a long message.
     #[serde(default, borrow, rename = "type")]
     pub(crate) kind: Option<Cow<'a, str>>,
     #[serde(default)]
@@ -30,10 +30,10 @@ pub(crate) struct Frame<'a> {
     pub(crate) offset: Option<u64>,
     #[serde(default)]
     pub(crate) seq_id: Option<i64>,
-    /// Of requests alone.
+    /// Only in requests.
     #[serde(default, borrow)]
     pub(crate) action: Option<Cow<'a, str>>,
-    /// Of answers alone; 0 is success.
+    /// Only in responses; 0 is success.
     #[serde(default)]
     pub(crate) code: Option<i64>,
     #[serde(default, borrow)]
@@ -42,12 +42,12 @@ pub(crate) struct Frame<'a> {
     pub(crate) data: Option<&'a RawValue>,
     #[serde(default, borrow)]
     pub(crate) chunk_status: Option<Cow<'a, str>>,
-    /// The plugin acknowledges what is streamed to it.
+    /// 1 if the plugin acknowledges chunks.
     #[serde(default)]
     pub(crate) stream_flow_control: Option<u8>,
 }
 
-/// Whether an answer is one of several, or the end of them.
+/// Whether further answers to the same call follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Part {
     Continue,
@@ -74,7 +74,7 @@ pub(crate) fn request(number: i64, action: &str, data: &impl Serialize) -> Bytes
     framed(message)
 }
 
-/// The one answer to a call.
+/// The only answer to a call.
 pub(crate) fn answer(id: &str, answer: Result<Box<RawValue>, AgentAPIError>) -> Bytes {
     match answer {
         Ok(data) => success(id, data.get(), Part::Continue, None),
@@ -82,7 +82,7 @@ pub(crate) fn answer(id: &str, answer: Result<Box<RawValue>, AgentAPIError>) -> 
     }
 }
 
-/// One of the answers to a call, or the only one; `index` counts those of a stream that is acknowledged.
+/// One answer to a call; `index` counts the chunks of a stream that is acknowledged.
 pub(crate) fn success(id: &str, data: &str, part: Part, index: Option<u64>) -> Bytes {
     let status = part.as_str();
     let index = index.map(|index| format!(r#","stream_index":{index}"#)).unwrap_or_default();
@@ -112,7 +112,7 @@ fn framed(mut message: Vec<u8>) -> Bytes {
         message.push(b'\n');
         return message.into();
     }
-    // It was made of text just now.
+    // It was made from text just now.
     let text = String::from_utf8_lossy(&message);
     let mut lines = Vec::with_capacity(message.len() + message.len() / 4);
     lines.extend_from_slice(
@@ -130,7 +130,7 @@ fn framed(mut message: Vec<u8>) -> Bytes {
     lines.into()
 }
 
-/// Parts of at most `PIECE_BYTES_MAX` bytes, split between characters.
+/// Parts of at most `PIECE_BYTES_MAX` bytes, split at character boundaries.
 fn pieces(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {

@@ -1,18 +1,24 @@
-//! The first words with a LangBot plugin: it registers, is initialised, and shows what it holds.
+//! The handshake with a LangBot plugin: it registers, is initialised, and shows what it holds.
 //!
 //! Invariant: a plugin is asked nothing before it has shown its secret.
 
-use super::manifest::{self, Contents};
-use super::{Dialect, Session};
+use super::{Dialect, Session, manifest};
 use crate::connection::Connection;
+use crate::handshake::{Introduction, Listed, Terms};
+use crate::wires::StopRun;
+use greenroom_protocol::PROTOCOL_VERSION;
+use greenroom_protocol::wire::InitializeResult;
+use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 use std::sync::Arc;
+use std::time::Duration;
 
-/// Everything up to the manifests; a clause about the plugin where it fails.
-pub(crate) async fn ask(
+/// Everything up to the manifests; a clause about the plugin where it fails. Its tools are not offered here.
+pub(in crate::wires) async fn introduce(
     connection: &Arc<Connection>,
     session: &Session,
-) -> Result<Contents, String> {
+    terms: &Terms<'_>,
+) -> Result<Introduction, String> {
     let mut registered = session.registered.subscribe();
     let container = registered.wait_for(Option::is_some).await;
     let container = container.ok().and_then(|container| container.clone());
@@ -23,7 +29,13 @@ pub(crate) async fn ask(
     let container = request(connection, "get_plugin_container", &json!({})).await?;
     let contents = manifest::contents(&container, session.sdk_version.as_deref())?;
     session.settle(&contents);
-    Ok(contents)
+    let protocol_version = PROTOCOL_VERSION.to_owned();
+    let declared = InitializeResult { protocol_version, plugin: contents.plugin };
+    terms.identify(connection, &declared)?;
+    let manifests = contents.manifests.iter().map(to_raw_value).collect::<Result<Vec<_>, _>>();
+    let manifests = manifests.map_err(|error| format!("has a malformed manifest: {error}"))?;
+    let (plugin, warnings) = (declared.plugin, contents.warnings);
+    Ok(Introduction { plugin, manifests, warnings, tools: Some(Listed::default()), late: None })
 }
 
 async fn request(
@@ -37,16 +49,27 @@ async fn request(
 }
 
 impl Session {
-    /// Tells the plugin to give up a run; whether it has.
-    pub(crate) async fn cancel(&self, connection: &Arc<Connection>, number: i64) -> bool {
-        let answer = connection.request("__cancel_action", &json!({ "seq_id": number })).await;
-        let answer =
-            answer.ok().and_then(|answer| serde_json::from_str::<Value>(answer.get()).ok());
-        answer.is_some_and(|answer| answer["cancelled"] == true)
-    }
-
-    /// Whether a runner can be told to stop.
-    pub(crate) fn is_told_to_stop(&self, runner: &str) -> bool {
-        self.profile(runner).dialect == Dialect::Runner
+    /// Tells the plugin to stop a run; returns how long it may take. A run that is stopped ends without a
+    /// response. A runner of dialect A cannot be told; it polls its run, and gets longer.
+    pub(in crate::wires) fn cancel_run(
+        &self,
+        connection: &Arc<Connection>,
+        stop: &StopRun<'_>,
+    ) -> Duration {
+        if self.profile(stop.runner).dialect != Dialect::Runner {
+            return connection.limits.drain_max;
+        }
+        let (connection, number) = (connection.clone(), stop.number);
+        let (grace, max) = (connection.limits.cancel_grace, connection.limits.drain_max);
+        connection.clone().tasks.spawn(async move {
+            let data = json!({ "seq_id": number });
+            // Longer than the grace: a late answer still makes room for another run.
+            let stopped = request(&connection, "__cancel_action", &data);
+            let stopped = tokio::time::timeout(max, stopped).await;
+            if stopped.is_ok_and(|answer| answer.is_ok_and(|answer| answer["cancelled"] == true)) {
+                connection.answered(number, Ok(RawValue::NULL));
+            }
+        });
+        grace
     }
 }

@@ -1,25 +1,25 @@
-//! What a plugin's container says about its runners, as manifests of ours.
+//! Translates a plugin's container to manifests of its runners.
 //!
-//! Invariant: a component that is no runner offers nothing here, and is named so that nobody waits for it. What
-//! a runner asks for is translated, never widened beyond what LangBot's own words mean.
+//! Invariant: a component that is not a runner offers nothing and is named in a warning. Permissions are
+//! translated, never widened.
 
 use super::{Dialect, RunnerProfile};
 use greenroom_protocol::wire::PluginIdentity;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What is known of a plugin from its container.
+/// The contents of a container.
 #[derive(Debug)]
 pub(crate) struct Contents {
     pub(crate) plugin: PluginIdentity,
-    /// Manifests in our shape, unchecked.
+    /// Manifests in our form, unchecked.
     pub(crate) manifests: Vec<Value>,
-    /// How each runner is spoken to, by its name.
+    /// The profile of each runner, by name.
     pub(crate) profiles: BTreeMap<String, RunnerProfile>,
     pub(crate) warnings: Vec<String>,
 }
 
-/// Who the plugin says it is; a clause about it where it does not say.
+/// The identity that the plugin declares, or a clause that says what is missing.
 pub(crate) fn identity(container: &Value) -> Result<PluginIdentity, String> {
     let metadata = &container["manifest"]["manifest"]["metadata"];
     let text = |key: &str| metadata[key].as_str().unwrap_or_default().to_owned();
@@ -31,7 +31,7 @@ pub(crate) fn identity(container: &Value) -> Result<PluginIdentity, String> {
     }
 }
 
-/// Reads a container; `sdk_version` is told with every runner.
+/// Reads a container; `sdk_version` is added to every runner.
 pub(crate) fn contents(container: &Value, sdk_version: Option<&str>) -> Result<Contents, String> {
     let plugin = identity(container)?;
     let mut found =
@@ -98,14 +98,14 @@ fn runner(
     ours
 }
 
-/// Dialect B counts tokens under a name of its own, makes vectors under `invoke`, and has no word for the
-/// artifacts that a runner with `multimodal_input` is handed.
+/// Dialect B counts tokens under a name of its own, embeds under `invoke`, and has no permission for the
+/// artifacts that a runner with `multimodal_input` gets.
 fn permissions(spec: &Value, dialect: Dialect) -> Value {
-    let mut asked = object_or_empty(&spec["permissions"]);
+    let mut permissions = object_or_empty(&spec["permissions"]);
     if dialect == Dialect::AgentRunner {
-        return asked;
+        return permissions;
     }
-    if let Some(models) = asked["models"].as_array() {
+    if let Some(models) = permissions["models"].as_array() {
         let mut operations: Vec<Value> = Vec::new();
         for operation in models {
             let means: &[&str] = match operation.as_str() {
@@ -121,20 +121,20 @@ fn permissions(spec: &Value, dialect: Dialect) -> Value {
         }
         let mut seen = BTreeSet::new();
         operations.retain(|operation| seen.insert(operation.to_string()));
-        asked["models"] = operations.into();
+        permissions["models"] = operations.into();
     }
     if spec["capabilities"]["multimodal_input"] == true {
-        asked["artifacts"] = json!(["metadata", "read"]);
+        permissions["artifacts"] = json!(["metadata", "read"]);
     }
-    if let Some(asked) = asked.as_object_mut()
-        && asked.get("interactions").is_some_and(|asked| *asked == json!([]))
+    if let Some(permissions) = permissions.as_object_mut()
+        && permissions.get("interactions").is_some_and(|permissions| *permissions == json!([]))
     {
-        asked.remove("interactions");
+        permissions.remove("interactions");
     }
-    asked
+    permissions
 }
 
-/// Items of a form with the label that ours must have.
+/// Form items with the label that ours must have.
 fn form(config: &Value) -> Value {
     let items = config.as_array().map_or(&[][..], Vec::as_slice);
     let item = |item: &Value| {

@@ -1,15 +1,15 @@
-//! Messages to models and their answers, from LangBot's spelling to ours and back.
+//! Translates messages to models and their answers, to LangBot's form and back.
 //!
-//! Invariant: a call of a tool has its arguments as text on LangBot's side and as JSON on ours; what cannot be
-//! read stays text, so that nobody carries it out.
+//! Invariant: arguments of a tool call are text in LangBot's form and JSON in ours; text that is not JSON
+//! stays text, so that the call is not carried out.
 
 use super::content::{message_content, text_of};
 use serde_json::{Map, Value, json};
 
-/// Where an answer's own segments travel, for models that want their reasoning back.
+/// Carries the segments of an answer, for models that need their reasoning back.
 const SEGMENTS: &str = "greenroom_segments";
 
-/// LangBot's messages as `models.*` takes them.
+/// LangBot's messages in the form of `models.*`.
 pub(crate) fn to_model(messages: &Value) -> Value {
     match messages {
         Value::Array(messages) => messages.iter().map(message).collect(),
@@ -17,7 +17,7 @@ pub(crate) fn to_model(messages: &Value) -> Value {
     }
 }
 
-/// LangBot's functions as `models.*` takes tools.
+/// LangBot's functions as tools of `models.*`.
 pub(crate) fn tools(functions: &Value) -> Option<Value> {
     let functions = functions.as_array().filter(|functions| !functions.is_empty())?;
     let tool = |function: &Value| {
@@ -48,7 +48,7 @@ pub(crate) fn answer(response: &Value) -> Value {
     answer
 }
 
-/// Tokens under the names that LangBot knows; ours stay beside them.
+/// Usage under LangBot's names; ours are kept.
 pub(crate) fn usage(usage: &Value) -> Option<Value> {
     let mut counts: Map<String, Value> = usage.as_object()?.clone();
     for (ours, theirs) in
@@ -68,7 +68,7 @@ pub(crate) fn usage(usage: &Value) -> Option<Value> {
     Some(Value::Object(counts))
 }
 
-/// Tokens under the names that we know; LangBot's stay beside them.
+/// Usage under our names; LangBot's are kept.
 pub(crate) fn usage_from_langbot(usage: &Value) -> Option<Value> {
     let mut counts: Map<String, Value> = usage.as_object()?.clone();
     counts.retain(|_, count| !count.is_null());
@@ -82,7 +82,7 @@ pub(crate) fn usage_from_langbot(usage: &Value) -> Option<Value> {
     Some(Value::Object(counts))
 }
 
-/// A model's call of a tool in LangBot's spelling.
+/// A model's tool call in LangBot's form.
 pub(crate) fn tool_call(call: &Value) -> Value {
     let arguments = match call["args_text"].as_str() {
         Some(text) => text.to_owned(),
@@ -97,7 +97,7 @@ fn message(message: &Value) -> Value {
     let role = message["role"].as_str().unwrap_or_default();
     ours.insert("role".to_owned(), role.into());
     let content = match role {
-        // What a tool said is text to a model.
+        // A tool result is text to a model.
         "tool" => text_of(&message["content"]).map_or(Value::Null, Value::from),
         _ => message_content(&message["content"]),
     };
@@ -157,19 +157,19 @@ mod tests {
             {"type": "reasoning", "text": "hm"}, {"type": "text", "text": "a"}, {"type": "text", "text": "b"},
             {"type": "tool_call", "tool_call": {"id": "c1", "name": "add", "args": {"a": 1}}}],
             "metadata": {"usage": {"input_tokens": 3, "output_tokens": 4}}});
-        let told = answer(&response);
-        assert_eq!(told["message"]["content"], "ab");
+        let answered = answer(&response);
+        assert_eq!(answered["message"]["content"], "ab");
         assert_eq!(
-            told["message"]["tool_calls"],
+            answered["message"]["tool_calls"],
             json!([{"id": "c1", "type": "function", "function": {"name": "add", "arguments": "{\"a\":1}"}}])
         );
         assert_eq!(
-            told["usage"],
+            answered["usage"],
             json!({"input_tokens": 3, "output_tokens": 4, "prompt_tokens": 3, "completion_tokens": 4,
                 "total_tokens": 7})
         );
         // Its reasoning comes back with the message.
-        let back = to_model(&json!([told["message"]]));
+        let back = to_model(&json!([answered["message"]]));
         assert_eq!(back[0]["segments"], response["segments"]);
     }
 }

@@ -1,33 +1,33 @@
-//! Calls of tools that a runner tells of, and the same calls as the host carries them out.
+//! Pairs tool calls that a runner reports with the calls that it makes.
 //!
-//! The SDK gives every call an id of its own and tells it beside the call, before or after it. Invariant: both
-//! have one id here, so that the conversation shows one call.
+//! The SDK gives every call an id of its own and reports it apart from the call, before or after it.
+//! Invariant: both get one id, so that the conversation shows one call.
 
 use greenroom_protocol::wire::TOOL_NAME_BYTES_MAX;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 use std::collections::{HashMap, VecDeque};
 
-/// Calls of one run that wait for their counterpart; further ones stay alone.
+/// Calls of one run that wait for their counterpart; further ones are not paired.
 const WAITING_MAX: usize = 64;
-/// Longest id of a call that is kept; a longer one stays alone.
+/// Longest id that is kept; a longer one is not paired.
 const ID_BYTES_MAX: usize = 256;
 
 /// The calls of one run.
 #[derive(Debug, Default)]
 pub(crate) struct Pairing {
-    /// Told and not called yet: tool and id.
-    told: VecDeque<(String, String)>,
-    /// Called and not told yet.
+    /// Reported and not called yet: tool and id.
+    reported: VecDeque<(String, String)>,
+    /// Called and not reported yet.
     called: VecDeque<(String, String)>,
-    /// Under which id the host knows a call that the runner tells of under another.
+    /// The host's id by the id that the runner reports.
     ids: HashMap<String, String>,
 }
 
 impl Pairing {
-    /// A call of a tool: the id that the runner told of it, or `fresh`.
+    /// A tool call: returns the id that the runner has reported for it, or `fresh`.
     pub(crate) fn call(&mut self, tool: &str, fresh: impl FnOnce() -> String) -> String {
-        match take(&mut self.told, tool) {
+        match take(&mut self.reported, tool) {
             Some(id) => id,
             None => {
                 let fresh = fresh();
@@ -37,8 +37,8 @@ impl Pairing {
         }
     }
 
-    /// What the runner tells of a call, with the id that the host has for it.
-    pub(crate) fn tell(&mut self, is_start: bool, data: &RawValue) -> Option<Box<RawValue>> {
+    /// A report of a call: returns it with the host's id, if that differs.
+    pub(crate) fn report(&mut self, is_start: bool, data: &RawValue) -> Option<Box<RawValue>> {
         let mut data: Map<String, Value> = serde_json::from_str(data.get()).ok()?;
         let id = data.get("tool_call_id")?.as_str()?.to_owned();
         let tool = data.get("tool_name")?.as_str()?;
@@ -47,7 +47,7 @@ impl Pairing {
                 Some(known) if self.ids.len() < WAITING_MAX && id.len() <= ID_BYTES_MAX => {
                     self.ids.insert(id.clone(), known);
                 }
-                _ => keep(&mut self.told, tool, &id),
+                _ => keep(&mut self.reported, tool, &id),
             }
         }
         let known = match is_start {
@@ -76,9 +76,9 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn told(pairing: &mut Pairing, is_start: bool, id: &str) -> Option<String> {
+    fn report(pairing: &mut Pairing, is_start: bool, id: &str) -> Option<String> {
         let data = to_raw_value(&json!({"tool_call_id": id, "tool_name": "add"})).unwrap();
-        let data: Value = serde_json::from_str(pairing.tell(is_start, &data)?.get()).unwrap();
+        let data: Value = serde_json::from_str(pairing.report(is_start, &data)?.get()).unwrap();
         Some(data["tool_call_id"].as_str().unwrap().to_owned())
     }
 
@@ -92,31 +92,31 @@ mod tests {
         let long = "n".repeat(TOOL_NAME_BYTES_MAX + 1);
         assert_eq!(call(&mut pairing, &long, "h1"), "h1");
         assert!(pairing.called.is_empty());
-        assert_eq!(told(&mut pairing, true, &"u".repeat(ID_BYTES_MAX + 1)), None);
-        assert!(pairing.told.is_empty());
+        assert_eq!(report(&mut pairing, true, &"u".repeat(ID_BYTES_MAX + 1)), None);
+        assert!(pairing.reported.is_empty());
         for _ in 0..2 * WAITING_MAX {
             call(&mut pairing, "add", "h2");
         }
         assert_eq!(pairing.called.len(), WAITING_MAX);
-        assert_eq!(told(&mut pairing, true, &"u".repeat(ID_BYTES_MAX + 1)), None);
+        assert_eq!(report(&mut pairing, true, &"u".repeat(ID_BYTES_MAX + 1)), None);
         assert!(pairing.ids.is_empty());
         for number in 0..2 * WAITING_MAX {
             call(&mut pairing, "add", "h3");
-            told(&mut pairing, true, &format!("u{number}"));
+            report(&mut pairing, true, &format!("u{number}"));
         }
         assert_eq!(pairing.ids.len(), WAITING_MAX);
         for number in 0..2 * WAITING_MAX {
-            told(&mut pairing, true, &format!("v{number}"));
+            report(&mut pairing, true, &format!("v{number}"));
         }
-        assert_eq!(pairing.told.len(), WAITING_MAX);
+        assert_eq!(pairing.reported.len(), WAITING_MAX);
     }
 
     #[test]
     fn a_call_that_was_told_before_keeps_its_id() {
         let mut pairing = Pairing::default();
-        assert_eq!(told(&mut pairing, true, "u1"), None);
+        assert_eq!(report(&mut pairing, true, "u1"), None);
         assert_eq!(call(&mut pairing, "add", "fresh"), "u1");
-        assert_eq!(told(&mut pairing, false, "u1"), None);
+        assert_eq!(report(&mut pairing, false, "u1"), None);
     }
 
     #[test]
@@ -124,10 +124,10 @@ mod tests {
         let mut pairing = Pairing::default();
         assert_eq!(call(&mut pairing, "add", "h1"), "h1");
         assert_eq!(call(&mut pairing, "add", "h2"), "h2");
-        assert_eq!(told(&mut pairing, true, "u1").as_deref(), Some("h1"));
-        assert_eq!(told(&mut pairing, true, "u2").as_deref(), Some("h2"));
-        assert_eq!(told(&mut pairing, false, "u2").as_deref(), Some("h2"));
-        assert_eq!(told(&mut pairing, false, "u1").as_deref(), Some("h1"));
+        assert_eq!(report(&mut pairing, true, "u1").as_deref(), Some("h1"));
+        assert_eq!(report(&mut pairing, true, "u2").as_deref(), Some("h2"));
+        assert_eq!(report(&mut pairing, false, "u2").as_deref(), Some("h2"));
+        assert_eq!(report(&mut pairing, false, "u1").as_deref(), Some("h1"));
         assert_eq!(call(&mut pairing, "other", "h3"), "h3");
     }
 }

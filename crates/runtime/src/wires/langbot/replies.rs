@@ -1,7 +1,7 @@
-//! Answers that a runner gives by a call instead of a result: they become messages of its run.
+//! Replies that a runner gives by a call instead of a result: they become messages of its run.
 //!
-//! Invariant: only where the plugin says that a runner takes events is it shown that it may; models that are
-//! handed every tool of a run would otherwise answer twice.
+//! Invariant: only runners that declare to handle events see the reply tool; a model that gets every tool of
+//! a run would otherwise reply twice.
 
 use super::content::{ARTIFACT, from_langbot};
 use greenroom_protocol::manifest::ToolPermission;
@@ -11,21 +11,21 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::borrow::Cow;
 
-/// The tool that stands for answering, in LangBot's own name.
+/// LangBot's name of the reply tool.
 const TOOL: &str = "event_reply";
 
-/// What became of a call.
+/// What a call that replies contains.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Replied {
     /// The content of a message.
     With(Value),
-    /// There is nothing to say yet, or nothing any more.
+    /// Nothing yet, or nothing more.
     Not,
-    /// The runner wanted to know what the tool is.
+    /// The description of the reply tool.
     Described(Value),
 }
 
-/// The tool as a run is shown it.
+/// The reply tool in the resources of a run.
 pub(super) fn tool() -> ToolResource {
     let parameters = json!({
         "type": "object", "required": ["text"],
@@ -40,23 +40,23 @@ pub(super) fn tool() -> ToolResource {
     }
 }
 
-/// Whether an action is nothing but an answer, whoever asks for it.
+/// Whether an action can only be a reply.
 pub(crate) fn is_only_that(action: &str) -> bool {
     action == "reply_stream"
 }
 
-/// Whether the SDK tells of an answer, beside giving it, as of a call of a tool.
-pub(crate) fn is_told(call: &RawValue) -> bool {
+/// Whether a reported tool call is a reply: the SDK reports those as well.
+pub(crate) fn is_reported(call: &RawValue) -> bool {
     #[derive(Deserialize)]
-    struct Told<'a> {
+    struct NamedTool<'a> {
         #[serde(default, borrow)]
         tool_name: Option<Cow<'a, str>>,
     }
-    serde_json::from_str::<Told<'_>>(call.get())
-        .is_ok_and(|told| told.tool_name.as_deref() == Some(TOOL))
+    serde_json::from_str::<NamedTool<'_>>(call.get())
+        .is_ok_and(|named| named.tool_name.as_deref() == Some(TOOL))
 }
 
-/// What an action says to where the event came from; nothing where it is about something else.
+/// The reply in an action, if it is one.
 pub(crate) fn read(action: &str, data: &Value) -> Option<Result<Replied, AgentAPIError>> {
     let names_tool = |key: &str| data[key] == TOOL;
     match action {
@@ -66,13 +66,13 @@ pub(crate) fn read(action: &str, data: &Value) -> Option<Result<Replied, AgentAP
                 json!({"name": tool_name, "description": description, "parameters": parameters});
             Some(Ok(Replied::Described(json!({ "tool": tool }))))
         }
-        "call_tool" if names_tool("tool_name") => Some(said(&data["parameters"]["text"])),
+        "call_tool" if names_tool("tool_name") => Some(text_reply(&data["parameters"]["text"])),
         "call_platform_api" if names_tool("context_tool") => {
             Some(chain(&data["params"]["message"]))
         }
-        // Each update has all of the text, and so has the end: nothing needs to be kept until then.
+        // Each update has the whole text, and so has the end: nothing is kept until then.
         "reply_stream" => Some(match data["operation"].as_str() {
-            Some("finish") => said(&data["text"]),
+            Some("finish") => text_reply(&data["text"]),
             Some("update" | "abort") => Ok(Replied::Not),
             _ => Err(invalid("`operation` is `update`, `finish` or `abort`")),
         }),
@@ -80,7 +80,7 @@ pub(crate) fn read(action: &str, data: &Value) -> Option<Result<Replied, AgentAP
     }
 }
 
-/// What the runner is told of it.
+/// The message of a reply, and the answer to its call.
 pub(crate) fn answer(replied: Replied) -> (Option<Value>, Value) {
     match replied {
         Replied::With(content) => (Some(content), json!({"result": {"status": "sent"}})),
@@ -89,7 +89,7 @@ pub(crate) fn answer(replied: Replied) -> (Option<Value>, Value) {
     }
 }
 
-fn said(text: &Value) -> Result<Replied, AgentAPIError> {
+fn text_reply(text: &Value) -> Result<Replied, AgentAPIError> {
     match text.as_str() {
         Some(text) if !text.is_empty() => Ok(Replied::With(text.into())),
         Some(_) => Ok(Replied::Not),
@@ -97,14 +97,14 @@ fn said(text: &Value) -> Result<Replied, AgentAPIError> {
     }
 }
 
-/// A chain of LangBot's message elements: a text where it is nothing else, or elements of ours.
+/// A chain of LangBot's message elements: text if it is only that, else our elements.
 fn chain(message: &Value) -> Result<Replied, AgentAPIError> {
     let parts = message.as_array().ok_or_else(|| invalid("`message` is not a list"))?;
     let mut text = String::new();
     let mut elements = Vec::new();
     for part in parts {
         match element(part)? {
-            Value::String(said) => text += &said,
+            Value::String(part) => text += &part,
             Value::Null => {}
             media => {
                 elements.extend(as_element(&mut text));
@@ -113,7 +113,7 @@ fn chain(message: &Value) -> Result<Replied, AgentAPIError> {
         }
     }
     if elements.is_empty() {
-        return said(&text.into());
+        return text_reply(&text.into());
     }
     elements.extend(as_element(&mut text));
     Ok(Replied::With(elements.into()))
@@ -124,7 +124,7 @@ fn as_element(text: &mut String) -> Option<Value> {
     (!text.is_empty()).then(|| json!({"type": "text", "text": text}))
 }
 
-/// A text, an element of ours, or nothing.
+/// A text, one of our elements, or null.
 fn element(part: &Value) -> Result<Value, AgentAPIError> {
     let text = |key: &str| part[key].as_str().filter(|text| !text.is_empty());
     let kind = text("type").unwrap_or_default();
@@ -163,7 +163,7 @@ fn element(part: &Value) -> Result<Value, AgentAPIError> {
             Ok(format!("@{}", text("display").unwrap_or(&target)).into())
         }
         "AtAll" => Ok("@all".into()),
-        // Where the answer goes is known already.
+        // The target of the reply is known already.
         "Source" | "Quote" => Ok(Value::Null),
         "Image" => media("image"),
         "File" | "Voice" => media("file"),
@@ -171,7 +171,7 @@ fn element(part: &Value) -> Result<Value, AgentAPIError> {
     }
 }
 
-/// What a message may point to: a place on the network, or an artifact.
+/// Whether a message may link to this: a URL or an artifact.
 fn is_address(url: &str) -> bool {
     ["https://", "http://", ARTIFACT].iter().any(|beginning| url.starts_with(beginning))
 }
@@ -198,12 +198,12 @@ mod tests {
 
     #[test]
     fn every_way_to_answer_says_the_same() {
-        let said = Ok(Replied::With("hello".into()));
+        let text = Ok(Replied::With("hello".into()));
         let call = json!({"tool_name": "event_reply", "parameters": {"text": "hello"}});
-        assert_eq!(replied("call_tool", call), said);
-        assert_eq!(reply_message(json!([{"type": "Plain", "text": "hello"}])), said);
+        assert_eq!(replied("call_tool", call), text);
+        assert_eq!(reply_message(json!([{"type": "Plain", "text": "hello"}])), text);
         let finish = json!({"operation": "finish", "text": "hello", "stream_id": "1"});
-        assert_eq!(replied("reply_stream", finish), said);
+        assert_eq!(replied("reply_stream", finish), text);
         for operation in ["update", "abort"] {
             let data = json!({"operation": operation, "text": "hel"});
             assert_eq!(replied("reply_stream", data), Ok(Replied::Not));

@@ -1,7 +1,7 @@
-//! Results of a LangBot runner as the host takes them.
+//! Translates results of a LangBot runner.
 //!
-//! Invariant: a result belongs to the run whose request it answers, whatever id stands in it; one that cannot
-//! be understood goes on as something that the host refuses and records, never as something else.
+//! Invariant: a result belongs to the run whose request it answers, whatever id it contains; a malformed one
+//! gets a type that the host refuses and records.
 
 use super::content::{message_content, text_of};
 use super::messages::usage_from_langbot;
@@ -13,15 +13,15 @@ use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 
-/// Types that no result has, so that the host drops and records what bears them.
+/// Types that no result has, so that the host refuses and records them.
 const MALFORMED: &str = "malformed result";
 const FOREIGN: &str = "result of another run";
-/// What the SDK says when it ended a run at its deadline.
+/// The SDK's code of a run that it ended at the deadline.
 const SDK_TIMEOUT: &str = "runner.timeout";
 const ROLES: [&str; 4] = ["system", "user", "assistant", "tool"];
 
 #[derive(Deserialize)]
-struct Told<'a> {
+struct LangbotResult<'a> {
     #[serde(default)]
     run_id: Option<String>,
     #[serde(default, borrow, rename = "type")]
@@ -36,32 +36,32 @@ struct Told<'a> {
     timestamp: Option<i64>,
 }
 
-/// The result of this run; nothing where it says nothing.
+/// The result of this run, if it says anything.
 pub(crate) fn translate(run_id: &str, data: &RawValue) -> Option<RawResult> {
-    let Ok(told) = serde_json::from_str::<Told<'_>>(data.get()) else {
+    let Ok(item) = serde_json::from_str::<LangbotResult<'_>>(data.get()) else {
         return Some(refused(run_id, MALFORMED));
     };
-    if told.run_id.as_deref().is_some_and(|named| named != run_id) {
+    if item.run_id.as_deref().is_some_and(|named| named != run_id) {
         return Some(refused(run_id, FOREIGN));
     }
-    let Some(result_kind) = told.kind else { return Some(refused(run_id, MALFORMED)) };
+    let Some(result_kind) = item.kind else { return Some(refused(run_id, MALFORMED)) };
     let data = match result_kind.as_ref() {
-        kind::MESSAGE_DELTA => match delta(told.data) {
+        kind::MESSAGE_DELTA => match delta(item.data) {
             Delta::Text(data) => Some(data),
             Delta::Nothing => return None,
-            Delta::Malformed => told.data.map(ToOwned::to_owned),
+            Delta::Malformed => item.data.map(ToOwned::to_owned),
         },
-        kind::MESSAGE_COMPLETED | kind::RUN_COMPLETED => told.data.map(with_message),
-        kind::RUN_FAILED => told.data.map(failure),
-        _ => told.data.map(ToOwned::to_owned),
+        kind::MESSAGE_COMPLETED | kind::RUN_COMPLETED => item.data.map(with_message),
+        kind::RUN_FAILED => item.data.map(failure),
+        _ => item.data.map(ToOwned::to_owned),
     };
-    let usage = told.usage.as_ref().and_then(usage_from_langbot);
+    let usage = item.usage.as_ref().and_then(usage_from_langbot);
     Some(RawResult {
         run_id: run_id.to_owned(),
         kind: result_kind.into_owned(),
         data,
-        sequence: told.sequence.filter(|sequence| *sequence >= 0),
-        timestamp: told.timestamp,
+        sequence: item.sequence.filter(|sequence| *sequence >= 0),
+        timestamp: item.timestamp,
         usage: usage.and_then(|usage| to_raw_value(&usage).ok()),
     })
 }
@@ -84,7 +84,7 @@ enum Delta {
     Malformed,
 }
 
-/// A chunk of text, written again without what the host would have to keep beside it.
+/// A chunk of text, without what the host would have to keep with it.
 fn delta(data: Option<&RawValue>) -> Delta {
     #[derive(Deserialize)]
     struct Data<'a> {
@@ -117,7 +117,7 @@ fn delta(data: Option<&RawValue>) -> Delta {
     to_raw_value(&json!({"chunk": ours})).map_or(Delta::Malformed, Delta::Text)
 }
 
-/// The data with its `message`, if it has one, in our spelling.
+/// The data with its `message`, if it has one, in our form.
 fn with_message(data: &RawValue) -> Box<RawValue> {
     let rewritten =
         serde_json::from_str::<Map<String, Value>>(data.get()).ok().and_then(|mut data| {
@@ -152,7 +152,7 @@ fn message_of(message: &Map<String, Value>, files: Option<Value>) -> Value {
     ours
 }
 
-/// The deadline is the host's, whoever saw it pass first.
+/// The deadline is the host's, even if the SDK saw it pass first.
 fn failure(data: &RawValue) -> Box<RawValue> {
     let read = serde_json::from_str::<Map<String, Value>>(data.get()).ok();
     let late = read.filter(|data| data.get("code").and_then(Value::as_str) == Some(SDK_TIMEOUT));
@@ -163,7 +163,7 @@ fn failure(data: &RawValue) -> Box<RawValue> {
     rewritten.unwrap_or_else(|| data.to_owned())
 }
 
-/// Roles of LangBot's own (`plugin`, `command`) speak for the assistant.
+/// LangBot's own roles (`plugin`, `command`) count as the assistant.
 fn role(role: Option<&str>) -> &str {
     role.filter(|role| ROLES.contains(role)).unwrap_or("assistant")
 }
@@ -199,13 +199,13 @@ mod tests {
 
     #[test]
     fn a_message_keeps_its_media_and_what_only_langbot_knows() {
-        let told = translated(&json!({"run_id": "r1", "type": "message.completed", "data": {
+        let item = translated(&json!({"run_id": "r1", "type": "message.completed", "data": {
             "file_ids": ["f1"],
             "message": {"role": "plugin", "name": null, "resp_message_id": null, "content": [
                 {"type": "text", "text": "see"},
                 {"type": "image_url", "image_url": {"url": "https://example.com/a.png"}}]}}}));
         assert_eq!(
-            told.unwrap()["data"],
+            item.unwrap()["data"],
             json!({"message": {"role": "assistant", "content": [
                 {"type": "text", "text": "see"},
                 {"type": "image", "url": "https://example.com/a.png"}],
@@ -215,16 +215,16 @@ mod tests {
 
     #[test]
     fn the_end_of_a_run_has_its_message_and_its_tokens() {
-        let told = translated(&json!({"run_id": "r1", "type": "run.completed",
+        let item = translated(&json!({"run_id": "r1", "type": "run.completed",
             "usage": {"prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 7},
             "data": {"finish_reason": "stop", "message": {"role": "assistant", "content": null}}}));
-        let told = told.unwrap();
+        let item = item.unwrap();
         assert_eq!(
-            told["data"],
+            item["data"],
             json!({"finish_reason": "stop", "message": {"role": "assistant", "content": ""}})
         );
-        assert_eq!(told["usage"]["input_tokens"], 3);
-        assert_eq!(told["usage"]["output_tokens"], 4);
+        assert_eq!(item["usage"]["input_tokens"], 3);
+        assert_eq!(item["usage"]["output_tokens"], 4);
     }
 
     #[test]
@@ -255,7 +255,7 @@ mod tests {
             let expected = json!({"run_id": "r1", "type": why});
             assert_eq!(translated(&result), Some(expected), "{result}");
         }
-        // The shape of the data is the host's to check.
+        // The host checks the shape of the data.
         let odd =
             json!({"run_id": "r1", "type": "message.delta", "data": {"chunk": {"content": 5}}});
         assert_eq!(translated(&odd).unwrap()["data"], json!({"chunk": {"content": 5}}));

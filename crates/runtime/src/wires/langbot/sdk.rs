@@ -1,10 +1,10 @@
-//! Which version of LangBot's SDK an interpreter has.
+//! Finds the version of LangBot's SDK that an interpreter has.
 //!
-//! Invariant: nothing is started to find out; what the folders of the interpreter do not say is not known.
+//! Invariant: no process is started for it.
 
 use std::path::Path;
 
-/// The version that `INTERPRETER -m langbot_plugin.cli` would run, as its package's folder is called.
+/// The version that `INTERPRETER -m langbot_plugin.cli` would run, from the folder name of its package.
 pub(super) fn version(interpreter: &Path) -> Option<String> {
     let prefix = interpreter.parent()?.parent()?;
     let libraries = entries(&prefix.join("lib")).filter(|name| name.starts_with("python"));

@@ -1,14 +1,15 @@
-//! Carries out what a plugin asks for: one action, by one call of the host's or a few.
+//! Serves an action of a plugin with one or more calls of the host's proxy.
 //!
 //! Invariant: every action gets one answer, or the end of its stream; each call is made as the same run.
 
-use super::actions::{Asked, Reply, told};
+use super::Session;
+use super::actions::{HostCall, Reply, render};
 use super::frames::{self, Part};
-use super::records::About;
+use super::records::Caller;
 use super::stream::Flow;
 use crate::connection::Connection;
 use crate::proxy::ProxyCall;
-use crate::wires::Codec;
+use crate::run::Run;
 use bytes::Bytes;
 use greenroom_protocol::{AgentAPIError, ErrorCode};
 use serde_json::value::{RawValue, to_raw_value};
@@ -16,35 +17,55 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Pages of keys that one action gathers.
+/// Pages of keys that one action reads at most.
 const PAGES_MAX: usize = 100;
-/// Longest time that a plugin may give a call.
+/// Longest timeout that a plugin may set.
 const TIMEOUT_S_MAX: f64 = 86_400.0;
 
-/// One action on its way.
-pub(crate) struct Serving {
-    pub(crate) connection: Arc<Connection>,
-    pub(crate) call: ProxyCall,
-    pub(crate) asked: Asked,
-    pub(crate) about: About,
-    pub(crate) timeout: Option<Duration>,
+/// One action for the host's proxy.
+pub(crate) struct Action {
+    pub(super) session: Arc<Session>,
+    /// The live run that calls.
+    pub(super) run: Option<Arc<Run>>,
+    pub(super) call: HostCall,
+    pub(super) caller: Caller,
+    pub(super) timeout: Option<Duration>,
     /// Of an action that is answered chunk by chunk.
-    pub(crate) stream: Option<OpenStream>,
+    pub(super) stream: Option<StreamOptions>,
+    pub(super) open: Option<OpenStream>,
 }
 
-/// How long the plugin waits for an action, if it says so.
+/// How chunks are sent.
+pub(super) struct StreamOptions {
+    pub(super) acknowledges: bool,
+    pub(super) remove_think: bool,
+}
+
+/// The timeout that the plugin has set for an action.
 pub(crate) fn timeout_of(data: &Value) -> Option<Duration> {
     let seconds = data["timeout"].as_f64()?;
     (0.0..TIMEOUT_S_MAX).contains(&seconds).then(|| Duration::from_secs_f64(seconds))
 }
 
-impl Serving {
-    /// The last frame of the action.
-    pub(crate) async fn serve(mut self) -> Bytes {
-        let id = self.call.sink.request_id.clone();
-        let timeout = self.timeout;
-        let answering = self.answer();
-        let answer = match timeout {
+impl Action {
+    /// Names a call of a tool and opens the stream.
+    pub(crate) fn admit(&mut self, id: &str) {
+        if let Some(run) = &self.run {
+            name_tool_call(run, &mut self.call);
+        }
+        self.open = self.stream.as_ref().map(|options| {
+            let flow = Arc::new(Flow::new(options.acknowledges, options.remove_think));
+            self.session.open_stream(id, flow.clone());
+            OpenStream { session: self.session.clone(), id: id.to_owned(), flow }
+        });
+    }
+
+    /// Makes the calls; returns the last frame of the action.
+    pub(crate) async fn serve(self, connection: &Connection, call: ProxyCall) -> Bytes {
+        let id = call.sink.request_id.clone();
+        let proxy = HostProxy { connection, call };
+        let answering = self.answer(&proxy);
+        let answer = match self.timeout {
             Some(timeout) => tokio::time::timeout(timeout, answering).await.unwrap_or_else(|_| {
                 let message = "the call took longer than the plugin wanted to wait";
                 Err(AgentAPIError::new(ErrorCode::DeadlineExceeded, message))
@@ -52,39 +73,33 @@ impl Serving {
             None => answering.await,
         };
         match answer {
-            Ok(_) if self.stream.is_some() => frames::success(&id, "{}", Part::End, None),
+            Ok(_) if self.open.is_some() => frames::success(&id, "{}", Part::End, None),
             answer => frames::answer(&id, answer),
         }
     }
 
-    async fn answer(&mut self) -> Result<Box<RawValue>, AgentAPIError> {
-        let reply = self.asked.reply.clone();
-        if reply == Reply::StorageKeys {
-            return raw(&json!({"keys": self.all_keys().await?}));
+    async fn answer(&self, proxy: &HostProxy<'_>) -> Result<Box<RawValue>, AgentAPIError> {
+        let HostCall { method, params, reply } = &self.call;
+        if *reply == Reply::StorageKeys {
+            return raw(&json!({"keys": self.all_keys(proxy).await?}));
         }
-        let params = self.asked.params.clone();
-        let answer = self.ask(self.asked.method, params).await?;
+        let answer = proxy.call(method, params).await?;
         if matches!(reply, Reply::AsIs | Reply::Stream) {
             return Ok(answer);
         }
         let answer: Value = parse(&answer)?;
-        match &reply {
-            Reply::Range { artifact_id } => raw(&self.range(artifact_id, &answer).await),
-            reply => raw(&told(reply, &self.about, &answer)?),
+        match reply {
+            Reply::Range { artifact_id } => raw(&self.range(proxy, artifact_id, &answer).await),
+            reply => raw(&render(reply, &self.caller, &answer)?),
         }
     }
 
-    async fn ask(&self, method: &str, params: Value) -> Result<Box<RawValue>, AgentAPIError> {
-        let call = self.call.again(method, raw(&params)?);
-        self.connection.proxy.call(call).await
-    }
-
-    /// The keys of every page: the SDK knows no pages here.
-    async fn all_keys(&self) -> Result<Vec<Value>, AgentAPIError> {
+    /// The keys of all pages: the SDK has no pages here.
+    async fn all_keys(&self, proxy: &HostProxy<'_>) -> Result<Vec<Value>, AgentAPIError> {
         let mut keys = Vec::new();
-        let mut params = self.asked.params.clone();
+        let mut params = self.call.params.clone();
         for _ in 0..PAGES_MAX {
-            let page: Value = parse(&self.ask(self.asked.method, params.clone()).await?)?;
+            let page: Value = parse(&proxy.call(self.call.method, &params).await?)?;
             let items = page["items"].as_array().into_iter().flatten();
             keys.extend(items.map(|item| item["key"].clone()));
             if page["has_more"] != true {
@@ -95,10 +110,10 @@ impl Serving {
         Ok(keys)
     }
 
-    /// A part of an artifact with the type of the whole, where the run may know it.
-    async fn range(&self, artifact_id: &str, range: &Value) -> Value {
-        let params = json!({"run_id": self.about.run_id, "artifact_id": artifact_id});
-        let known = self.ask("artifacts.metadata", params).await;
+    /// A range of an artifact with the type of the whole, if the run may read its metadata.
+    async fn range(&self, proxy: &HostProxy<'_>, artifact_id: &str, range: &Value) -> Value {
+        let params = json!({"run_id": self.caller.run_id, "artifact_id": artifact_id});
+        let known = proxy.call("artifacts.metadata", &params).await;
         let known = known.and_then(|known| parse(&known)).unwrap_or_default();
         json!({"artifact_id": artifact_id,
             "mime_type": known["mime_type"].as_str().unwrap_or("application/octet-stream"),
@@ -108,28 +123,39 @@ impl Serving {
     }
 }
 
-/// The stream of an action; forgotten with it, even where the action never began.
-pub(crate) struct OpenStream {
-    connection: Arc<Connection>,
+/// Calls the host's proxy on behalf of an action.
+struct HostProxy<'a> {
+    connection: &'a Connection,
+    call: ProxyCall,
+}
+
+impl HostProxy<'_> {
+    async fn call(&self, method: &str, params: &Value) -> Result<Box<RawValue>, AgentAPIError> {
+        let call = self.call.again(method, raw(params)?);
+        self.connection.proxy.call(call).await
+    }
+}
+
+/// The stream of an action; closed with it, also where the action never began.
+pub(super) struct OpenStream {
+    session: Arc<Session>,
     id: String,
     flow: Arc<Flow>,
 }
 
-impl OpenStream {
-    pub(crate) fn new(connection: &Arc<Connection>, id: &str, flow: Flow) -> Self {
-        let flow = Arc::new(flow);
-        if let Codec::Langbot(session) = &connection.codec {
-            session.open_stream(id, flow.clone());
-        }
-        Self { connection: connection.clone(), id: id.to_owned(), flow }
+impl Drop for OpenStream {
+    fn drop(&mut self) {
+        self.session.close_stream(&self.id, &self.flow);
     }
 }
 
-impl Drop for OpenStream {
-    fn drop(&mut self) {
-        if let Codec::Langbot(session) = &self.connection.codec {
-            session.close_stream(&self.id, &self.flow);
-        }
+/// Gives a call of a tool the id that the runner reports for it, unless the call has one.
+fn name_tool_call(run: &Run, call: &mut HostCall) {
+    if call.method == "tools.call" && call.params.get("tool_call_id").is_none() {
+        let tool = call.params["tool_name"].as_str().unwrap_or_default();
+        let fresh = || format!("call_{:016x}", getrandom::u64().unwrap_or_default());
+        let id = run.wire.pairing().call(tool, fresh);
+        call.params["tool_call_id"] = id.into();
     }
 }
 

@@ -1,14 +1,14 @@
-//! Streams of models to a plugin: our items as LangBot's chunks, as many as the plugin has room for.
+//! Streams of models to a plugin: our items as LangBot's chunks, with flow control.
 //!
-//! Invariant: a plugin that acknowledges has at most `STREAM_WINDOW` chunks before it that it has not taken; a
-//! call of a tool is one chunk, whole.
+//! Invariant: a plugin that acknowledges has at most `STREAM_WINDOW` unacknowledged chunks; a tool call is
+//! one chunk.
 
 use super::messages::{tool_call, usage};
 use serde_json::{Value, json};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 
-/// Chunks that the SDK wants to have before it at most.
+/// Unacknowledged chunks that the SDK accepts at most.
 const STREAM_WINDOW: u64 = 8;
 
 /// One streaming call.
@@ -31,7 +31,7 @@ impl Flow {
         Self { counts: Mutex::default(), taken: Notify::new(), acknowledges, remove_think }
     }
 
-    /// The number of the next chunk, once there is room for it; none for a plugin that does not count.
+    /// The number of the next chunk, once there is room for it; none for a plugin that does not acknowledge.
     pub(crate) async fn next(&self) -> Option<u64> {
         if !self.acknowledges {
             return None;
@@ -51,7 +51,7 @@ impl Flow {
         }
     }
 
-    /// The plugin has taken everything up to `index`; whether that can be.
+    /// The plugin acknowledges everything up to `index`; returns whether that is possible.
     pub(crate) fn acknowledge(&self, index: u64) -> bool {
         let mut counts = self.counts();
         let is_known = (counts.acknowledged..=counts.sent).contains(&index);
@@ -63,7 +63,7 @@ impl Flow {
         is_known
     }
 
-    /// An item as a chunk, if it makes one.
+    /// An item as a chunk, if it has one.
     pub(crate) fn chunk(&self, item: &Value) -> Option<Value> {
         let chunk = |fields: Value| {
             let mut chunk = json!({"role": "assistant"});
@@ -93,7 +93,7 @@ impl Flow {
     }
 }
 
-/// A segment of an answer as an element of a message.
+/// A segment of an answer as a message element.
 fn element(segment: &Value) -> Value {
     let mut element = segment.clone();
     let data = segment["data"].as_str().unwrap_or_default();

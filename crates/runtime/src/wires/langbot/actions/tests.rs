@@ -22,12 +22,12 @@ fn asks(action: &str, data: Value) -> (&'static str, Value) {
 }
 
 fn answered(action: &str, data: Value, answer: Value) -> Result<Value, AgentAPIError> {
-    let about = About {
+    let caller = Caller {
         run_id: "r1".to_owned(),
         runner_id: "plugin:acme/bot/main".to_owned(),
         dialect: Dialect::Runner,
     };
-    told(&translate(action, &data).unwrap().reply, &about, &answer)
+    render(&translate(action, &data).unwrap().reply, &caller, &answer)
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Who speaks and where, in LangBot's words.
+//! Who speaks and where, in LangBot's form.
 
 use greenroom_protocol::context::{AgentEventContext, ConversationContext};
 use greenroom_protocol::{AgentRunContext, Object, RawEventRef};
@@ -50,20 +50,20 @@ impl<'a> Party<'a> {
         self.launcher_type == "group"
     }
 
-    /// A conversation with what it does not say itself.
+    /// A conversation with its missing fields filled in.
     pub(super) fn fill(&self, conversation: &ConversationContext) -> ConversationContext {
-        let mut told = conversation.clone();
-        told.launcher_type.get_or_insert_with(|| self.launcher_type.to_owned());
-        told.launcher_id.get_or_insert_with(|| self.launcher_id.to_owned());
-        told.bot_id.get_or_insert_with(|| self.bot_id.to_owned());
+        let mut filled = conversation.clone();
+        filled.launcher_type.get_or_insert_with(|| self.launcher_type.to_owned());
+        filled.launcher_id.get_or_insert_with(|| self.launcher_id.to_owned());
+        filled.bot_id.get_or_insert_with(|| self.bot_id.to_owned());
         let more = [("sender_id", json!(self.sender_id)), ("session_id", self.session_id().into())];
         for (key, value) in more {
-            let known = told.extra.entry(key).or_insert(Value::Null);
+            let known = filled.extra.entry(key).or_insert(Value::Null);
             if known.is_null() {
                 *known = value;
             }
         }
-        told
+        filled
     }
 
     pub(super) fn variables(&self, context: &'a AgentRunContext) -> Variables<'a> {
@@ -82,7 +82,7 @@ impl<'a> Party<'a> {
     }
 }
 
-/// What LangBot's own variables say of an event.
+/// LangBot's variables of an event.
 #[derive(serde::Serialize)]
 pub(super) struct Variables<'a> {
     launcher_type: &'static str,
@@ -109,7 +109,7 @@ pub(super) struct Event<'a> {
     extra: &'a Object,
 }
 
-/// The event's own data with the fields that the SDK's typed events are read from, where it has none of the name.
+/// The event's own data, with the fields of the SDK's typed events where it lacks them.
 struct Data<'a> {
     context: &'a AgentRunContext,
     party: Party<'a>,
@@ -144,7 +144,7 @@ impl Serialize for Data<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self { context, party } = self;
         let event = &context.event;
-        let mut data = Fields { said: &event.data, map: serializer.serialize_map(None)? };
+        let mut data = Fields { given: &event.data, map: serializer.serialize_map(None)? };
         for (key, value) in &event.data {
             data.map.serialize_entry(key, value)?;
         }
@@ -173,13 +173,13 @@ impl Serialize for Data<'_> {
 }
 
 struct Fields<'a, M> {
-    said: &'a Object,
+    given: &'a Object,
     map: M,
 }
 
 impl<M: SerializeMap> Fields<'_, M> {
-    /// A field that was not said.
+    /// Writes a field unless it was given.
     fn put(&mut self, key: &str, value: &impl Serialize) -> Result<(), M::Error> {
-        if self.said.contains_key(key) { Ok(()) } else { self.map.serialize_entry(key, value) }
+        if self.given.contains_key(key) { Ok(()) } else { self.map.serialize_entry(key, value) }
     }
 }

@@ -1,7 +1,6 @@
-//! What a run was granted, in LangBot's words.
+//! The resources of a run in LangBot's form.
 //!
-//! Invariant: nothing is listed that is not granted, save the answer to the own event; nothing granted is left
-//! out.
+//! Invariant: lists exactly what is granted, and the reply tool.
 
 use crate::wires::langbot::replies;
 use greenroom_protocol::manifest::ModelPermission;
@@ -40,21 +39,21 @@ struct Model<'a> {
 #[derive(Serialize)]
 struct Tool<'a> {
     #[serde(flatten)]
-    told: Cow<'a, ToolResource>,
+    inner: Cow<'a, ToolResource>,
     tool_type: Option<&'a str>,
 }
 
 #[derive(Serialize)]
 struct KnowledgeBase<'a> {
     #[serde(flatten)]
-    told: &'a KnowledgeBaseResource,
+    inner: &'a KnowledgeBaseResource,
     kb_name: &'a Option<String>,
 }
 
 #[derive(Serialize)]
 struct Storage {
     #[serde(flatten)]
-    told: StorageResource,
+    inner: StorageResource,
     plugin_storage: bool,
     workspace_storage: bool,
 }
@@ -70,14 +69,14 @@ impl<'a> Resources<'a> {
             platform_capabilities,
             extra,
         } = resources;
-        let base = |told: &'a KnowledgeBaseResource| KnowledgeBase { told, kb_name: &told.name };
+        let base = |inner: &'a KnowledgeBaseResource| KnowledgeBase { inner, kb_name: &inner.name };
         Self {
             models: models.iter().map(Model::new).collect(),
             tools: tools.iter().map(Tool::granted).chain(replies.then(Tool::reply)).collect(),
             knowledge_bases: knowledge_bases.iter().map(base).collect(),
             files,
             storage: Storage {
-                told: *storage,
+                inner: *storage,
                 plugin_storage: storage.plugin,
                 workspace_storage: storage.workspace,
             },
@@ -88,18 +87,18 @@ impl<'a> Resources<'a> {
 }
 
 impl<'a> Tool<'a> {
-    fn granted(told: &'a ToolResource) -> Self {
-        Self { told: Cow::Borrowed(told), tool_type: told.source.as_deref() }
+    fn granted(inner: &'a ToolResource) -> Self {
+        Self { inner: Cow::Borrowed(inner), tool_type: inner.source.as_deref() }
     }
 
-    /// Every run may answer its event.
+    /// Every run may reply to its event.
     fn reply() -> Self {
-        Self { told: Cow::Owned(replies::tool()), tool_type: Some("platform") }
+        Self { inner: Cow::Owned(replies::tool()), tool_type: Some("platform") }
     }
 }
 
 impl<'a> Model<'a> {
-    /// Operations are a closed set there: vectors come with `invoke`, and so does counting.
+    /// LangBot's operations are a closed set: embedding comes with `invoke`, and so does counting.
     fn new(model: &'a ModelResource) -> Self {
         let ModelResource { model_id, model_type, provider, operations, metadata, extra } = model;
         let has = |operation| operations.contains(&operation);

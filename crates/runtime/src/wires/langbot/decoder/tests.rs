@@ -5,9 +5,11 @@ use crate::connection::{Connection, ConnectionId, Parts};
 use crate::outbox::Outbox;
 use crate::proxy::{Proxy, ProxyCall, ProxyFuture};
 use crate::quote::Cleaner;
+use crate::reader::Reader;
 use crate::run::{RunEnd, RunEvent, RunHandle};
 use crate::spec::Limits;
 use crate::tasks::Tasks;
+use crate::wires::{self, Codec};
 use std::path::Path;
 
 /// Answers with the parameters of the call; a stream gets one item and never ends.
@@ -47,7 +49,7 @@ impl Wire {
             cleaner: Cleaner::default(),
             proxy: Arc::new(Echo),
             tasks: Tasks::default(),
-            codec: Codec::Langbot(Box::new(session)),
+            codec: Codec::Langbot(Arc::new(session)),
         };
         let connection = Connection::new(parts, outbox);
         Self { reader: Reader::new(connection.clone()), connection }
@@ -72,6 +74,10 @@ impl Wire {
         let run = self.connection.start_run(&request.unwrap()).await.unwrap();
         assert_eq!(self.answer().await["action"], "run_runner");
         run
+    }
+
+    fn is_assembling(&self) -> bool {
+        matches!(&self.reader.decoder, wires::Decoder::Langbot(decoder) if decoder.assembly.is_some())
     }
 
     fn write(&mut self, line: &str) {
@@ -172,9 +178,9 @@ async fn a_long_message_that_is_left_unfinished_is_forgotten_by_the_next_one() {
     }
     // Text that is nobody's message is still nobody's.
     wire.write(r#"{"level": "info"}"#);
-    assert!(wire.reader.assembly.is_some());
+    assert!(wire.is_assembling());
     wire.write(r#"{"seq_id": 1, "code": 0, "data": {}, "chunk_status": "end"}"#);
-    assert!(wire.reader.assembly.is_none());
+    assert!(!wire.is_assembling());
     assert_eq!(end(&mut run).await, RunEnd::Finished);
     assert_eq!(wire.connection.reason(), None);
 }
@@ -207,5 +213,26 @@ async fn a_broken_piece_is_no_protocol_with_and_without_spaces() {
         wire.write(line);
         assert!(wire.connection.reason().is_some(), "{line}");
         assert!(matches!(end(&mut run).await, RunEnd::ProtocolError { .. }), "{line}");
+    }
+}
+
+#[test]
+fn a_broken_message_is_told_from_other_text() {
+    for line in [
+        &br#"{"seq_id":1,"code":0,"data":{"a"#[..],
+        br#"{ "code" : 0, "seq_id" : "x" }"#,
+        br#"{"type":"chunk_start","total_size":-1}"#,
+        br#"{"type": "chunk_data", "data": "xxx"#,
+        br#"{"offset":0,"type":"chunk_data","data":"xxx"#,
+    ] {
+        assert!(is_message(line), "{}", String::from_utf8_lossy(line));
+    }
+    for line in [
+        &br#"{"level":"info","data":{"seq_id":1,"type":"chunk_start"}"#[..],
+        br#"{"type":"log","text":"chunk_start"#,
+        br#"{'seq_id': 1}"#,
+        b"{",
+    ] {
+        assert!(!is_message(line), "{}", String::from_utf8_lossy(line));
     }
 }
