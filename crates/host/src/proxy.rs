@@ -35,11 +35,12 @@ use greenroom_protocol::api::Method;
 use greenroom_protocol::{AgentAPIError, ErrorCode};
 use greenroom_runtime::{Proxy, ProxyCall, ProxyFuture, Standing};
 use greenroom_store::fault;
+use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
-use table::{Effect, Turn};
+use table::{AtEnd, Effect, ProxyMethod, Row, Turn};
 
 /// What a call without a live run costs its plugin on top.
 const NO_RUN_COST: u64 = 200;
@@ -115,7 +116,7 @@ fn trail(shared: &Shared, call: &ProxyCall, rights: Option<&Rights>) -> Trail {
         Some(rights) => Arc::clone(&rights.subject),
         None => Arc::new(shared.auditor.claimed(call.run_id.as_deref())),
     };
-    let method = match Method::parse(&call.method) {
+    let method = match ProxyMethod::parse(&call.method, call.wire) {
         Some(method) => Cow::Borrowed(method.as_str()),
         None => Cow::Owned(shared.auditor.quoted(&call.method)),
     };
@@ -131,20 +132,23 @@ async fn check_and_carry_out(
     run: Option<(&Arc<LiveRun>, &Rights)>,
     trail: &mut Trail,
 ) -> Answer {
-    if let Some(extra) = langbot::Extra::of(call) {
-        return langbot::serve(shared, call, extra, run, trail).await;
-    }
     let settings = shared.settings.load_full();
     let limits = &settings.limits;
-    let method = Method::parse(&call.method);
+    let method = ProxyMethod::parse(&call.method, call.wire);
     let row = method.map(table::row);
     let cost = row.map_or(1, |row| row.cost);
+    let may_have_ended = row.is_some_and(|row| row.at_end == AtEnd::Served);
+    let is_after_end = run.is_none() && may_have_ended && call.standing != Standing::Foreign;
     // By its name in the configuration: what a process declares is not checked before its handshake is over.
     let bucket = shared.plugin_buckets.of(&call.runner);
-    // Without a run a call leaves a commit of its own: a flood of them is soon a matter of rate.
-    let dearer = if run.is_none() { NO_RUN_COST } else { 0 };
-    let taken = bucket.take(cost + dearer, limits.calls_per_s_plugin);
+    // A refusal without a run costs a commit of its own: a flood of them soon exceeds the rate.
+    let extra = if run.is_none() && !is_after_end { NO_RUN_COST } else { 0 };
+    let taken = bucket.take(cost + extra, limits.calls_per_s_plugin);
     taken.map_err(|wait| over_rate("plugin", wait))?;
+    if is_after_end {
+        check_size("call", &call.params, limits.call_bytes)?;
+        return langbot::get_ended_run(shared, call, trail).await;
+    }
     let Some((live, rights)) = run else { return Err(no_run(shared, call)) };
     live.bucket.take(cost, limits.calls_per_s_run).map_err(|wait| over_rate("run", wait))?;
     let granted = method.zip(row).filter(|(_, row)| row.needs.granted(&rights.grant));
@@ -153,16 +157,11 @@ async fn check_and_carry_out(
         let message = format!("`{}` is not granted to this run", call.method.escape_debug());
         refuse(ErrorCode::Unauthorized, message).detail("reason", "not_granted")
     })?;
-    let bytes = call.params.get().len();
-    if bytes > limits.call_bytes {
-        return Err(too_large("call", bytes, limits.call_bytes));
-    }
+    check_size("call", &call.params, limits.call_bytes)?;
     shared.auditor.room().await;
-    // Only what the host would keep is looked through: a read changes nothing. Bytes come as base64, so
-    // their handlers look at what is inside.
-    let clean = match (row.effect, method) {
-        (Effect::Read, _) | (_, Method::StorageSet | Method::ArtifactsCreate) => None,
-        (Effect::Write, _) => shared.redactor.json(&call.params),
+    let clean = match row.effect {
+        Effect::Read | Effect::WriteBytes => None,
+        Effect::Write => shared.redactor.json(&call.params),
     };
     let mut call = Call {
         shared,
@@ -176,27 +175,29 @@ async fn check_and_carry_out(
         results_before: call.results_before,
         trail,
     };
-    let answer = tokio::select! {
-        biased;
-        answer = carry_out(&mut call) => answer?,
-        () = live.wait_for_end() => return Err(over(live)),
+    let answer = match row.at_end {
+        AtEnd::Stops => tokio::select! {
+            biased;
+            answer = carry_out(&mut call, &row) => answer?,
+            () = live.wait_for_end() => return Err(over(live)),
+        },
+        AtEnd::Finishes | AtEnd::Served => carry_out(&mut call, &row).await?,
     };
-    let (bytes, bytes_max) = (answer.get().len(), limits.response_bytes);
-    if bytes > bytes_max && row.effect == Effect::Read {
-        return Err(too_large("answer", bytes, bytes_max));
+    if row.effect == Effect::Read {
+        check_size("answer", &answer, limits.response_bytes)?;
     }
     Ok(answer)
 }
 
-/// A call sees what its run wrote before it; behind the run's own terminal nothing is served.
-async fn carry_out(call: &mut Call<'_>) -> Answer {
+/// Serves a call after the results that its run sent before it are applied.
+async fn carry_out(call: &mut Call<'_>, row: &Row) -> Answer {
     call.live.wait_for_applied(call.results_before).await;
     fault::point("in_call");
-    if call.live.rights().is_none() {
+    if row.at_end == AtEnd::Stops && call.live.rights().is_none() {
         return Err(over(call.live));
     }
-    let turns = match table::row(call.method).turn() {
-        Turn::None => None,
+    let turns = match row.turn {
+        Turn::Free => None,
         Turn::Read => Some(&call.live.reads),
         Turn::Stream => Some(&call.live.streams),
     };
@@ -205,7 +206,11 @@ async fn carry_out(call: &mut Call<'_>) -> Answer {
         Some(turns) => turns.acquire().await.ok(),
         None => None,
     };
-    match call.method {
+    let method = match call.method {
+        ProxyMethod::Api(method) => method,
+        ProxyMethod::Langbot(method) => return langbot::serve(call, method).await,
+    };
+    match method {
         Method::StateGet => state::get(call).await,
         Method::StateList => state::list(call).await,
         Method::StateSet => state::set(call).await,
@@ -228,11 +233,12 @@ async fn carry_out(call: &mut Call<'_>) -> Answer {
         | Method::ModelsStream
         | Method::ModelsRerank
         | Method::ModelsEmbed
-        | Method::ModelsCountTokens => models::serve(call).await,
+        | Method::ModelsCountTokens => models::serve(call, method).await,
         Method::ToolsGetDetail | Method::ToolsSearch | Method::ToolsCall => {
-            tools::serve(call).await
+            tools::serve(call, method).await
         }
-        Method::KnowledgeList | Method::KnowledgeRetrieve => resources::knowledge(call).await,
+        Method::KnowledgeList => resources::list_knowledge(),
+        Method::KnowledgeRetrieve => resources::retrieve_knowledge(call).await,
     }
 }
 
@@ -259,7 +265,11 @@ fn over_rate(whose: &str, wait: Duration) -> AgentAPIError {
         .detail("retry_after_ms", wait_ms)
 }
 
-fn too_large(what: &str, bytes: usize, bytes_max: usize) -> AgentAPIError {
+fn check_size(what: &str, json: &RawValue, bytes_max: usize) -> Result<(), AgentAPIError> {
+    let bytes = json.get().len();
+    if bytes <= bytes_max {
+        return Ok(());
+    }
     let message = format!("the {what} has {bytes} bytes, {bytes_max} are allowed");
-    refuse(ErrorCode::PayloadTooLarge, message)
+    Err(refuse(ErrorCode::PayloadTooLarge, message))
 }

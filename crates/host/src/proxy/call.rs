@@ -4,10 +4,11 @@
 //! calls.
 
 use super::audit::Trail;
+use super::table::ProxyMethod;
 use crate::host::Shared;
 use crate::live::{LiveRun, Rights};
 use crate::settings::Settings;
-use greenroom_protocol::api::{self, Method, Params};
+use greenroom_protocol::api::{self, Params};
 use greenroom_protocol::{AgentAPIError, ErrorCode};
 use greenroom_runtime::ItemSink;
 use greenroom_store::StoreError;
@@ -25,7 +26,7 @@ pub(crate) struct Call<'a> {
     pub(crate) live: &'a Arc<LiveRun>,
     pub(crate) rights: &'a Rights,
     pub(crate) settings: &'a Settings,
-    pub(crate) method: Method,
+    pub(crate) method: ProxyMethod,
     /// `author/name`, as the connection has it.
     pub(crate) plugin: &'a str,
     /// Takes the items of a streaming call.

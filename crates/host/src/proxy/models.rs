@@ -31,8 +31,8 @@ enum Way {
     Streamed,
 }
 
-pub(super) async fn serve(call: &mut Call<'_>) -> Answer {
-    match call.method {
+pub(super) async fn serve(call: &mut Call<'_>, method: Method) -> Answer {
+    match method {
         Method::ModelsInvoke => {
             let params: ModelInvokeParams = call.params()?;
             generate(call, params, Way::Whole).await

@@ -5,7 +5,6 @@
 use super::call::{Answer, Call, answer, not_found};
 use crate::grant::Grant;
 use greenroom_protocol::AgentAPIError;
-use greenroom_protocol::api::Method;
 use greenroom_protocol::api::knowledge::KnowledgeRetrieveParams;
 use serde_json::json;
 
@@ -24,10 +23,11 @@ pub(super) fn granted(
 }
 
 /// No knowledge base exists yet, so none is granted.
-pub(super) async fn knowledge(call: &mut Call<'_>) -> Answer {
-    if call.method == Method::KnowledgeList {
-        return answer(&json!({"items": []}));
-    }
+pub(super) fn list_knowledge() -> Answer {
+    answer(&json!({"items": []}))
+}
+
+pub(super) async fn retrieve_knowledge(call: &mut Call<'_>) -> Answer {
     let params: KnowledgeRetrieveParams = call.params()?;
     granted(call, "knowledge base", &params.kb_id, |grant, name| {
         grant.knowledge.names.contains(name)

@@ -1,7 +1,9 @@
-//! The table of methods: for each what it takes to call it (CONTRACT §4).
+//! The table of methods: what a call of each needs, reaches and costs (CONTRACT §4).
 //!
-//! Invariant: a method without a row does not compile; checks, `available_apis` and costs all come from here.
+//! Invariant: a method without a row does not compile; checks, costs, turns and `available_apis` all come from
+//! here.
 
+use super::langbot::LangbotMethod;
 use crate::grant::Grant;
 use greenroom_protocol::ContextAPICapabilities;
 use greenroom_protocol::api::Method;
@@ -9,6 +11,7 @@ use greenroom_protocol::manifest::{
     ArtifactPermission, EventPermission, HistoryPermission, KnowledgePermission, ModelPermission,
     ToolPermission,
 };
+use greenroom_runtime::Wire;
 
 /// What one method asks for.
 #[derive(Debug, Clone, Copy)]
@@ -18,6 +21,8 @@ pub(crate) struct Row {
     pub(crate) effect: Effect,
     /// What a call takes out of the buckets of its run and its plugin: 1 is a look-up of a few microseconds.
     pub(crate) cost: u64,
+    pub(crate) turn: Turn,
+    pub(crate) at_end: AtEnd,
     /// The field of `available_apis` that tells the runner.
     pub(crate) flag: Option<fn(&mut ContextAPICapabilities) -> &mut bool>,
 }
@@ -38,6 +43,8 @@ pub(crate) enum Needs {
     /// Any action; which one is checked with the parameters.
     Action,
     Steering,
+    /// What is about the run itself needs no permission.
+    Nothing,
 }
 
 /// How far the method reaches at most, and who checks the parameters against it.
@@ -68,30 +75,57 @@ impl Reaches {
     }
 }
 
-/// What becomes of the audit record: a write commits it with its outcome, a read's is batched.
+/// What a call does to what the host keeps. A write commits its audit record with its outcome, a read's is
+/// batched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Effect {
     Read,
+    /// The parameters are redacted before they are kept.
     Write,
+    /// Bytes in base64, which the handler redacts.
+    WriteBytes,
 }
 
-/// Whether a call waits for its turn among those of its run.
+/// How many calls of one run are served at once. Every call first waits until the results that its run sent
+/// before it are applied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Turn {
-    None,
+    /// No limit.
+    Free,
+    /// One of the run's few reads.
     Read,
+    /// One of the run's few streams.
     Stream,
 }
 
-impl Row {
-    pub(crate) fn turn(&self) -> Turn {
-        match self.reaches {
-            Reaches::Facts | Reaches::Owners if self.effect == Effect::Read => match self.cost {
-                LOOK_UP => Turn::None,
-                ERRAND => Turn::Stream,
-                _ => Turn::Read,
-            },
-            _ => Turn::None,
+/// What the end of its run means for a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AtEnd {
+    /// It is cut off.
+    Stops,
+    /// It finishes; later ones are refused.
+    Finishes,
+    /// It finishes; later ones are served, to the runner that had the run.
+    Served,
+}
+
+/// A method of the contract, or one that a single wire has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ProxyMethod {
+    Api(Method),
+    Langbot(LangbotMethod),
+}
+
+impl ProxyMethod {
+    pub(crate) fn parse(name: &str, wire: Wire) -> Option<Self> {
+        let langbot = || LangbotMethod::parse(name).filter(|_| wire == Wire::Langbot);
+        Method::parse(name).map(Self::Api).or_else(|| langbot().map(Self::Langbot))
+    }
+
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            ProxyMethod::Api(method) => method.as_str(),
+            ProxyMethod::Langbot(method) => method.as_str(),
         }
     }
 }
@@ -105,40 +139,51 @@ const BYTES: u64 = 20;
 const ERRAND: u64 = 50;
 
 #[rustfmt::skip]
-pub(crate) fn row(method: Method) -> Row {
-    use Effect::{Read, Write};
+pub(crate) fn row(method: ProxyMethod) -> Row {
+    use AtEnd::{Finishes, Served, Stops};
+    use Effect::{Read, Write, WriteBytes};
+    use ProxyMethod::{Api, Langbot};
     use Reaches::{Facts, Owners, Resource, Run, Surface};
-    let (needs, reaches, effect, cost) = match method {
-        Method::ModelsInvoke        => (Needs::Model(ModelPermission::Invoke), Resource, Read, ERRAND),
-        Method::ModelsStream        => (Needs::Model(ModelPermission::Stream), Resource, Read, ERRAND),
-        Method::ModelsRerank        => (Needs::Model(ModelPermission::Rerank), Resource, Read, ERRAND),
-        Method::ModelsEmbed         => (Needs::Model(ModelPermission::Embed), Resource, Read, ERRAND),
-        Method::ModelsCountTokens   => (Needs::Model(ModelPermission::Invoke), Resource, Read, PAGE),
-        Method::ToolsGetDetail      => (Needs::Tool(ToolPermission::Detail), Resource, Read, LOOK_UP),
-        Method::ToolsSearch         => (Needs::Tool(ToolPermission::Detail), Resource, Read, PAGE),
-        Method::ToolsCall           => (Needs::Tool(ToolPermission::Call), Resource, Write, ERRAND),
-        Method::KnowledgeList       => (Needs::Knowledge(KnowledgePermission::List), Resource, Read, LOOK_UP),
-        Method::KnowledgeRetrieve   => (Needs::Knowledge(KnowledgePermission::Retrieve), Resource, Read, SEARCH),
-        Method::HistoryPage         => (Needs::History(HistoryPermission::Page), Facts, Read, PAGE),
-        Method::HistorySearch       => (Needs::History(HistoryPermission::Search), Facts, Read, SEARCH),
-        Method::EventsGet           => (Needs::Event(EventPermission::Get), Facts, Read, LOOK_UP),
-        Method::EventsPage          => (Needs::Event(EventPermission::Page), Facts, Read, PAGE),
-        Method::ArtifactsMetadata   => (Needs::Artifact(ArtifactPermission::Metadata), Facts, Read, LOOK_UP),
-        Method::ArtifactsReadRange  => (Needs::Artifact(ArtifactPermission::Read), Facts, Read, BYTES),
-        Method::ArtifactsOpenStream => (Needs::Artifact(ArtifactPermission::Read), Facts, Read, ERRAND),
-        Method::ArtifactsCreate     => (Needs::Artifact(ArtifactPermission::Create), Facts, Write, ERRAND),
-        Method::StateGet            => (Needs::State, Owners, Read, LOOK_UP),
-        Method::StateList           => (Needs::State, Owners, Read, PAGE),
-        Method::StateSet            => (Needs::State, Owners, Write, WRITE),
-        Method::StateDelete         => (Needs::State, Owners, Write, WRITE),
-        Method::StorageGet          => (Needs::Storage, Owners, Read, BYTES),
-        Method::StorageList         => (Needs::Storage, Owners, Read, PAGE),
-        Method::StorageSet          => (Needs::Storage, Owners, Write, BYTES),
-        Method::StorageDelete       => (Needs::Storage, Owners, Write, WRITE),
-        Method::PlatformRequestAction => (Needs::Action, Surface, Write, ERRAND),
-        Method::SteeringPull        => (Needs::Steering, Run, Write, WRITE),
+    use Turn::Free;
+    let (needs, reaches, effect, cost, turn, at_end) = match method {
+        Api(Method::ModelsInvoke)               => (Needs::Model(ModelPermission::Invoke), Resource, Read, ERRAND, Free, Stops),
+        Api(Method::ModelsStream)               => (Needs::Model(ModelPermission::Stream), Resource, Read, ERRAND, Free, Stops),
+        Api(Method::ModelsRerank)               => (Needs::Model(ModelPermission::Rerank), Resource, Read, ERRAND, Free, Stops),
+        Api(Method::ModelsEmbed)                => (Needs::Model(ModelPermission::Embed), Resource, Read, ERRAND, Free, Stops),
+        Api(Method::ModelsCountTokens)          => (Needs::Model(ModelPermission::Invoke), Resource, Read, PAGE, Free, Stops),
+        Api(Method::ToolsGetDetail)             => (Needs::Tool(ToolPermission::Detail), Resource, Read, LOOK_UP, Free, Stops),
+        Api(Method::ToolsSearch)                => (Needs::Tool(ToolPermission::Detail), Resource, Read, PAGE, Free, Stops),
+        Api(Method::ToolsCall)                  => (Needs::Tool(ToolPermission::Call), Resource, Write, ERRAND, Free, Stops),
+        Api(Method::KnowledgeList)              => (Needs::Knowledge(KnowledgePermission::List), Resource, Read, LOOK_UP, Free, Stops),
+        Api(Method::KnowledgeRetrieve)          => (Needs::Knowledge(KnowledgePermission::Retrieve), Resource, Read, SEARCH, Free, Stops),
+        Api(Method::HistoryPage)                => (Needs::History(HistoryPermission::Page), Facts, Read, PAGE, Turn::Read, Stops),
+        Api(Method::HistorySearch)              => (Needs::History(HistoryPermission::Search), Facts, Read, SEARCH, Turn::Read, Stops),
+        Api(Method::EventsGet)                  => (Needs::Event(EventPermission::Get), Facts, Read, LOOK_UP, Free, Stops),
+        Api(Method::EventsPage)                 => (Needs::Event(EventPermission::Page), Facts, Read, PAGE, Turn::Read, Stops),
+        Api(Method::ArtifactsMetadata)          => (Needs::Artifact(ArtifactPermission::Metadata), Facts, Read, LOOK_UP, Free, Stops),
+        Api(Method::ArtifactsReadRange)         => (Needs::Artifact(ArtifactPermission::Read), Facts, Read, BYTES, Turn::Read, Stops),
+        Api(Method::ArtifactsOpenStream)        => (Needs::Artifact(ArtifactPermission::Read), Facts, Read, ERRAND, Turn::Stream, Stops),
+        Api(Method::ArtifactsCreate)            => (Needs::Artifact(ArtifactPermission::Create), Facts, WriteBytes, ERRAND, Free, Stops),
+        Api(Method::StateGet)                   => (Needs::State, Owners, Read, LOOK_UP, Free, Stops),
+        Api(Method::StateList)                  => (Needs::State, Owners, Read, PAGE, Turn::Read, Stops),
+        Api(Method::StateSet)                   => (Needs::State, Owners, Write, WRITE, Free, Stops),
+        Api(Method::StateDelete)                => (Needs::State, Owners, Write, WRITE, Free, Stops),
+        Api(Method::StorageGet)                 => (Needs::Storage, Owners, Read, BYTES, Turn::Read, Stops),
+        Api(Method::StorageList)                => (Needs::Storage, Owners, Read, PAGE, Turn::Read, Stops),
+        Api(Method::StorageSet)                 => (Needs::Storage, Owners, WriteBytes, BYTES, Free, Stops),
+        Api(Method::StorageDelete)              => (Needs::Storage, Owners, Write, WRITE, Free, Stops),
+        Api(Method::PlatformRequestAction)      => (Needs::Action, Surface, Write, ERRAND, Free, Stops),
+        Api(Method::SteeringPull)               => (Needs::Steering, Run, Write, WRITE, Free, Stops),
+        Langbot(LangbotMethod::GetPrompt)       => (Needs::Nothing, Run, Read, LOOK_UP, Free, Stops),
+        Langbot(LangbotMethod::GetConfigFile)   => (Needs::Nothing, Run, Read, LOOK_UP, Free, Stops),
+        Langbot(LangbotMethod::RunGet)          => (Needs::Nothing, Run, Read, LOOK_UP, Free, Served),
+        Langbot(LangbotMethod::RunList)         => (Needs::Nothing, Run, Read, PAGE, Free, Stops),
+        Langbot(LangbotMethod::RunEventsPage)   => (Needs::Nothing, Run, Read, PAGE, Free, Stops),
+        Langbot(LangbotMethod::RunCancel)       => (Needs::Nothing, Run, Read, LOOK_UP, Free, Finishes),
+        Langbot(LangbotMethod::RunAppendResult) => (Needs::Nothing, Run, Read, LOOK_UP, Free, Stops),
+        Langbot(LangbotMethod::RunFinalize)     => (Needs::Nothing, Run, Read, LOOK_UP, Free, Stops),
     };
-    Row { needs, reaches, effect, cost, flag: flag(needs) }
+    Row { needs, reaches, effect, cost, turn, at_end, flag: flag(needs) }
 }
 
 fn flag(needs: Needs) -> Option<fn(&mut ContextAPICapabilities) -> &mut bool> {
@@ -153,8 +198,9 @@ fn flag(needs: Needs) -> Option<fn(&mut ContextAPICapabilities) -> &mut bool> {
         Needs::State => |apis| &mut apis.state,
         Needs::Storage => |apis| &mut apis.storage,
         Needs::Steering => |apis| &mut apis.steering_pull,
-        // Told by `ctx.resources`.
+        // `ctx.resources` says which.
         Needs::Model(_) | Needs::Tool(_) | Needs::Knowledge(_) | Needs::Action => return None,
+        Needs::Nothing => return None,
     })
 }
 
@@ -170,17 +216,18 @@ impl Needs {
             Needs::Artifact(operation) => grant.artifacts.operations.contains(&operation),
             Needs::State => !grant.state.is_empty(),
             Needs::Storage => !grant.storage.is_empty(),
-            // An action that is not granted is told apart from the others by its own refusal.
+            // The handler refuses an action that is not granted.
             Needs::Action => !grant.actions.is_empty(),
             Needs::Steering => grant.steering,
+            Needs::Nothing => true,
         }
     }
 }
 
-/// What the runner is told that it may ask for.
+/// The APIs that a grant makes available to its runner.
 pub(crate) fn available_apis(grant: &Grant) -> ContextAPICapabilities {
     let mut apis = ContextAPICapabilities::default();
-    for row in Method::ALL.iter().copied().map(row) {
+    for row in Method::ALL.iter().map(|method| row(ProxyMethod::Api(*method))) {
         if let Some(flag) = row.flag {
             *flag(&mut apis) |= row.needs.granted(grant);
         }

@@ -43,8 +43,8 @@ const ARGS_BYTES_MAX: usize = 1024 * 1024;
 /// Largest parameters that somebody is asked about: they wait in memory and in lists.
 const ASKED_BYTES_MAX: usize = 64 * 1024;
 
-pub(super) async fn serve(call: &mut Call<'_>) -> Answer {
-    match call.method {
+pub(super) async fn serve(call: &mut Call<'_>, method: Method) -> Answer {
+    match method {
         Method::ToolsSearch => search(call).await,
         Method::ToolsGetDetail => {
             let params: ToolDetailParams = call.params()?;
