@@ -1,9 +1,9 @@
-//! The API proxy: everything a running runner may ask the host for, and nothing else.
+//! The API proxy: everything that a runner may ask the host for during a run.
 //!
-//! Invariant: no call is served without passing, in this order: the rate of its plugin, a live run on the very
-//! connection that calls, the rate of that run, a method that the frozen grant covers, its size. Handlers then
-//! check ids and scopes. Every call leaves one audit record; every refusal has the same shape. A call that
-//! breaks inside the host is answered like every other.
+//! Invariant: every call passes, in this order: the rate of its plugin, a live run on the connection that
+//! calls, the rate of that run, a method that the frozen grant covers, its size. Handlers then check ids and
+//! scopes. Every call leaves one audit record; every refusal has the same shape. A call that panics in the
+//! host is answered like any other.
 
 mod actions;
 mod artifacts;
@@ -42,10 +42,10 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 use table::{AtEnd, Effect, ProxyMethod, Row, Turn};
 
-/// What a call without a live run costs its plugin on top.
+/// Extra cost for the plugin of a call without a live run.
 const NO_RUN_COST: u64 = 200;
 
-/// The door between runtime and host: the runtime exists before the host's own parts do.
+/// Connects runtime and host: the runtime exists before the host's own parts do.
 #[derive(Default)]
 pub(crate) struct ProxyGate {
     shared: OnceLock<Weak<Shared>>,
@@ -77,7 +77,7 @@ impl Proxy for ProxyGate {
         Metrics::add(&shared.metrics.proxy_refusals);
         let run = live_run(&shared, call);
         let rights = run.as_ref().and_then(|live| live.rights());
-        trail(&shared, call, rights).turned_away(error.code);
+        trail(&shared, call, rights).refused_by_runtime(error.code);
     }
 }
 
@@ -86,10 +86,10 @@ async fn serve(shared: &Arc<Shared>, call: ProxyCall) -> Answer {
     let run = live_run(shared, &call);
     let run = run.as_ref().and_then(|live| Some((live, live.rights()?)));
     let mut trail = trail(shared, &call, run.map(|(_, rights)| rights));
-    // A panic is a fault of ours: it ends this call, with its record, and nothing else.
+    // A panic is the host's fault: it ends this call, with its record, and nothing else.
     let served = AssertUnwindSafe(check_and_carry_out(shared, &call, run, &mut trail));
     let mut answer = served.catch_unwind().await.unwrap_or_else(|_| {
-        tracing::error!(method = call.method, "the host panicked while it served a call");
+        tracing::error!(method = call.method, "a proxy call panicked");
         Err(failed_inside())
     });
     match &mut answer {
@@ -98,14 +98,18 @@ async fn serve(shared: &Arc<Shared>, call: ProxyCall) -> Answer {
             error.message = shared.redactor.text(&error.message).into_owned();
             error.details.values_mut().for_each(|detail| shared.redactor.value(detail));
             Metrics::add(&shared.metrics.proxy_refusals);
-            tracing::debug!(code = error.code.as_str(), message = error.message, "call refused");
+            tracing::debug!(
+                code = error.code.as_str(),
+                message = error.message,
+                "proxy call refused"
+            );
             trail.refused(&shared.store, error.code).await;
         }
     }
     answer
 }
 
-/// The run behind a call: under way here, on the connection that calls.
+/// The run of a call: live in this host, on the connection that calls.
 fn live_run(shared: &Shared, call: &ProxyCall) -> Option<Arc<LiveRun>> {
     let run_id = call.run_id.as_deref().filter(|_| call.standing == Standing::Live)?;
     shared.live.get(run_id)
@@ -125,7 +129,7 @@ fn trail(shared: &Shared, call: &ProxyCall, rights: Option<&Rights>) -> Trail {
     Trail::new(&shared.auditor, Beginning { subject, runner, plugin, method, bytes_in })
 }
 
-/// The checks that every call passes, in one place.
+/// The checks of every call, in one place.
 async fn check_and_carry_out(
     shared: &Arc<Shared>,
     call: &ProxyCall,
@@ -139,7 +143,7 @@ async fn check_and_carry_out(
     let cost = row.map_or(1, |row| row.cost);
     let may_have_ended = row.is_some_and(|row| row.at_end == AtEnd::Served);
     let is_after_end = run.is_none() && may_have_ended && call.standing != Standing::Foreign;
-    // By its name in the configuration: what a process declares is not checked before its handshake is over.
+    // By its name in the configuration: what a process declares is unchecked until its handshake is over.
     let bucket = shared.plugin_buckets.of(&call.runner);
     // A refusal without a run costs a commit of its own: a flood of them soon exceeds the rate.
     let extra = if run.is_none() && !is_after_end { NO_RUN_COST } else { 0 };
@@ -201,7 +205,7 @@ async fn carry_out(call: &mut Call<'_>, row: &Row) -> Answer {
         Turn::Read => Some(&call.live.reads),
         Turn::Stream => Some(&call.live.streams),
     };
-    // Never closed, so a turn always comes.
+    // Never closed, so every call gets its turn.
     let _turn = match turns {
         Some(turns) => turns.acquire().await.ok(),
         None => None,
@@ -242,7 +246,7 @@ async fn carry_out(call: &mut Call<'_>, row: &Row) -> Answer {
     }
 }
 
-/// Why a run that is not live is not: the runner whose run was overdue is told so.
+/// The refusal of a call without a live run; the runner of an overdue run learns that it was.
 fn no_run(shared: &Shared, call: &ProxyCall) -> AgentAPIError {
     let overdue = |run_id: &str| shared.live.was_overdue(run_id);
     if call.standing != Standing::Foreign && call.run_id.as_deref().is_some_and(overdue) {
@@ -251,7 +255,7 @@ fn no_run(shared: &Shared, call: &ProxyCall) -> AgentAPIError {
     refuse(ErrorCode::Unauthorized, "there is no such live run")
 }
 
-/// The run ended while the call was under way.
+/// The refusal of a call whose run has ended meanwhile.
 fn over(live: &LiveRun) -> AgentAPIError {
     if live.is_overdue() {
         return refuse(ErrorCode::DeadlineExceeded, "the run took longer than it may");

@@ -1,6 +1,7 @@
-//! `platform.request_action`: carried out at once, or after somebody has allowed it.
+//! `platform.request_action`: carried out immediately, or after an approval.
 //!
-//! Invariant: an action is in the outbox, or asked about, before the call waits for what becomes of it.
+//! Invariant: an action is in the outbox, or its approval is requested, before the call waits for the
+//! outcome.
 
 use super::asking::{Decided, ask, command};
 use super::call::{Answer, Call, answer, failed, refuse, stale};
@@ -17,7 +18,7 @@ use greenroom_store::types::{ApprovalKind, DeliveryStatus};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long a call waits for the outcome of what is on its way.
+/// How long a call waits for the outcome of a delivery.
 const OUTCOME_WAIT: Duration = Duration::from_secs(30);
 
 pub(super) async fn request(call: &mut Call<'_>) -> Answer {
@@ -51,7 +52,7 @@ pub(super) async fn request(call: &mut Call<'_>) -> Answer {
     answer(&ActionOutcome { status, action, delivery_id, approval_id, result: None })
 }
 
-/// Puts the action on its way. What was done is in the event log with this commit.
+/// Commits the action: to the outbox, and to the event log.
 async fn act(call: &mut Call<'_>, planned: Planned) -> Result<(), AgentAPIError> {
     let log = planned.log(&call.rights.identity);
     let call_id = planned.delivery.delivery_id.clone();
@@ -69,7 +70,7 @@ async fn act(call: &mut Call<'_>, planned: Planned) -> Result<(), AgentAPIError>
     }
 }
 
-/// What became of the delivery, as far as it is known after a while.
+/// The outcome of the delivery, as far as it is known after a while.
 async fn outcome(
     call: &Call<'_>,
     delivered: &Waiter<'_>,

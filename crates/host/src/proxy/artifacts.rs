@@ -1,7 +1,7 @@
-//! `artifacts.*`: bytes within the run's reach, read in parts and made.
+//! `artifacts.*`: bytes within the run's reach, read in parts and created.
 //!
-//! Invariant: an artifact that is out of reach, expired or made up is the same `not_found`; what a run makes
-//! belongs to it and to its conversation.
+//! Invariant: an artifact that is out of reach, expired or missing is the same `not_found`; an artifact that
+//! a run creates belongs to it and to its conversation.
 
 use super::call::{Answer, Call, answer, failed, not_found, refuse, stale};
 use crate::artifacts::{
@@ -100,7 +100,7 @@ pub(super) async fn create(call: &mut Call<'_>) -> Answer {
     answer(&view)
 }
 
-/// An artifact that the run may read, with its bytes; not more than so many.
+/// An artifact that the run may read, with at most `bytes_max` bytes.
 pub(super) async fn read_whole(
     call: &Call<'_>,
     artifact_id: &str,
@@ -115,7 +115,7 @@ pub(super) async fn read_whole(
     Ok((row, bytes.map_err(|error| failure(ArtifactError::Objects(error)))?))
 }
 
-/// Keeps bytes that a call of the run brought in; they belong to the run and its conversation.
+/// Stores bytes that a call of the run produced; they belong to the run and its conversation.
 pub(super) async fn keep_for_run(
     call: &Call<'_>,
     bytes: Vec<u8>,
@@ -136,8 +136,8 @@ fn owner(call: &Call<'_>) -> Owner {
     }
 }
 
-/// In a task of its own, as is `commit`: a run that ends meanwhile must not let go of the bytes before their
-/// row is decided.
+/// In a task of its own, like `commit`: a run that ends meanwhile must not drop the bytes before their row is
+/// decided.
 async fn keep(shared: &Arc<Shared>, bytes: Vec<u8>, draft: Draft) -> Result<Kept, ArtifactError> {
     let keeper = Arc::clone(shared);
     let work = async move {
@@ -202,7 +202,10 @@ fn failure(error: ArtifactError) -> AgentAPIError {
         ArtifactError::Stale => stale(),
         ArtifactError::Store(error) => failed(&error),
         ArtifactError::Objects(cause) => {
-            tracing::error!(error = &cause as &dyn std::error::Error, "a call failed on its bytes");
+            tracing::error!(
+                error = &cause as &dyn std::error::Error,
+                "cannot read or write the bytes of an artifact"
+            );
             let failure = refuse(ErrorCode::RuntimeError, "the bytes are not available");
             if cause.is_passing() { failure.retryable() } else { failure }
         }

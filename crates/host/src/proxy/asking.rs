@@ -1,7 +1,7 @@
-//! Asking somebody before a call acts.
+//! Requests an approval before a call acts.
 //!
-//! Invariant: the question is committed before the call waits; the run's deadline stands still meanwhile. A
-//! call that is given up takes its question back.
+//! Invariant: the request is committed before the call waits; the run's deadline is paused meanwhile. A call
+//! that is cancelled withdraws its request.
 
 use super::call::{Call, failed, refuse, stale};
 use crate::approvals::Waiter;
@@ -14,10 +14,10 @@ use greenroom_store::reads;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// When the store cannot be read.
+/// Delay between attempts while the store cannot be read.
 const STORE_AGAIN: Duration = Duration::from_millis(500);
 
-/// The call is open from its commit on: only at its end it is known what to record of it.
+/// The call is open from its commit on: what to record of it is only known at its end.
 pub(super) fn command(call: &mut Call<'_>, wanted: Wanted, call_id: &str) -> RequestAction {
     RequestAction {
         call: call.keep_open(call_id),
@@ -29,19 +29,19 @@ pub(super) fn command(call: &mut Call<'_>, wanted: Wanted, call_id: &str) -> Req
     }
 }
 
-/// What came of a question.
+/// The outcome of an approval request.
 pub(super) enum Decided {
     /// By this approval.
     Allowed(String),
-    /// Somebody said no, or nobody said anything in time.
+    /// Rejected, or not answered in time.
     Refused(AgentAPIError),
-    /// The call of the tool was begun before: nobody was asked.
+    /// The tool call was begun before: no approval was requested.
     Earlier(Begun),
-    /// It could not be asked; nothing was kept.
+    /// The request was refused; nothing was stored.
     NotAsked(AgentAPIError),
 }
 
-/// Asks, and waits for what is decided; an error is told where the run ended meanwhile.
+/// Requests an approval and waits for the decision; fails if the run ends meanwhile.
 pub(super) async fn ask(
     call: &mut Call<'_>,
     wanted: Wanted,
@@ -90,7 +90,7 @@ pub(super) async fn ask(
     }
 }
 
-/// Waits until the question is settled.
+/// Waits until the approval is decided.
 async fn decision(call: &Call<'_>, answered: &Waiter<'_>, approval_id: &str) -> ApprovalStatus {
     loop {
         let (workspace, id) = (call.workspace().to_owned(), approval_id.to_owned());
@@ -100,14 +100,14 @@ async fn decision(call: &Call<'_>, answered: &Waiter<'_>, approval_id: &str) -> 
             Ok(Some(_)) => answered.news().await,
             Ok(None) => return ApprovalStatus::Cancelled,
             Err(error) => {
-                tracing::warn!(%error, "an approval cannot be read");
+                tracing::warn!(%error, "cannot read an approval");
                 tokio::time::sleep(STORE_AGAIN).await;
             }
         }
     }
 }
 
-/// A question that a call waits for. If the call goes away first, so does the question.
+/// An approval that a call waits for; withdrawn if the call is dropped first.
 struct Question {
     shared: Arc<Shared>,
     asked: Option<(String, String)>,

@@ -1,10 +1,9 @@
-//! The trail of calls: every call leaves exactly one record.
+//! Audit records: every call leaves exactly one.
 //!
-//! Invariant: a write's record is committed with its outcome, a refusal's before the refusal is told; reads
-//! are gathered and stored within `BEHIND_MAX`. A call that is given up is recorded when it is dropped.
-//! A call that acts before it ends is kept open in the store from that commit on, so that it has its one
-//! record whatever becomes of the host.
-//! Calls over their rate are gathered like reads: being refused must not cost the host a commit each.
+//! Invariant: a write's record is committed with its outcome, a refusal's before the refusal is sent; reads
+//! are batched and stored within `BEHIND_MAX`. A call that is dropped is recorded then. A call that acts
+//! before it ends is open in the store from that commit on, so that it gets its one record even if the host
+//! dies. Calls over their rate are batched like reads: a refusal must not cost a commit each.
 
 use crate::ids::{DEFAULT_WORKSPACE, now_ms};
 use crate::redaction::Redactor;
@@ -21,39 +20,39 @@ use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-/// How long a read's record may wait.
+/// How long the record of a read may wait.
 const BEHIND_MAX: Duration = Duration::from_millis(200);
-/// Records that may wait; above, calls wait for them to be stored.
+/// Records that may wait; above, calls wait until some are stored.
 const WAITING_MAX: usize = 100_000;
-/// Records of calls that were turned away wait beside them, up to here; further ones are counted.
+/// Records of refused calls may wait up to here; further ones are only counted.
 const WAITING_HARD_MAX: usize = 2 * WAITING_MAX;
-/// Between two tries to store records.
+/// Delay between attempts to store records.
 const STORE_AGAIN: Duration = Duration::from_millis(500);
-/// What a runner wrote is quoted up to here.
+/// Length limit for text that a runner wrote.
 const NAME_CHARS_MAX: usize = 200;
-/// The outcome of a call that its caller gave up.
+/// The outcome of a call that its caller cancelled.
 const GIVEN_UP: &str = "cancelled";
 
-/// Whom a record is about.
+/// What a record is about.
 #[derive(Debug)]
 pub(crate) struct Subject {
     pub(crate) workspace_id: String,
-    /// Absent for a call that named no run.
+    /// Absent for a call without a run.
     pub(crate) run_id: Option<String>,
     pub(crate) attempt: Option<i64>,
     pub(crate) agent: String,
 }
 
-/// A call on its way.
+/// A call in progress.
 pub(crate) struct Trail {
     auditor: Arc<Auditor>,
     started: Instant,
-    /// What is known so far; nothing once it was recorded.
+    /// What is known so far; absent once it is recorded.
     note: Option<Note>,
     /// A command has the record and commits it with its outcome.
     handed_over: bool,
-    /// Why the call was turned down, where its caller is told so by an answer and not by an error.
-    turned_down: Option<ErrorCode>,
+    /// The code of a call that was refused by its answer instead of an error.
+    refusal: Option<ErrorCode>,
 }
 
 #[derive(Debug, Clone)]
@@ -67,11 +66,11 @@ struct Note {
     authority: Option<&'static str>,
     bytes_in: usize,
     at_ms: i64,
-    /// The id under which the store keeps the call open, if it may.
+    /// The id under which the store keeps the call open.
     open: Option<String>,
 }
 
-/// What a trail begins with.
+/// What is known at the start of a call.
 pub(crate) struct Beginning {
     pub(crate) subject: Arc<Subject>,
     pub(crate) runner: Arc<str>,
@@ -101,11 +100,11 @@ impl Trail {
             started: Instant::now(),
             note: Some(note),
             handed_over: false,
-            turned_down: None,
+            refusal: None,
         }
     }
 
-    /// What the call is about, as far as it is known by now.
+    /// Sets what the call is about.
     pub(crate) fn about(&mut self, resource: Option<&str>, scope: Option<Cow<'static, str>>) {
         if let Some(note) = &mut self.note {
             note.resource = resource.map(|resource| self.auditor.quoted(resource));
@@ -113,16 +112,16 @@ impl Trail {
         }
     }
 
-    /// On whose word the call is made.
+    /// Sets the authority that the call is made with.
     pub(crate) fn set_authority(&mut self, authority: &'static str) {
         if let Some(note) = &mut self.note {
             note.authority = Some(authority);
         }
     }
 
-    /// The call is answered, and does not do what was asked.
-    pub(crate) fn turn_down(&mut self, code: ErrorCode) {
-        self.turned_down = Some(code);
+    /// The call is answered, but was refused.
+    pub(crate) fn set_refusal(&mut self, code: ErrorCode) {
+        self.refusal = Some(code);
     }
 
     /// Hands the record to a command that commits it with its outcome.
@@ -132,7 +131,7 @@ impl Trail {
         self.note.clone().map(|note| note.record(OK, 0, duration))
     }
 
-    /// Hands the call to a command that keeps it open, for the case that the host does not see its end.
+    /// Hands the call to a command that keeps it open, in case the host does not see its end.
     pub(crate) fn keep_open(&mut self, call_id: &str) -> Option<OpenCall> {
         let note = self.note.as_mut()?;
         note.open = Some(call_id.to_owned());
@@ -145,17 +144,18 @@ impl Trail {
         self.note = None;
     }
 
-    /// The call was served; a write has left its record already. What was open is closed before it is told.
+    /// The call was served; a write has left its record already. An open call is closed before the answer is
+    /// sent.
     pub(crate) async fn served(&mut self, store: &Store, bytes_out: usize) {
-        match (&self.note, self.turned_down) {
+        match (&self.note, self.refusal) {
             (_, Some(code)) => self.store(store, code.as_str(), bytes_out).await,
             (Some(Note { open: Some(_), .. }), None) => self.store(store, OK, bytes_out).await,
             _ => self.gather(OK, bytes_out),
         }
     }
 
-    /// The call was not served. A refusal is stored before it is told; a failure of the host's own and a call
-    /// over its rate are gathered.
+    /// The call was refused. The record is stored before the refusal is sent; errors of the host and calls
+    /// over their rate are batched.
     pub(crate) async fn refused(&mut self, store: &Store, code: ErrorCode) {
         match code {
             ErrorCode::RuntimeError => {
@@ -168,8 +168,8 @@ impl Trail {
         }
     }
 
-    /// The runtime refused the call; nobody can wait for a commit there.
-    pub(crate) fn turned_away(&mut self, code: ErrorCode) {
+    /// The runtime refused the call and cannot wait for a commit.
+    pub(crate) fn refused_by_runtime(&mut self, code: ErrorCode) {
         self.gather(code.as_str(), 0);
     }
 
@@ -185,7 +185,7 @@ impl Trail {
         let Some(note) = self.note.take().filter(|_| !self.handed_over) else { return };
         let batches = batches(vec![Gathered { note, code, bytes_out, duration }]);
         if let Err(error) = store.commit(RecordAudit { batches }).await {
-            tracing::error!(%error, "the end of a call could not be recorded");
+            tracing::error!(%error, "cannot store the audit record of a call");
         }
     }
 }
@@ -224,11 +224,11 @@ struct Gathered {
     duration: Duration,
 }
 
-/// Gathers records and stores them.
+/// Collects records and stores them.
 pub(crate) struct Auditor {
     redactor: Redactor,
     waiting: Mutex<Vec<Gathered>>,
-    /// Records for which there was no room while the store was away.
+    /// Records that were dropped for lack of room.
     unrecorded: AtomicU64,
     some: Notify,
     stored: Notify,
@@ -240,7 +240,7 @@ impl Auditor {
         Self { redactor, waiting, unrecorded, some: Notify::new(), stored: Notify::new() }
     }
 
-    /// Whom a call is about that no live run stands behind: the id is what the caller claimed.
+    /// The subject of a call without a live run: the id is what the caller claimed.
     pub(crate) fn claimed(&self, run_id: Option<&str>) -> Subject {
         Subject {
             workspace_id: DEFAULT_WORKSPACE.to_owned(),
@@ -250,7 +250,7 @@ impl Auditor {
         }
     }
 
-    /// What a runner wrote, safe to keep: short, without secrets and control characters.
+    /// Text that a runner wrote, safe to keep: short, without secrets and control characters.
     pub(crate) fn quoted(&self, text: &str) -> String {
         let clean = self.redactor.text(text);
         clean.chars().filter(|c| !c.is_control()).take(NAME_CHARS_MAX).collect()
@@ -282,7 +282,7 @@ impl Auditor {
         }
     }
 
-    /// Stores what was gathered until the host stops, and once more then.
+    /// Stores records until the host stops, and once more then.
     pub(crate) async fn keep(self: Arc<Self>, store: Store, stopping: CancellationToken) {
         loop {
             tokio::select! {
@@ -303,7 +303,7 @@ impl Auditor {
         self.stored.notify_waiters();
         let lost = self.unrecorded.swap(0, Ordering::Relaxed);
         if lost > 0 {
-            tracing::error!(lost, "more calls were turned away than could be recorded");
+            tracing::error!(lost, "dropped audit records of refused calls");
         }
         let batches = batches(gathered);
         if batches.is_empty() {
@@ -314,11 +314,11 @@ impl Auditor {
             match store.commit(command.clone()).await {
                 Ok(()) => return,
                 Err(error) if error.is_passing() && !stopping.is_cancelled() => {
-                    tracing::warn!(%error, "audit records wait for the store");
+                    tracing::warn!(%error, "cannot store audit records yet");
                     tokio::time::sleep(STORE_AGAIN).await;
                 }
                 Err(error) => {
-                    tracing::error!(%error, "audit records could not be stored");
+                    tracing::error!(%error, "cannot store audit records");
                     return;
                 }
             }

@@ -1,7 +1,6 @@
-//! One call that passed the checks, as its handler sees it.
+//! One call that passed the checks, for its handler.
 //!
-//! Invariant: whatever a handler does, it does as the run in `rights`; nothing in the parameters says who
-//! calls.
+//! Invariant: a handler acts as the run in `rights`; nothing in the parameters says who calls.
 
 use super::audit::Trail;
 use super::table::ProxyMethod;
@@ -27,7 +26,7 @@ pub(crate) struct Call<'a> {
     pub(crate) rights: &'a Rights,
     pub(crate) settings: &'a Settings,
     pub(crate) method: ProxyMethod,
-    /// `author/name`, as the connection has it.
+    /// `author/name`, from the connection.
     pub(crate) plugin: &'a str,
     /// Takes the items of a streaming call.
     pub(crate) sink: &'a ItemSink,
@@ -38,13 +37,13 @@ pub(crate) struct Call<'a> {
 }
 
 impl Call<'_> {
-    /// The parameters in their proper form.
+    /// Parses the parameters.
     pub(crate) fn params<T: Params>(&self) -> Result<T, AgentAPIError> {
         api::parse(self.params.get())
             .map_err(|error| refuse(ErrorCode::InvalidArgument, error.to_string()))
     }
 
-    /// The place that a cursor stands for, if it was made for this very list.
+    /// The position of a cursor, if it was made for this list.
     pub(crate) fn position(&self, domain: &[&str], cursor: &str) -> Result<String, AgentAPIError> {
         self.shared.cursors.open(domain, cursor).ok_or_else(|| {
             let error = refuse(ErrorCode::InvalidArgument, "the cursor does not belong here");
@@ -52,37 +51,37 @@ impl Call<'_> {
         })
     }
 
-    /// Tells the audit what the call is about: a resource by its id, a scope by its name.
+    /// Sets what the audit record is about: a resource by its id, a scope by its name.
     pub(crate) fn about(&mut self, resource: Option<&str>, scope: Option<Cow<'static, str>>) {
         self.trail.about(resource, scope);
     }
 
-    /// Tells the audit on whose word the call is made.
+    /// Sets the authority of the audit record.
     pub(crate) fn set_authority(&mut self, authority: &'static str) {
         self.trail.set_authority(authority);
     }
 
-    /// The call is answered, and does not do what was asked.
-    pub(super) fn turn_down(&mut self, code: ErrorCode) {
-        self.trail.turn_down(code);
+    /// The call is answered, but was refused.
+    pub(super) fn set_refusal(&mut self, code: ErrorCode) {
+        self.trail.set_refusal(code);
     }
 
-    /// The record of this call, for the command that carries it out.
+    /// The audit record, for the command that carries the call out.
     pub(crate) fn audit(&mut self) -> Option<AuditRecord> {
         self.trail.hand_over()
     }
 
-    /// This call, for a command that acts before the call ends.
+    /// The open call, for a command that acts before the call ends.
     pub(crate) fn keep_open(&mut self, call_id: &str) -> Option<OpenCall> {
         self.trail.keep_open(call_id)
     }
 
-    /// The command has committed the record: what comes of the call later adds none.
+    /// The command has committed the record: the end of the call adds none.
     pub(crate) fn recorded(&mut self) {
         self.trail.recorded();
     }
 
-    /// The run as its writer knows it.
+    /// The fence of the run.
     pub(crate) fn fence(&self) -> RunFence {
         RunFence {
             workspace_id: self.rights.identity.workspace_id.clone(),
@@ -96,7 +95,7 @@ impl Call<'_> {
         &self.rights.identity.workspace_id
     }
 
-    /// How many items a page has: what was asked for, within what is allowed.
+    /// Items per page: as requested, within the limit.
     pub(crate) fn page_size(&self, asked: u32) -> usize {
         usize::try_from(asked).unwrap_or(usize::MAX).clamp(1, self.settings.limits.page_size)
     }
@@ -110,27 +109,27 @@ pub(crate) fn refuse(code: ErrorCode, message: impl Into<String>) -> AgentAPIErr
     AgentAPIError::new(code, message)
 }
 
-/// What does not exist and what is not the run's look the same.
+/// Missing, or not the run's: indistinguishable.
 pub(crate) fn not_found(what: &str) -> AgentAPIError {
     refuse(ErrorCode::NotFound, format!("there is no such {what}"))
 }
 
 pub(crate) fn failed(error: &StoreError) -> AgentAPIError {
-    tracing::error!(%error, "a call failed in the store");
+    tracing::error!(%error, "a proxy call failed in the store");
     refuse(ErrorCode::RuntimeError, "the store did not answer").retryable()
 }
 
-/// Something in the host broke; what it was is in the log alone.
+/// The host failed; the log says why.
 pub(crate) fn failed_inside() -> AgentAPIError {
     refuse(ErrorCode::RuntimeError, "the host failed inside while it served the call")
 }
 
-/// The run ended while it called.
+/// The run ended during the call.
 pub(crate) fn stale() -> AgentAPIError {
     refuse(ErrorCode::Unauthorized, "the run is over")
 }
 
-/// A write that would take more room than there is for its owner.
+/// A write beyond the quota of its owner.
 pub(crate) fn over_quota(what: &str, used: i64, max: i64) -> AgentAPIError {
     let message = format!("the {what} holds {used} of the {max} bytes it may");
     let error = refuse(ErrorCode::PayloadTooLarge, message);

@@ -1,7 +1,7 @@
-//! `events.*`: the event log as far as the run reaches.
+//! `events.*`: the event log within the run's reach.
 //!
-//! Invariant: an event out of reach looks like one that does not exist; nothing after the run's own event is
-//! hidden, as the log also holds what the run itself did.
+//! Invariant: an event out of reach looks like a missing one; events after the run's own are visible, since
+//! the log also holds what the run itself did.
 
 use super::call::{Answer, Call, answer, failed, not_found};
 use super::fit;
@@ -14,9 +14,9 @@ use greenroom_store::types::EventRow;
 use greenroom_store::{StoreError, reads};
 use serde_json::json;
 
-/// Rows that are read at once.
+/// Rows per read.
 const WINDOW_ROWS: i64 = 32;
-/// How many times, before a page is cut short.
+/// Reads per page; then the page is cut short.
 const WINDOWS_MAX: usize = 200;
 
 pub(super) async fn get(call: &mut Call<'_>) -> Answer {
@@ -52,7 +52,7 @@ pub(super) async fn page(call: &mut Call<'_>) -> Answer {
         None => i64::MAX,
     };
     let limit = call.page_size(params.limit);
-    // An event is shown with more around it, but not with twice as much.
+    // The fields around an event may not double its size.
     let bytes_max = call.settings.limits.response_bytes / 2;
     let read = call.shared.store.read(move |tx| {
         if !exists(tx, &workspace, conversation.as_deref())? {
@@ -61,9 +61,9 @@ pub(super) async fn page(call: &mut Call<'_>) -> Answer {
         let wanted = |row: &EventRow| {
             params.event_types.is_empty() || params.event_types.contains(&row.event_type)
         };
-        let mut found = Found { rows: Vec::new(), before, has_more: true };
+        let mut found = Slice { rows: Vec::new(), before, has_more: true };
         let mut bytes = 0;
-        // One more than asked for tells whether there is more; a rare type is looked for only so far.
+        // One row more than requested shows whether there are more; the search for a rare type is bounded.
         for _ in 0..WINDOWS_MAX {
             let window = reads::events::page(
                 tx,
@@ -92,7 +92,7 @@ pub(super) async fn page(call: &mut Call<'_>) -> Answer {
         Ok(Some(found))
     });
     let found = read.await.map_err(|error| failed(&error))?;
-    let Found { rows, mut before, mut has_more } =
+    let Slice { rows, mut before, mut has_more } =
         found.ok_or_else(|| not_found("conversation"))?;
     let places: Vec<i64> = rows.iter().map(|row| row.seq).collect();
     let mut items: Vec<_> = rows.into_iter().map(event_view).collect();
@@ -104,8 +104,8 @@ pub(super) async fn page(call: &mut Call<'_>) -> Answer {
     answer(&json!({"items": items, "next_cursor": next_cursor, "has_more": has_more}))
 }
 
-/// A part of the log, and where to go on.
-struct Found {
+/// A part of the log, and where it continues.
+struct Slice {
     rows: Vec<EventRow>,
     before: i64,
     has_more: bool,
@@ -113,7 +113,7 @@ struct Found {
 
 fn is_in_reach(call: &Call<'_>, row: &EventRow) -> bool {
     let identity = &call.rights.identity;
-    // The run's own event is its own, also without a conversation.
+    // The run's own event is visible even without a conversation.
     let is_own = row.event_id == identity.event_id && row.run_id.as_ref() == Some(&identity.run_id);
     match call.rights.grant.events.reach {
         Reach::None => false,
@@ -125,8 +125,8 @@ fn is_in_reach(call: &Call<'_>, row: &EventRow) -> bool {
     }
 }
 
-/// The conversation a list is about: the run's own, or the one named where the grant reaches that far.
-/// Nothing: the whole workspace.
+/// The conversation of a list: the run's own, or the one named if the grant reaches that far; absent for the
+/// whole workspace.
 pub(super) fn conversation_in_reach(
     call: &Call<'_>,
     reach: Reach,
@@ -140,7 +140,7 @@ pub(super) fn conversation_in_reach(
     }
 }
 
-/// Whether there is such a conversation, where one is named.
+/// Checks that a named conversation exists.
 pub(super) fn exists(
     tx: &mut dyn Tx,
     workspace: &str,

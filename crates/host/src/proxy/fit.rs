@@ -1,24 +1,24 @@
-//! What of stored things fits into an answer.
+//! Fits stored things into an answer.
 //!
-//! Invariant: no list is refused for the size of what is in it; what is shortened says so
-//! (`metadata.truncated`), and keeps its ids, its place and its references as far as they fit.
+//! Invariant: no list is refused for its size; a shortened thing is marked (`metadata.truncated`), and keeps
+//! its ids, position and references as far as they fit.
 
 use super::call::Call;
 use serde_json::{Value, json};
 
-/// Longest text of a shortened thing that is tried last.
+/// Shortest text limit that is tried.
 const TEXT_BYTES_MIN: usize = 256;
-/// Parts that are left out where shorter texts are not enough.
+/// Parts to leave out where shorter texts are not enough.
 const PARTS: [&str; 8] =
     ["segments", "event", "trigger", "raw_ref", "metadata", "artifacts", "actor", "content"];
 
-/// Bytes that the items of an answer may have together; cursors and brackets stand around them.
+/// Bytes for the items of an answer, besides cursors and brackets.
 pub(super) fn bytes_max(call: &Call<'_>) -> usize {
     let bytes_max = call.settings.limits.response_bytes;
     bytes_max - bytes_max / 4
 }
 
-/// Keeps as many items, in this order, as fit: at least the first, shortened if it has to be.
+/// Keeps as many items as fit, in order: at least the first, shortened if needed.
 pub(super) fn first_of(items: &mut Vec<Value>, bytes_max: usize) {
     let mut left = bytes_max;
     let fitting = items.iter().take_while(|item| {
@@ -33,7 +33,7 @@ pub(super) fn first_of(items: &mut Vec<Value>, bytes_max: usize) {
     }
 }
 
-/// Keeps all items, the large ones shortened if they do not fit together.
+/// Keeps all items; shortens the large ones if they do not fit together.
 pub(super) fn all_of(items: &mut [Value], bytes_max: usize) {
     if items.iter().map(bytes_of).sum::<usize>() > bytes_max {
         let share = bytes_max / items.len();
@@ -41,7 +41,7 @@ pub(super) fn all_of(items: &mut [Value], bytes_max: usize) {
     }
 }
 
-/// Makes one thing fit: its texts are cut, then its parts left out.
+/// Makes one thing fit: shortens its texts, then leaves parts out.
 pub(super) fn shorten(item: &mut Value, bytes_max: usize) {
     if bytes_of(item) <= bytes_max {
         return;

@@ -1,7 +1,7 @@
-//! `history.*`: the transcript as far as the run reaches.
+//! `history.*`: the transcript within the run's reach.
 //!
-//! Invariant: of its own conversation a run sees what belongs to earlier events, never its own event or a
-//! later one, unless it has pulled it; a conversation out of reach looks like one that does not exist.
+//! Invariant: in its own conversation a run sees items of earlier events, never of its own event or a later
+//! one, unless it has pulled it; a conversation out of reach looks like a missing one.
 
 use super::call::{Answer, Call, answer, failed, not_found};
 use super::events::{conversation_in_reach, exists, reach_name};
@@ -36,7 +36,7 @@ pub(super) async fn page(call: &mut Call<'_>) -> Answer {
     };
     let span = Span { after, before, direction, limit: limit as i64, thread, event_seq_before };
     let (owner, id) = (workspace.clone(), conversation.clone());
-    // An item is shown with more around it, but not with twice as much.
+    // The fields around an item may not double its size.
     let bytes_max = call.settings.limits.response_bytes / 2;
     let read = call.shared.store.read(move |tx| {
         let exists = reads::conversations::get(tx, &owner, &id)?.is_some();
@@ -111,7 +111,7 @@ fn own_conversation(call: &Call<'_>) -> Option<String> {
     call.rights.identity.conversation_id.clone()
 }
 
-/// A cursor's place in the conversation.
+/// The position of a cursor in the conversation.
 fn place(
     call: &Call<'_>,
     domain: &[&str],
@@ -121,7 +121,7 @@ fn place(
     Ok(Position::parse(&call.position(domain, cursor)?))
 }
 
-/// The thread a run is kept to, and the event its view of a conversation ends before.
+/// The thread that a run is restricted to, and the event before which its view of a conversation ends.
 fn bounds(call: &Call<'_>, reach: Reach, conversation: &str) -> (Option<String>, Option<i64>) {
     let identity = &call.rights.identity;
     let is_own = identity.conversation_id.as_deref() == Some(conversation);
@@ -129,7 +129,7 @@ fn bounds(call: &Call<'_>, reach: Reach, conversation: &str) -> (Option<String>,
     (thread, end_of_view(call).filter(|_| is_own))
 }
 
-/// The event of its own conversation before which a run's view ends: its own, or the one behind the last that
+/// The event before which a run's view of its own conversation ends: its own, or the one after the last that
 /// it has pulled.
 fn end_of_view(call: &Call<'_>) -> Option<i64> {
     call.rights.identity.conversation_seq.map(|own| own.max(call.live.pulled_seq() + 1))

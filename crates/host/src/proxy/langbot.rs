@@ -106,7 +106,7 @@ pub(super) async fn serve(call: &mut Call<'_>, method: LangbotMethod) -> Answer 
     }
 }
 
-/// `run_get` of a run that has ended, about itself: how a runner that cannot be told to stop learns of its end.
+/// `run_get` of a run that has ended, about itself: how a runner without a stop request learns of its end.
 pub(super) async fn get_ended_run(
     shared: &Arc<Shared>,
     call: &ProxyCall,

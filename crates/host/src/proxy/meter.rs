@@ -1,7 +1,7 @@
-//! How often runs and plugins may call: a bucket each, drained by the cost of the method.
+//! Rate limits of runs and plugins: a token bucket each, drained by the cost of the method.
 //!
-//! Invariant: over any stretch of time a caller takes at most its rate times that time, plus one second's
-//! worth. Time is monotonic.
+//! Invariant: over any period a caller spends at most its rate times that period, plus one second's worth.
+//! Time is monotonic.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -35,7 +35,7 @@ impl Bucket {
         let mut full_at = self.full_at.load(Ordering::Relaxed);
         loop {
             let after = full_at.max(now).saturating_add(price);
-            // A call that costs more than a second's worth is let through by a full bucket.
+            // A call that costs more than a second's worth passes if the bucket is full.
             let limit = now.saturating_add(SECOND.max(price));
             if after > limit {
                 return Err(Duration::from_nanos(after - limit));
@@ -53,7 +53,7 @@ impl Bucket {
     }
 }
 
-/// The buckets of plugins, by the name that the configuration gives to their runner.
+/// The buckets of plugins, by the configured name of their runner.
 #[derive(Debug, Default)]
 pub(crate) struct PluginBuckets {
     by_runner: Mutex<HashMap<Arc<str>, Arc<Bucket>>>,

@@ -1,7 +1,7 @@
-//! `models.*`: granted models, asked within the run's time and budget.
+//! `models.*`: granted models, called within the run's time and budget.
 //!
-//! Invariant: what a call took is committed before its answer is told, also when its caller goes away in the
-//! middle; a call that would pass a budget is not made, and ends its run.
+//! Invariant: usage is committed before the answer is sent, also when the caller goes away; a call that would
+//! exceed a budget is not made, and ends its run.
 
 mod failure;
 mod input;
@@ -10,7 +10,7 @@ mod usage;
 
 use super::call::{Answer, Call, answer, not_found, refuse};
 use super::resources::granted;
-use failure::told;
+use failure::report;
 use greenroom_models::{Fold, Kind, Model, ModelError, ModelRequest};
 use greenroom_protocol::api::Method;
 use greenroom_protocol::api::models::{
@@ -24,9 +24,9 @@ use spending::{Size, Spending};
 use std::sync::Arc;
 use tokio::time::Instant;
 
-/// Whether the caller gets the answer as it comes.
+/// Whether the caller gets the answer item by item.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Way {
+enum Delivery {
     Whole,
     Streamed,
 }
@@ -35,11 +35,11 @@ pub(super) async fn serve(call: &mut Call<'_>, method: Method) -> Answer {
     match method {
         Method::ModelsInvoke => {
             let params: ModelInvokeParams = call.params()?;
-            generate(call, params, Way::Whole).await
+            generate(call, params, Delivery::Whole).await
         }
         Method::ModelsStream => {
             let ModelStreamParams(params) = call.params()?;
-            generate(call, params, Way::Streamed).await
+            generate(call, params, Delivery::Streamed).await
         }
         Method::ModelsRerank => rerank(call).await,
         Method::ModelsEmbed => embed(call).await,
@@ -47,7 +47,7 @@ pub(super) async fn serve(call: &mut Call<'_>, method: Method) -> Answer {
     }
 }
 
-async fn generate(call: &mut Call<'_>, params: ModelInvokeParams, way: Way) -> Answer {
+async fn generate(call: &mut Call<'_>, params: ModelInvokeParams, delivery: Delivery) -> Answer {
     let model = model(call, &params.model_id, Kind::Chat)?;
     let size = Size {
         input_bytes: input::text_bytes(call.params.get().len(), &params.messages),
@@ -55,7 +55,7 @@ async fn generate(call: &mut Call<'_>, params: ModelInvokeParams, way: Way) -> A
     };
     let request = input::request(call, params).await?;
     let mut spending = Spending::begin(call, &model, size).await?;
-    let answered = converse(call, &model, request, way, &mut spending).await;
+    let answered = converse(call, &model, request, delivery, &mut spending).await;
     match answered {
         Ok(mut response) => {
             spending.done(&response).await?;
@@ -69,7 +69,7 @@ async fn generate(call: &mut Call<'_>, params: ModelInvokeParams, way: Way) -> A
     }
 }
 
-/// What it cost stands beside the tokens, so that a runner can keep to a limit of its own.
+/// Adds the cost to the usage, so that a runner can keep to a limit of its own.
 fn tell_cost(model: &Model, response: &mut ProviderResponse) {
     if let Some(Value::Object(usage)) = response.metadata.get_mut("usage")
         && let Some(cost) = usage::cost(model, usage)
@@ -78,29 +78,29 @@ fn tell_cost(model: &Model, response: &mut ProviderResponse) {
     }
 }
 
-/// The answer, item by item where the caller wants it so.
+/// The answer, streamed to the caller if it wants that.
 async fn converse(
     call: &mut Call<'_>,
     model: &Model,
     request: ModelRequest,
-    way: Way,
+    delivery: Delivery,
     spending: &mut Spending,
 ) -> Result<ProviderResponse, AgentAPIError> {
     let mut stream = match model.stream(request, deadline(call)).await {
         Ok(stream) => stream,
-        Err(error) => return Err(told(call, model, &error).await),
+        Err(error) => return Err(report(call, model, &error).await),
     };
     let mut fold = Fold::new();
     while let Some(item) = stream.next().await {
         let mut item = match item {
             Ok(item) => item,
-            Err(error) => return Err(told(call, model, &error).await),
+            Err(error) => return Err(report(call, model, &error).await),
         };
         spending.saw(&item);
         if let ModelStreamItem::Media { segment } = &mut item {
             input::keep_media(call, segment).await?;
         }
-        if way == Way::Streamed {
+        if delivery == Delivery::Streamed {
             // Nothing is read from the provider before the runner has room for it.
             call.sink.room().await;
             let raw = to_raw_value(&item)
@@ -144,7 +144,7 @@ async fn taken<T>(
     match answered {
         Ok(answered) => Ok(answered),
         Err(error) => {
-            let error = told(call, model, &error).await;
+            let error = report(call, model, &error).await;
             spending.failed(&error).await;
             Err(error)
         }
@@ -156,11 +156,11 @@ async fn count_tokens(call: &mut Call<'_>) -> Answer {
     let model = granted_model(call, &params.model_id)?;
     match model.count_tokens(&params, deadline(call)).await {
         Ok(tokens) => answer(&TokenCount { tokens }),
-        Err(error) => Err(told(call, &model, &error).await),
+        Err(error) => Err(report(call, &model, &error).await),
     }
 }
 
-/// A granted model of the kind that the method takes.
+/// A granted model of the kind that the method needs.
 fn model(call: &mut Call<'_>, model_id: &str, wanted: Kind) -> Result<Arc<Model>, AgentAPIError> {
     let model = granted_model(call, model_id)?;
     let kind = model.settings().kind;
@@ -176,13 +176,13 @@ fn model(call: &mut Call<'_>, model_id: &str, wanted: Kind) -> Result<Arc<Model>
     Err(refuse(ErrorCode::InvalidArgument, message).detail("reason", "kind"))
 }
 
-/// A granted model, as it was configured when the run began.
+/// A granted model, as configured when the run began.
 fn granted_model(call: &mut Call<'_>, model_id: &str) -> Result<Arc<Model>, AgentAPIError> {
     granted(call, "model", model_id, |grant, name| grant.models.names.contains(name))?;
     call.rights.resources.models.get(model_id).ok_or_else(|| not_found("model"))
 }
 
-/// What an answer has at most, where anyone has said it: the caller, or the configuration.
+/// The limit on output tokens, by the caller or the configuration.
 fn most_out(model: &Model, options: Option<&Object>) -> Option<u64> {
     let settings = model.settings();
     let asked = options.and_then(|options| options.get("max_tokens"));

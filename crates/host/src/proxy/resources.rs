@@ -1,6 +1,6 @@
-//! What `models.*`, `tools.*` and `knowledge.*` share: the name of a resource against the grant.
+//! Checks names of resources against the grant, for `models.*`, `tools.*` and `knowledge.*`.
 //!
-//! Invariant: a resource that was not granted looks like one that does not exist, also when it does.
+//! Invariant: a resource that is not granted looks like a missing one.
 
 use super::call::{Answer, Call, answer, not_found};
 use crate::grant::Grant;
@@ -8,7 +8,7 @@ use greenroom_protocol::AgentAPIError;
 use greenroom_protocol::api::knowledge::KnowledgeRetrieveParams;
 use serde_json::json;
 
-/// Notes what the call is about, and whether it is granted.
+/// Sets what the call is about, and checks that it is granted.
 pub(super) fn granted(
     call: &mut Call<'_>,
     what: &str,

@@ -1,6 +1,6 @@
-//! `state.*`: small JSON values, kept under the parties of the run's own event.
+//! `state.*`: small JSON values that belong to the parties of the run's event.
 //!
-//! Invariant: the owner of a value comes from the run's identity; a run cannot name anyone else's.
+//! Invariant: the owner of a value comes from the run's identity; a run cannot name another.
 
 use super::call::{Answer, Call, answer, failed, over_quota, refuse, stale};
 use crate::ids::now_ms;
@@ -29,7 +29,7 @@ struct Given<'a> {
 }
 
 #[derive(Serialize)]
-struct Found<'a> {
+struct StateValue<'a> {
     value: Option<&'a RawValue>,
     version: i64,
 }
@@ -46,7 +46,7 @@ pub(super) async fn get(call: &mut Call<'_>) -> Answer {
     let value = row.as_ref().map(|row| serde_json::from_str::<&RawValue>(&row.value));
     let value =
         value.transpose().map_err(|error| refuse(ErrorCode::RuntimeError, error.to_string()))?;
-    answer(&Found { value, version: row.as_ref().map_or(0, |row| row.version) })
+    answer(&StateValue { value, version: row.as_ref().map_or(0, |row| row.version) })
 }
 
 pub(super) async fn list(call: &mut Call<'_>) -> Answer {
@@ -137,7 +137,7 @@ async fn write(call: &mut Call<'_>, mut command: WriteState) -> Answer {
     }
 }
 
-/// Under whose name the value is kept, if the grant covers the scope and the event has such a party.
+/// The owner of a value, if the grant covers the scope and the event has such a party.
 fn owner(
     call: &mut Call<'_>,
     scope: StateScope,

@@ -1,7 +1,7 @@
-//! `steering.pull`: the messages that came while the run was under way.
+//! `steering.pull`: messages that arrived during the run.
 //!
-//! Invariant: what is handed out is committed as pulled before the answer; it is not handed out again and does
-//! not become a run of its own.
+//! Invariant: pulled messages are committed as pulled before the answer; they are not returned again and do
+//! not start runs.
 
 use super::call::{Answer, Call, answer, failed, refuse, stale};
 use crate::context::Envelope;
@@ -17,7 +17,7 @@ pub(super) async fn pull(call: &mut Call<'_>) -> Answer {
     let command = PullSteering {
         fence: call.fence(),
         limit: i64::from(params.limit.unwrap_or(PAGE_LIMIT_MAX)),
-        // An event grows when its envelope is written as an item, but never to twice its size.
+        // An event with its envelope never doubles its size.
         bytes_max: call.settings.limits.response_bytes / 2,
         audit: call.audit(),
         now_ms: now_ms(),

@@ -1,7 +1,7 @@
 //! `storage.*`: blobs in three areas.
 //!
-//! Invariant: an area's owner comes from the connection (plugin) or the run (binding, workspace); a key is a
-//! name in a table, never a path.
+//! Invariant: the owner of an area comes from the connection (plugin) or the run (binding, workspace); a key
+//! is a name in a table, never a path.
 
 use super::call::{Answer, Call, answer, failed, over_quota, refuse, stale};
 use crate::context::owner;
@@ -20,7 +20,7 @@ use greenroom_store::reads;
 use greenroom_store::reads::storage::StorageSpan;
 use serde_json::json;
 
-/// Entries that one `storage.list` returns unless told.
+/// Default number of entries of `storage.list`.
 const LIST_DEFAULT: u32 = 100;
 
 pub(super) async fn get(call: &mut Call<'_>) -> Answer {
@@ -106,7 +106,7 @@ async fn write(call: &mut Call<'_>, owner: String, name: String, value: Option<V
     }
 }
 
-/// Under whose name an area is kept, if it is granted.
+/// The owner of an area, if it is granted.
 fn area_owner(
     call: &mut Call<'_>,
     area: StorageArea,

@@ -1,9 +1,9 @@
-//! `tools.*`: granted tools, looked up and called.
+//! `tools.*`: granted tools, searched and called.
 //!
-//! Invariant: a call that may change something, or that somebody is asked about, is begun in the store before
-//! it acts and ended there before its answer is told, also when the run or the caller is gone by then. Every
-//! call that something was decided about has one output, which the conversation shows once; the same call
-//! again is answered from it, and nobody is asked twice.
+//! Invariant: a call that may change something, or needs an approval, is begun in the store before it acts
+//! and ended there before its answer is sent, even if the run or the caller is gone. Every decided call has
+//! one output, which the conversation shows once; a repeated call gets the same output, and needs no second
+//! approval.
 
 mod carry_out;
 mod outcome;
@@ -20,7 +20,7 @@ use crate::resources::tool_resource;
 use crate::settings::Approval;
 use crate::tool_vectors;
 use crate::ungranted::{List, Refused, Ungranted};
-use carry_out::{Asked, Work, begin};
+use carry_out::{Request, Work, begin};
 use greenroom_protocol::api::Method;
 use greenroom_protocol::api::platform::ApprovalSubject;
 use greenroom_protocol::api::tools::{
@@ -36,11 +36,11 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use uuid::Uuid;
 
-/// Longest id that a model gives a call.
+/// Longest id of a tool call.
 const CALL_ID_BYTES_MAX: usize = 256;
-/// Largest parameters: they are kept with the call. Larger things are artifacts.
+/// Largest parameters: they are stored with the call. Larger ones must be artifacts.
 const ARGS_BYTES_MAX: usize = 1024 * 1024;
-/// Largest parameters that somebody is asked about: they wait in memory and in lists.
+/// Largest parameters of a call that needs an approval: they are kept in memory and shown in lists.
 const ASKED_BYTES_MAX: usize = 64 * 1024;
 
 pub(super) async fn serve(call: &mut Call<'_>, method: Method) -> Answer {
@@ -71,7 +71,7 @@ async fn search(call: &mut Call<'_>) -> Answer {
     answer(&ToolSearchResult { items })
 }
 
-/// A tool with what a run's context has no room for: the contracts of the project CLI's methods.
+/// A tool with the contracts of the project CLI's methods, which do not fit into a run's context.
 fn detail(call: &Call<'_>, entry: &Entry) -> ToolResource {
     let mut tool = tool_resource(entry, &call.rights.grant);
     if entry.is_project_cli() {
@@ -81,7 +81,7 @@ fn detail(call: &Call<'_>, entry: &Entry) -> ToolResource {
     tool
 }
 
-/// A granted tool. One whose server is away just now is granted and not there.
+/// A granted tool. A tool whose server is down is granted but unavailable.
 fn find(call: &mut Call<'_>, name: &str) -> Result<Arc<Entry>, AgentAPIError> {
     let names = &call.rights.grant.tools.names;
     let is_granted = granted(call, "tool", name, |grant, name| grant.tools.names.contains(name));
@@ -98,7 +98,7 @@ fn find(call: &mut Call<'_>, name: &str) -> Result<Arc<Entry>, AgentAPIError> {
     })
 }
 
-/// The tool that is called, which may be written as providers write names: `files_read` for `files.read`.
+/// The called tool, also by the form of its name that providers use: `files_read` for `files.read`.
 fn meant<'n>(known: &'n [String], name: &str) -> Option<&'n str> {
     let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
     let is_meant = |known: &&String| *known == name || known.chars().map(plain).eq(name.chars());
@@ -112,7 +112,7 @@ fn note_missing(call: &Call<'_>, list: List, name: &str) {
     Ungranted::note(call.shared, call.settings, &refused);
 }
 
-/// Names that are kept in the audit as they are: what a model makes up may hold anything.
+/// Names that are safe in an audit record: a model may make up anything.
 fn is_plain(asked: &project_cli::Call) -> bool {
     let plain = |name: &str| {
         name.len() <= CALL_ID_BYTES_MAX
@@ -146,7 +146,7 @@ async fn call_tool(
         let message = format!("the parameters of a tool have at most {ARGS_BYTES_MAX} bytes");
         return Err(refuse(ErrorCode::PayloadTooLarge, message));
     }
-    // The first of the two checks that a method of the project CLI has to pass.
+    // The first of two checks of a project CLI method.
     let admitted = call.rights.resources.tools.admit(&entry, &args, &call.rights.grant.methods);
     let refused = Admitted { risk: Risk::Read, timeout: entry.tool.timeout };
     let Admitted { risk, timeout } = admitted.as_ref().copied().unwrap_or(refused);
@@ -165,12 +165,12 @@ async fn call_tool(
         Taken::UnderWay => under_way(),
         Taken::Told => repeated_id(),
     })?;
-    let asked = Asked { entry, tool_call_id, args, authority: params.authority, entered };
+    let asked = Request { entry, tool_call_id, args, authority: params.authority, entered };
     let work = Work::new(call, asked, Admitted { risk, timeout });
     match admitted {
         Ok(_) => permit(call, work).await,
         Err(failure) => {
-            call.turn_down(match failure.code.as_str() {
+            call.set_refusal(match failure.code.as_str() {
                 project_cli::NOT_ALLOWED => ErrorCode::Unauthorized,
                 _ => ErrorCode::InvalidArgument,
             });
@@ -179,7 +179,7 @@ async fn call_tool(
     }
 }
 
-/// Carries a call out if the grant lets its risk pass, after somebody was asked where it says so.
+/// Carries a call out if the grant allows its risk, after an approval where the grant requires one.
 async fn permit(call: &mut Call<'_>, work: Work) -> Result<ToolCallResult, AgentAPIError> {
     match call.rights.grant.risks.get(&work.risk).copied().unwrap_or(Approval::Ask) {
         Approval::Always if work.risk == Risk::Read => {
@@ -205,7 +205,7 @@ async fn permit(call: &mut Call<'_>, work: Work) -> Result<ToolCallResult, Agent
     }
 }
 
-/// The call is begun with the question: it has its one output whatever is decided, and whoever goes away.
+/// The call is begun with the approval request, so that it gets its one output whatever is decided.
 async fn ask_first(call: &mut Call<'_>, work: Work) -> Result<ToolCallResult, AgentAPIError> {
     let question = question(call, &work, subject::of(&work).await);
     let wanted = Wanted::AskForTool(Box::new(question), Box::new(work.beginning(None)));
@@ -225,7 +225,7 @@ async fn ask_first(call: &mut Call<'_>, work: Work) -> Result<ToolCallResult, Ag
     }
 }
 
-/// Carries out what was begun now. A call that was made before is answered as it was then.
+/// Carries out a call that was begun now. A repeated call gets its earlier output.
 async fn act(mut work: Work, begun: Begun) -> Result<ToolCallResult, AgentAPIError> {
     match begun {
         Begun::Now => in_task(work, |work| work.carry_out(Standing::Begun)).await,
@@ -263,8 +263,7 @@ fn question(call: &Call<'_>, work: &Work, subject: Option<ApprovalSubject>) -> N
     }
 }
 
-/// A call that waits for its beginning to be kept, or for an answer. If nobody waits for the call any more, it
-/// is over as well.
+/// A call that waits for its commit or its approval; dropped with its caller.
 struct Waiting(Option<Work>);
 
 impl Drop for Waiting {
@@ -274,13 +273,13 @@ impl Drop for Waiting {
         tasks.spawn("tool call given up", async move {
             let message = "the call was given up before it began; nothing was done";
             let given_up = ToolFailure::new("CANCELLED", message);
-            // Where it was never begun there is nothing to end.
+            // A call that was never begun has nothing to end.
             let _ = work.refuse(Standing::Begun, given_up).await;
         });
     }
 }
 
-/// Ends what was begun in a task of the host's own, whether or not somebody waits for it.
+/// Ends a call in a task of the host, whether or not the caller still waits.
 async fn in_task<F>(
     work: Work,
     end: impl FnOnce(Work) -> F,

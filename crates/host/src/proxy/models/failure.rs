@@ -1,6 +1,6 @@
-//! A model that did not answer: told to the runner, to the operator, and to whoever looks at the run.
+//! Reports a failed model call: to the runner, to the log, and in the run's diagnostics.
 //!
-//! Invariant: the runner learns which model failed and why; where its provider is stands in the log and in the
+//! Invariant: the runner learns which model failed and why; the provider's host is only in the log and in the
 //! run's diagnostics, without path, query or key.
 
 use super::super::call::Call;
@@ -10,7 +10,7 @@ use greenroom_protocol::AgentAPIError;
 use greenroom_store::types::Diagnostic;
 
 /// The error of a call, with the name of its model.
-pub(super) async fn told(call: &Call<'_>, model: &Model, error: &ModelError) -> AgentAPIError {
+pub(super) async fn report(call: &Call<'_>, model: &Model, error: &ModelError) -> AgentAPIError {
     let name = &model.settings().name;
     let mut answer = error.to_api();
     answer.message = format!("model `{name}`: {error}");
@@ -24,7 +24,7 @@ pub(super) async fn told(call: &Call<'_>, model: &Model, error: &ModelError) -> 
     answer
 }
 
-/// Keeps it with the run, unless the run has failed so often that more of it says nothing new.
+/// Adds it to the run's diagnostics, unless those have many failures already.
 async fn note(call: &Call<'_>, message: String) {
     if !call.live.notes_model_failure() {
         return;

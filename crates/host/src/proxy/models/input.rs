@@ -1,6 +1,6 @@
-//! What goes to a model and comes from it beside text: artifacts by value in, large media as artifacts out.
+//! Inputs and outputs of models besides text: artifacts by value in, large media as artifacts out.
 //!
-//! Invariant: an artifact reaches a model only where the run could read it itself.
+//! Invariant: an artifact reaches a model only if the run could read it itself.
 
 use super::super::artifacts;
 use super::super::call::{Call, refuse};
@@ -18,10 +18,10 @@ const MEDIA_BYTES_MAX: u64 = 32 * 1024 * 1024;
 /// Media up to this size stay in the answer.
 const INLINE_BYTES_MAX: usize = 64 * 1024;
 
-/// What one picture, recording or file counts as, whatever its size.
+/// Size that one image, recording or file counts as.
 const MEDIA_AS_BYTES: usize = 4_500;
 
-/// How much a call says to the model: its parameters without media, whose bytes are no text.
+/// Bytes of text in a call: its parameters without media.
 pub(super) fn text_bytes(call_bytes: usize, messages: &[ModelMessage]) -> usize {
     let parts = messages.iter().filter_map(|message| match &message.content {
         Some(MessageContent::Parts(parts)) => Some(parts),
@@ -105,7 +105,7 @@ fn tool_spec(mut tool: Object) -> Result<ToolSpec, AgentAPIError> {
     Ok(ToolSpec { name, description, parameters })
 }
 
-/// What is large in an answer travels as an artifact of the run.
+/// Large media of an answer become artifacts of the run.
 pub(super) async fn keep_media(
     call: &mut Call<'_>,
     segment: &mut Object,
@@ -118,7 +118,7 @@ pub(super) async fn keep_media(
     if !is_media || data.len() <= INLINE_BYTES_MAX {
         return Ok(());
     }
-    // An address is no bytes, however long it is.
+    // A URL is not bytes, however long it is.
     let Ok(bytes) = STANDARD.decode(data) else { return Ok(()) };
     let mime_type = segment.get("mime_type").and_then(Value::as_str).map(str::to_owned);
     let artifact_id = artifacts::keep_for_run(call, bytes, mime_type).await?;

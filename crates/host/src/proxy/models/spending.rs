@@ -1,9 +1,9 @@
-//! What one call of a model takes: reserved before, recorded after, whatever happens in between.
+//! The cost of one model call: reserved before, recorded after, whatever happens in between.
 //!
-//! Invariant: a reservation is committed before the provider hears of the call, and one row per call before its
-//! answer is told. A call that is given up is recorded with what can be told of it by then; one whose host went
-//! away is charged with what was reserved (`ChargeInterrupted`). Nobody waits for the commits of a call that
-//! costs nothing: they go with the next one of anyone.
+//! Invariant: a reservation is committed before the provider is called, and one row per call before its
+//! answer is sent. A call that is cancelled is recorded with what is known of it; one whose host died is
+//! charged with what was reserved (`ChargeInterrupted`). The commits of a call that costs nothing are not
+//! awaited: they go with the next commit.
 
 use super::super::call::{Call, failed, refuse};
 use super::usage::{bounded, cost, guessed, is_credible, tokens};
@@ -21,12 +21,12 @@ use serde_json::Value;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How long the record of a call may wait for a commit to go with.
+/// How long the record of a call may wait for another commit.
 const BEHIND_MAX: Duration = Duration::from_millis(200);
 
-/// Output of a call that nobody has limited, where its host did not see how much it was.
+/// Output of a call without a limit whose host did not see its end.
 const OUTPUT_TOKENS_ASSUMED: u64 = 4096;
-/// Who pays for calls that the host makes for itself: no agent has this name.
+/// Pays for calls of the host itself: no agent has this name.
 const THE_HOST: &str = "";
 
 pub(crate) struct Spending {
@@ -34,7 +34,7 @@ pub(crate) struct Spending {
     live: Option<Arc<LiveRun>>,
     model: Arc<Model>,
     record: RecordModelCall,
-    /// What it is charged with if nobody sees its end.
+    /// The charge if the host does not see its end.
     at_worst: Micro,
     started: Instant,
     input_bytes: usize,
@@ -46,28 +46,28 @@ pub(crate) struct Spending {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    /// Nobody was asked yet.
+    /// The provider was not called yet.
     Reserved,
     UnderWay,
     Settled,
 }
 
-/// What can be told of a call before it is made.
+/// What is known of a call before it is made.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Size {
     pub(crate) input_bytes: usize,
-    /// Absent where nobody knows.
+    /// Absent if there is no limit.
     pub(crate) output_tokens_max: Option<u64>,
 }
 
 impl Size {
-    /// Of a call that puts nothing out.
+    /// Of a call without output.
     pub(crate) fn of_input(input_bytes: usize) -> Self {
         Self { input_bytes, output_tokens_max: Some(0) }
     }
 }
 
-/// Who pays, and within what.
+/// Who pays, and within which limits.
 struct Payer<'a> {
     workspace_id: &'a str,
     run_id: &'a str,
@@ -78,7 +78,7 @@ struct Payer<'a> {
 }
 
 impl Spending {
-    /// Makes room in the budgets, or ends the run.
+    /// Reserves the cost in the budgets, or ends the run.
     pub(super) async fn begin(
         call: &Call<'_>,
         model: &Arc<Model>,
@@ -104,7 +104,7 @@ impl Spending {
         Ok(spending)
     }
 
-    /// For a call that the host makes for itself: it counts for the budget of all agents together.
+    /// For a call of the host itself: it counts for the budget of all agents together.
     pub(crate) async fn of_host(
         shared: &Arc<Shared>,
         model: &Arc<Model>,
@@ -181,7 +181,7 @@ impl Spending {
         })
     }
 
-    /// Commits the reservation: from here on the call is charged, whatever becomes of the host.
+    /// Commits the reservation: from here on the call is charged, even if the host dies.
     async fn open(&mut self) -> Result<(), AgentAPIError> {
         let record = &self.record;
         let begin = BeginModelCall {
@@ -207,7 +207,7 @@ impl Spending {
         Ok(())
     }
 
-    /// What has come so far counts, also when the caller goes away.
+    /// Output so far counts, also when the caller goes away.
     pub(super) fn saw(&mut self, item: &ModelStreamItem) {
         self.output_bytes += match item {
             ModelStreamItem::TextDelta { text } | ModelStreamItem::ReasoningDelta { text } => {
@@ -224,7 +224,7 @@ impl Spending {
 
     pub(super) async fn done(&mut self, response: &ProviderResponse) -> Result<(), AgentAPIError> {
         let reason = response.metadata.get("finish_reason").and_then(Value::as_str);
-        self.commit(reason.unwrap_or("stop"), self.told()).await
+        self.commit(reason.unwrap_or("stop"), self.reported_usage()).await
     }
 
     /// Of calls without a stream.
@@ -233,16 +233,16 @@ impl Spending {
     }
 
     pub(crate) async fn failed(&mut self, error: &AgentAPIError) {
-        // What the provider took in before it refused is only known where it said so.
+        // What a provider used before it refused is known only if it says so.
         let guess = || guessed(self.input_bytes, self.output_bytes, 0);
-        let usage = self.told().or_else(|| (self.output_bytes > 0).then(guess));
+        let usage = self.reported_usage().or_else(|| (self.output_bytes > 0).then(guess));
         if let Err(error) = self.commit(error.code.as_str(), usage).await {
-            tracing::warn!(%error, "a failed call of a model could not be recorded");
+            tracing::warn!(%error, "cannot record a failed model call");
         }
     }
 
-    /// What the provider said that the call took, if that can be.
-    fn told(&self) -> Option<Object> {
+    /// The usage that the provider reported, if it is plausible.
+    fn reported_usage(&self) -> Option<Object> {
         self.usage.clone().filter(|usage| is_credible(usage, self.output_bytes))
     }
 
@@ -255,15 +255,15 @@ impl Spending {
         store.commit(record).await.map(drop).map_err(|error| failed(&error))
     }
 
-    /// Counts what the call took, once.
+    /// Records the usage, once.
     fn settle(&mut self, outcome: &str, usage: Option<Object>) -> RecordModelCall {
         self.stage = Stage::Settled;
         let known = usage.as_ref().and_then(|usage| cost(&self.model, usage));
-        // An answer whose usage nobody tells is no free one: budgets reckon with what can be guessed.
+        // Usage that is not reported is estimated: it must not count as free.
         let answered = outcome != "cancelled" && (self.output_bytes > 0 || usage.is_some());
         let guess = || cost(&self.model, &guessed(self.input_bytes, self.output_bytes, 0));
         let charged = known.or_else(|| guess().filter(|_| answered)).unwrap_or(0);
-        // On the day on which it ended, in the store as here.
+        // Counted on the day on which it ended, as in the store.
         let now_ms = now_ms();
         self.count(charged, now_ms);
         RecordModelCall {
@@ -287,7 +287,7 @@ impl Spending {
     }
 }
 
-/// The caller went away: the provider, once it was asked, has worked all the same.
+/// The caller went away; the provider, once called, has worked all the same.
 impl Drop for Spending {
     fn drop(&mut self) {
         let record = match self.stage {
@@ -298,17 +298,17 @@ impl Drop for Spending {
             },
             Stage::UnderWay => {
                 let guess = guessed(self.input_bytes, self.output_bytes, 0);
-                let usage = self.told().unwrap_or(guess);
+                let usage = self.reported_usage().unwrap_or(guess);
                 self.settle("cancelled", Some(usage))
             }
         };
         self.shared.store.postpone(record);
-        // At once: what ends the run may be on its way already.
+        // Immediately: what ends the run may be in progress already.
         flush(&self.shared, Duration::ZERO);
     }
 }
 
-/// What was postponed goes with the next commit of anyone, or by itself after a moment.
+/// Postponed records go with the next commit, or by themselves after a moment.
 async fn see_to(shared: &Arc<Shared>, postponed: Postponed) -> Result<(), AgentAPIError> {
     match postponed {
         Postponed::First => flush(shared, BEHIND_MAX),
@@ -321,18 +321,18 @@ async fn see_to(shared: &Arc<Shared>, postponed: Postponed) -> Result<(), AgentA
 fn flush(shared: &Arc<Shared>, after: Duration) {
     let (store, stopping) = (shared.store.clone(), shared.tasks.stopping().clone());
     shared.tasks.spawn("records of model calls", async move {
-        // A store that is closed sees to it too.
+        // A closed store writes them too.
         tokio::select! {
             () = tokio::time::sleep(after) => {}
             () = stopping.cancelled() => {}
         }
         if let Err(error) = store.flush().await {
-            tracing::warn!(%error, "calls of models could not be recorded");
+            tracing::warn!(%error, "cannot record model calls");
         }
     });
 }
 
-/// What the run has cost, attempts before this one included.
+/// What the run has cost, earlier attempts included.
 async fn run_spent(call: &Call<'_>) -> Result<Micro, AgentAPIError> {
     let here = call.live.spent();
     if call.rights.attempt <= 1 {

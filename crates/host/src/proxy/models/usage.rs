@@ -1,16 +1,16 @@
-//! What a call of a model has taken, in tokens and in money: as told, or guessed where nobody tells.
+//! Usage of a model call, in tokens and in money: as reported, or estimated.
 
 use crate::budget::Micro;
 use greenroom_models::{Model, price};
 use greenroom_protocol::Object;
 use serde_json::Value;
 
-/// Bytes of text that are taken as one token where nobody has counted; few, so that estimates are high.
+/// Bytes per token where none are reported; low, so that estimates are high.
 const BYTES_PER_TOKEN: usize = 3;
 
-/// Tokens that one call may be said to have taken.
+/// Tokens that one call may report at most.
 const TOKENS_MAX: u64 = 1_000_000_000;
-/// What one call may be said to have cost: a million dollars.
+/// Cost that one call may report at most: a million dollars.
 const COST_MAX: Micro = 1_000_000_000_000;
 
 pub(super) fn cost(model: &Model, usage: &Object) -> Option<Micro> {
@@ -28,12 +28,12 @@ pub(super) fn guessed(input_bytes: usize, output_bytes: usize, most_out: u64) ->
     ])
 }
 
-/// An answer that is there has taken tokens: who counts none has not counted.
+/// An answer has used tokens: a count of zero is not a count.
 pub(super) fn is_credible(usage: &Object, output_bytes: usize) -> bool {
     output_bytes == 0 || usage.get("output_tokens").and_then(Value::as_u64) != Some(0)
 }
 
-/// Counts as a provider may have them; a row of nonsense must not spoil the sums of a day.
+/// Plausible counts: one nonsensical row must not spoil the sums of a day.
 pub(super) fn bounded(mut usage: Object) -> Object {
     for count in usage.values_mut() {
         if count.as_u64().is_some_and(|count| count > TOKENS_MAX) {
@@ -43,7 +43,7 @@ pub(super) fn bounded(mut usage: Object) -> Object {
     usage
 }
 
-/// In and out together, unless nothing is known of them.
+/// Input and output together, unless both are unknown.
 pub(super) fn tokens(usage: &Object) -> Option<i64> {
     let count = |key: &str| usage.get(key).and_then(Value::as_i64);
     let (input, output) = (count("input_tokens"), count("output_tokens"));

@@ -1,7 +1,7 @@
-//! One call of a tool, carried out on its own: it ends whether or not somebody waits for it.
+//! Carries out one tool call in a task of its own: it ends whether or not its caller still waits.
 //!
-//! Invariant: the credential lives as long as the call; a run that ends calls its tools off and still has
-//! their outcome recorded.
+//! Invariant: the credential lives as long as the call; when a run ends, its tool calls are cancelled and
+//! their outcome is still recorded.
 
 use super::outcome;
 use super::progress::Progress;
@@ -27,11 +27,11 @@ use std::time::Duration;
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
-/// How long a tool that was called off may take to say so.
+/// How long a cancelled tool may take to end.
 const CALLED_OFF_GRACE: Duration = Duration::from_secs(2);
 
-/// What the runner wants called.
-pub(super) struct Asked {
+/// The call that the runner wants.
+pub(super) struct Request {
     pub(super) entry: Arc<Entry>,
     pub(super) tool_call_id: String,
     pub(super) args: Object,
@@ -55,13 +55,13 @@ pub(super) struct Work {
     timeout: Duration,
     pub(super) result_bytes_max: usize,
     pub(super) progress: Progress,
-    /// While it is there, the call is the host's to tell.
+    /// While this lives, the host shows the call in the conversation.
     pub(super) entered: Entered,
 }
 
 impl Work {
-    pub(super) fn new(call: &Call<'_>, asked: Asked, admitted: Admitted) -> Self {
-        let Asked { entry, tool_call_id, args, authority, entered } = asked;
+    pub(super) fn new(call: &Call<'_>, asked: Request, admitted: Admitted) -> Self {
+        let Request { entry, tool_call_id, args, authority, entered } = asked;
         let Rights { grant, identity, resources, .. } = call.rights;
         Self {
             shared: Arc::clone(call.shared),
@@ -83,12 +83,12 @@ impl Work {
         }
     }
 
-    /// The call as the audit keeps it open.
+    /// The open call for the audit.
     pub(super) fn call_id(&self) -> String {
         format!("{}.{}", self.identity.run_id, self.tool_call_id)
     }
 
-    /// What is kept before the call acts.
+    /// What is stored before the call acts.
     pub(super) fn beginning(&self, open: Option<OpenCall>) -> BeginToolCall {
         BeginToolCall {
             fence: self.fence.clone(),
@@ -103,7 +103,7 @@ impl Work {
         }
     }
 
-    /// The call as the event log has it, with what is said about it.
+    /// The call in the event log, with its details.
     pub(super) fn log(&self, word: &str, more: Value) -> HostEvent {
         let mut body = json!({"run_id": self.identity.run_id, "tool_call_id": self.tool_call_id,
             "tool_name": self.entry.tool.name, "risk": self.risk.as_str(),
@@ -126,7 +126,7 @@ impl Work {
         let output = match self.credential() {
             Ok(credential) => {
                 let work = self.invoke(credential.as_ref().map(Issued::expose));
-                // Whatever breaks, the call that was begun is ended.
+                // Whatever fails, a call that was begun is ended.
                 let output = AssertUnwindSafe(work).catch_unwind().await;
                 output.unwrap_or_else(|_| ToolOutput::failure(broken()))
             }
@@ -136,7 +136,7 @@ impl Work {
         outcome::settle(self, standing, output).await
     }
 
-    /// The call does not reach its tool; it has an output all the same.
+    /// The call does not reach its tool; it still gets an output.
     pub(super) async fn refuse(
         self,
         standing: Standing,
@@ -201,7 +201,7 @@ impl Work {
     }
 }
 
-/// Keeps what is about to be done.
+/// Stores the call before it acts.
 pub(super) async fn begin(
     call: &mut Call<'_>,
     work: Option<&Work>,
@@ -217,7 +217,7 @@ fn broken() -> ToolFailure {
     ToolFailure::new("RUNTIME_ERROR", message)
 }
 
-/// A fresh id for the transcript.
+/// A new id for the transcript.
 pub(super) fn item_id() -> String {
     ids::fresh("item")
 }

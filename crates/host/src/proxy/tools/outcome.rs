@@ -1,7 +1,7 @@
-//! What came of a call: made canonical, its bytes kept, stored, then told (seed 004 §6 to §9).
+//! The outcome of a tool call: canonical form, stored bytes, commit, answer (seed 004 §6 to §9).
 //!
-//! Invariant: `result` is the truth, `content` its complete JSON text; what people see is made from it when it
-//! is read, and is never shown to the model.
+//! Invariant: `result` is the truth, `content` its complete JSON text; what users see is derived from it on
+//! reading, and is never shown to the model.
 
 use super::carry_out::{Work, item_id};
 use crate::artifacts::{ArtifactError, Kept, Owner};
@@ -19,14 +19,14 @@ use greenroom_store::{StoreError, reads};
 use greenroom_tools::{Attachment, Status, ToolAgentOutput, ToolFailure, ToolOutput, post};
 use serde_json::{Value, json};
 
-/// How much of an error is told where the whole of it is too long.
+/// Length limit of an error that is too long.
 const ERROR_BYTES_SHOWN: usize = 2048;
-/// Questions of one run that are looked through.
+/// Approvals of one run that are searched.
 const QUESTIONS_MAX: i64 = 1000;
-/// The code of a call that somebody, or the grant, did not allow.
+/// The code of a call that the grant or an approver did not allow.
 const DENIED: &str = "DENIED";
 
-/// Stores the outcome, then gives it.
+/// Commits the outcome, then returns it.
 pub(super) async fn settle(
     mut work: Work,
     standing: Standing,
@@ -55,7 +55,7 @@ pub(super) async fn settle(
         output: serde_json::to_string(&output).unwrap_or_default(),
         item: item(
             &output,
-            Place {
+            Position {
                 event_id: &work.identity.event_id,
                 run_id: &work.identity.run_id,
                 thread_id: work.identity.thread_id.clone(),
@@ -82,7 +82,7 @@ pub(super) async fn settle(
     }
 }
 
-/// What came of the call, and how far its tool said it was.
+/// The outcome of the call, with its last progress.
 fn said_last(work: &Work, output: &ToolAgentOutput) -> Value {
     let mut said = json!({"status": output.status, "error": output.error});
     if let Some(progress) = work.progress.last(&work.shared) {
@@ -91,7 +91,7 @@ fn said_last(work: &Work, output: &ToolAgentOutput) -> Value {
     said
 }
 
-/// Secrets taken out, post-processed once.
+/// Redacts secrets and post-processes, once.
 fn canonical(work: &Work, mut output: ToolOutput) -> ToolAgentOutput {
     let redactor = &work.shared.redactor;
     redactor.value(&mut output.result);
@@ -103,7 +103,7 @@ fn canonical(work: &Work, mut output: ToolOutput) -> ToolAgentOutput {
     post::finish(&work.entry.tool.name, &work.tool_call_id, &work.args, output)
 }
 
-/// Attachments, and results that are too large, become artifacts of the run.
+/// Attachments and results that are too large become artifacts of the run.
 async fn keep_bytes(
     work: &Work,
     mut output: ToolOutput,
@@ -138,7 +138,7 @@ async fn keep_bytes(
     Ok(output)
 }
 
-/// What went wrong may be told at any length as well.
+/// Errors may be of any length as well.
 async fn keep_error(
     work: &Work,
     error: ToolFailure,
@@ -174,7 +174,7 @@ fn put_references(value: &mut Value, references: &[greenroom_protocol::ArtifactR
     }
 }
 
-/// A call that was made before is answered as it was then.
+/// A repeated call gets its earlier output.
 pub(super) fn told_before(output: &str) -> Result<ToolCallResult, AgentAPIError> {
     let output: ToolAgentOutput = serde_json::from_str(output).map_err(|error| {
         refuse(ErrorCode::RuntimeError, format!("an output cannot be read: {error}"))
@@ -182,7 +182,7 @@ pub(super) fn told_before(output: &str) -> Result<ToolCallResult, AgentAPIError>
     answer(&output)
 }
 
-/// Why a call was not allowed, as its output has it.
+/// Why a call was not allowed, for its output.
 pub(super) fn denial(message: impl Into<String>) -> ToolFailure {
     ToolFailure::new(DENIED, message)
 }
@@ -192,7 +192,7 @@ pub(super) fn repeated_id() -> AgentAPIError {
     refuse(ErrorCode::InvalidArgument, message).detail("reason", "repeated_id")
 }
 
-/// As the runner gets it: no hints about how it is shown. A call that was not allowed is refused.
+/// The output for the runner: without hints on presentation. A call that was not allowed is an error.
 fn answer(output: &ToolAgentOutput) -> Result<ToolCallResult, AgentAPIError> {
     if let Some(denied) = output.error.as_ref().filter(|error| error.code == DENIED) {
         let mut refused = refuse(ErrorCode::Unauthorized, denied.message.clone());
@@ -211,26 +211,26 @@ fn answer(output: &ToolAgentOutput) -> Result<ToolCallResult, AgentAPIError> {
     })
 }
 
-/// Where an output stands in the transcript.
-struct Place<'a> {
+/// The position of an output in the transcript.
+struct Position<'a> {
     event_id: &'a str,
     run_id: &'a str,
     thread_id: Option<String>,
     authority: ToolAuthority,
 }
 
-fn item(output: &ToolAgentOutput, place: Place<'_>) -> NewItem {
+fn item(output: &ToolAgentOutput, position: Position<'_>) -> NewItem {
     let mut metadata = json!({"tool_call_id": output.tool_call_id, "tool_name": output.tool_name,
         "error": output.error, "tool_agent_output": output});
-    if place.authority == ToolAuthority::User {
-        metadata["authority"] = place.authority.as_str().into();
+    if position.authority == ToolAuthority::User {
+        metadata["authority"] = position.authority.as_str().into();
     }
     NewItem {
         item_id: item_id(),
-        thread_id: place.thread_id,
+        thread_id: position.thread_id,
         role: "tool",
-        event_id: Some(place.event_id.to_owned()),
-        run_id: Some(place.run_id.to_owned()),
+        event_id: Some(position.event_id.to_owned()),
+        run_id: Some(position.run_id.to_owned()),
         actor_id: None,
         text: Some(post::content(output).replace('\0', "\u{fffd}")),
         body: json!({"segments": [], "artifacts": [], "metadata": metadata}).to_string(),
@@ -238,7 +238,7 @@ fn item(output: &ToolAgentOutput, place: Place<'_>) -> NewItem {
 }
 
 impl Shared {
-    /// A call that an earlier host began: nobody knows how it ended, and that is what is said.
+    /// A call that an earlier host began: its end is unknown, and its output says so.
     pub(crate) async fn settle_interrupted(&self, open: OpenToolCall) -> Result<Ended, StoreError> {
         let message = match self.was_only_asked(&open).await? {
             true => "the host was interrupted before anybody allowed the call: nothing was done",
@@ -278,7 +278,7 @@ impl Shared {
             output: serde_json::to_string(&output).unwrap_or_default(),
             item: item(
                 &output,
-                Place {
+                Position {
                     event_id: &open.event_id,
                     run_id: &open.run_id,
                     thread_id: None,
@@ -292,7 +292,7 @@ impl Shared {
         self.store.commit(command).await
     }
 
-    /// Whether a call waited for an answer that it did not get.
+    /// Whether a call waited for an approval that it did not get.
     async fn was_only_asked(&self, open: &OpenToolCall) -> Result<bool, StoreError> {
         let workspace = open.workspace_id.clone();
         let filter = ApprovalFilter { run_id: Some(open.run_id.clone()), status: None };

@@ -1,7 +1,7 @@
-//! How far a call is, as its tool says: told to the runner as it comes, and the last of it kept with the call.
+//! Progress of a tool call: passed to the runner, and the last one stored with the call.
 //!
-//! Invariant: a runner that does not read holds nobody up, it hears the newest instead of all; secrets are taken
-//! out before anybody hears of it.
+//! Invariant: a runner that does not read delays nothing, it gets the newest progress instead of all; secrets
+//! are redacted first.
 
 use crate::host::Shared;
 use greenroom_runtime::ItemSink;
@@ -22,19 +22,19 @@ impl Progress {
         Self { sink: sink.clone(), latest: Arc::new(watch::Sender::new(None)) }
     }
 
-    /// What a tool is given to speak to.
+    /// The callback that a tool reports to.
     pub(super) fn listener(&self) -> OnProgress {
         let latest = Arc::clone(&self.latest);
-        Arc::new(move |told| drop(latest.send_replace(Some(told))))
+        Arc::new(move |progress| drop(latest.send_replace(Some(progress))))
     }
 
-    /// Passes on what comes, for as long as it is waited for.
+    /// Passes progress on until the future is dropped.
     pub(super) async fn pass_on(&self, shared: &Shared) -> Infallible {
         let mut latest = self.latest.subscribe();
         while latest.changed().await.is_ok() {
-            let item = latest.borrow_and_update().as_ref().map(|told| shown(told, shared));
+            let item = latest.borrow_and_update().as_ref().map(|progress| shown(progress, shared));
             let Some(Ok(item)) = item.map(|item| to_raw_value(&item)) else { continue };
-            // A runner that takes no more of it still gets the result.
+            // A runner that accepts no progress still gets the result.
             if self.sink.send(&item).await.is_err() {
                 break;
             }
@@ -42,14 +42,14 @@ impl Progress {
         std::future::pending().await
     }
 
-    /// The last that was heard, for the record of the call.
+    /// The last progress, for the record of the call.
     pub(super) fn last(&self, shared: &Shared) -> Option<Value> {
-        self.latest.borrow().as_ref().map(|told| shown(told, shared))
+        self.latest.borrow().as_ref().map(|progress| shown(progress, shared))
     }
 }
 
-fn shown(told: &Told, shared: &Shared) -> Value {
-    let Told { progress, total, message } = told;
+fn shown(reported: &Told, shared: &Shared) -> Value {
+    let Told { progress, total, message } = reported;
     let mut item = json!({"type": "progress", "progress": progress});
     if let Some(total) = total {
         item["total"] = json!(total);

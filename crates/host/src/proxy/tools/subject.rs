@@ -1,7 +1,7 @@
-//! What a call that somebody is asked about would change, looked up before the question is stored.
+//! The records that a call with an approval would change, read before the approval is requested.
 //!
-//! Invariant: reads what the actor of the run may see and nothing else. A look-up that fails leaves the question
-//! without what it would have found; it is asked all the same.
+//! Invariant: reads only what the actor of the run may see. If the read fails, the approval is requested
+//! without them.
 
 use super::carry_out::Work;
 use crate::records::view;
@@ -14,14 +14,14 @@ pub(super) async fn of(work: &Work) -> Option<ApprovalSubject> {
     let found = match found(work).await {
         Ok(found) => found,
         Err(error) => {
-            tracing::warn!(%error, "the records that a question is about cannot be read");
+            tracing::warn!(%error, "cannot read the records of an approval request");
             None
         }
     };
     work.toolbox.subject(&work.entry, &work.args, found.as_ref())
 }
 
-/// The records that the call names, as far as the actor has them; nothing where no record can be named.
+/// The records that the call names, as far as the actor may see them.
 async fn found(work: &Work) -> Result<Option<BTreeMap<String, RecordView>>, StoreError> {
     let Some((module, ids)) = work.toolbox.named_records(&work.entry, &work.args) else {
         return Ok(None);
