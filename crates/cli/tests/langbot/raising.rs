@@ -28,7 +28,7 @@ async fn each_fails_alone(stage: &Stage) {
             fails(stage, &format!("{place} {kind}"), &message).await;
         }
         for kind in ["CancelledError", "CancelledChild"] {
-            let message = "raised CancelledError, but nobody cancelled its run";
+            let message = "raised CancelledError, but its run was not cancelled";
             fails(stage, &format!("{place} {kind}"), message).await;
         }
     }

@@ -81,7 +81,7 @@ pub(super) async fn ask(
         refused @ (ApprovalStatus::Denied | ApprovalStatus::Expired) => {
             let message = match refused {
                 ApprovalStatus::Denied => "the action was denied",
-                _ => "nobody allowed the action in time",
+                _ => "the action was not approved in time",
             };
             let error = refuse(ErrorCode::Unauthorized, message);
             let error = error.detail("reason", refused.as_str());

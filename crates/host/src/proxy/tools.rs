@@ -41,7 +41,7 @@ const CALL_ID_BYTES_MAX: usize = 256;
 /// Largest parameters: they are stored with the call. Larger ones must be artifacts.
 const ARGS_BYTES_MAX: usize = 1024 * 1024;
 /// Largest parameters of a call that needs an approval: they are kept in memory and shown in lists.
-const ASKED_BYTES_MAX: usize = 64 * 1024;
+const APPROVAL_BYTES_MAX: usize = 64 * 1024;
 
 pub(super) async fn serve(call: &mut Call<'_>, method: Method) -> Answer {
     match method {
@@ -196,9 +196,9 @@ async fn permit(call: &mut Call<'_>, work: Work) -> Result<ToolCallResult, Agent
             let denied = denial(message).detail("reason", "not_granted");
             in_task(work, |work| work.refuse(Standing::New, denied)).await
         }
-        Approval::Ask if call.params.get().len() > ASKED_BYTES_MAX => {
+        Approval::Ask if call.params.get().len() > APPROVAL_BYTES_MAX => {
             let message =
-                format!("a call that somebody is asked about has at most {ASKED_BYTES_MAX} bytes");
+                format!("a call that needs an approval has at most {APPROVAL_BYTES_MAX} bytes");
             Err(refuse(ErrorCode::PayloadTooLarge, message))
         }
         Approval::Ask => ask_first(call, work).await,
@@ -271,7 +271,7 @@ impl Drop for Waiting {
         let Some(work) = self.0.take() else { return };
         let tasks = work.shared.tasks.clone();
         tasks.spawn("tool call given up", async move {
-            let message = "the call was given up before it began; nothing was done";
+            let message = "the call was cancelled before it began; nothing was done";
             let given_up = ToolFailure::new("CANCELLED", message);
             // A call that was never begun has nothing to end.
             let _ = work.refuse(Standing::Begun, given_up).await;

@@ -184,7 +184,7 @@ impl Work {
         let asked = project_cli::Call::read(&self.args)?;
         let actor = self.identity.actor.as_ref().and_then(|actor| actor.actor_id.clone());
         let Some(actor) = actor else {
-            let message = "the event of this run has no actor, so there is nobody to act for";
+            let message = "the event of this run has no actor, so there is no user to act for";
             return Err(ToolFailure::new("NO_ACTOR", message));
         };
         let credential = Credential {

@@ -1,11 +1,13 @@
 """Starts a plugin with the SDK of its own environment, neither of which is changed on disk.
 
-Five things are put right before the SDK sees them. It answers nothing for what raises and is no `Exception`, and
-`SystemExit` ends every run of its process: both become failures of the one run, or are logged if they come from what
-the run left behind. It tells the host the text of an exception alone: the traceback goes to the log. It speaks over
-standard input and output, which are the plugin's too: it gets ends of its own, and what the plugin prints goes to the
-log. It sends every message through threads, two times each way, among those that the plugin keeps busy: it reads and
-writes them where it is. It leaves a component out whose description cannot be read: it is not started then.
+It changes five behaviours of the SDK:
+- The SDK does not answer when a runner raises something that is no `Exception`, and `SystemExit` ends every run of the
+  process. Here both fail the one run, or are logged if a task or callback of the run raised them.
+- The SDK reports only the text of an exception. Here the traceback goes to the log.
+- The SDK uses standard input and output, which the plugin can use as well. Here it gets descriptors of its own, and
+  what the plugin prints goes to the log.
+- The SDK passes every message through threads, twice each way. Here it reads and writes them in place.
+- The SDK leaves out a component whose description cannot be read. Here the plugin does not start.
 """
 
 import asyncio
@@ -17,19 +19,19 @@ import runpy
 import sys
 import types
 
-# The run that this is, or that has started this task or callback.
+# The run of this task or callback.
 RUN = contextvars.ContextVar("RUN", default=None)
 
 
-def is_asked(error):
-    """Whether somebody wants the run to end: Python before 3.11 cannot tell, so it is taken for granted there."""
+def is_cancelled(error):
+    """Whether the run was cancelled. Python before 3.11 cannot tell, so it is assumed there."""
     task = asyncio.current_task()
     return isinstance(error, asyncio.CancelledError) and getattr(task, "cancelling", lambda: True)() > 0
 
 
 def ordinary(error):
-    """What the SDK tells the host of; the log has it whole."""
-    if is_asked(error):
+    """The exception that the SDK reports; the log gets the whole."""
+    if is_cancelled(error):
         return error
     run = f"run {RUN.get()}: " if RUN.get() else ""
     logging.getLogger("greenroom").error("%sthe plugin raised", run, exc_info=error)
@@ -41,7 +43,7 @@ def ordinary(error):
             error.args = (type(error).__name__,)
         return error
     if isinstance(error, asyncio.CancelledError):
-        return RuntimeError("the runner raised CancelledError, but nobody cancelled its run")
+        return RuntimeError("the runner raised CancelledError, but its run was not cancelled")
     return RuntimeError(f"the runner raised {error!r}, which is no Exception")
 
 
@@ -70,7 +72,7 @@ async def stream(execution):
 
 
 def guarded(work):
-    """The same function of one argument, of which the SDK sees ordinary failures only."""
+    """The same function of one argument; the SDK only sees ordinary exceptions."""
 
     def guarded_work(given):
         try:
@@ -102,7 +104,7 @@ def guard_runs(kind):
 
 
 def guard_the_loop(kind):
-    """What tasks and callbacks of a run raise does not end the loop, which is everybody's."""
+    """Exceptions of tasks and callbacks do not end the event loop, which all runs share."""
     step = kind._run
 
     def guarded_step(self):
@@ -127,7 +129,7 @@ def guard_actions(kind):
 
 
 def keep_the_wire(server):
-    """Gives the SDK ends of its own: what is printed goes where errors go, and nobody else reads the input."""
+    """Gives the SDK descriptors of its own: prints go to stderr, and only the SDK reads the input."""
     ends = {"stdin": os.fdopen(os.dup(0), "rb", 0), "stdout": os.fdopen(os.dup(1), "wb", 0)}
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
@@ -137,7 +139,7 @@ def keep_the_wire(server):
     server.sys = types.SimpleNamespace(platform=sys.platform, **ends)
 
 
-# What the SDK does to a message: the interpreter does one of these at a time, in whatever thread.
+# What the SDK does to a message. The interpreter does one of these at a time, in any thread.
 COMPUTES = {"loads", "model_validate", "<lambda>", "encode", "join"}
 
 
@@ -147,7 +149,7 @@ def spare_threads(module):
     async def here(work, *given, **named):
         if getattr(work, "__name__", "") not in COMPUTES:
             return await in_a_thread(work, *given, **named)
-        # A run that only writes lets others have their turn.
+        # A run that only writes must not starve the others.
         await asyncio.sleep(0)
         return work(*given, **named)
 
@@ -155,7 +157,7 @@ def spare_threads(module):
 
 
 def check_descriptions():
-    """Ends where a description cannot be read: the SDK would leave its component out and say so in the log alone."""
+    """Exits if a description cannot be read: the SDK would leave its component out and only log it."""
     import yaml
 
     found = ["manifest.yaml"]
@@ -186,7 +188,7 @@ try:
     spare_threads(stdio)
     check_descriptions()
 except (ImportError, AttributeError) as error:
-    # Another SDK than the one that is known: it runs as it is.
-    logging.getLogger("greenroom").warning("this SDK is started as it is: %s", error)
+    # An unknown SDK runs unchanged.
+    logging.getLogger("greenroom").warning("this SDK runs unchanged: %s", error)
 
 runpy.run_module("langbot_plugin.cli", run_name="__main__", alter_sys=True)
