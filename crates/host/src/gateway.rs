@@ -19,7 +19,7 @@ use bound::{bind, ids, is_replay, warnings};
 use greenroom_protocol::{
     ActorContext, AdapterContext, EventAnswer, NewEvent, RunStatus, TriggerSource,
 };
-use greenroom_store::commands::{AcceptEvent, Accepted, NewRun, Way};
+use greenroom_store::commands::{AcceptEvent, Accepted, Displaced, NewRun};
 use greenroom_store::types::{NewItem, RunRow};
 use greenroom_store::{StoreError, reads};
 use serde_json::json;
@@ -295,14 +295,14 @@ impl Shared {
         let (event_id, workspace) = (command.event_id.clone(), command.workspace_id.clone());
         let accepted = self.store.commit(command).await.map_err(Refusal::Store)?;
         match accepted {
-            Accepted::New { run, way } => {
+            Accepted::New { run, displaced } => {
                 Metrics::add(&self.metrics.events_accepted);
                 self.wake_indexing.notify_one();
                 let answer = answer(event_id, run.as_ref());
                 if run.is_some() {
                     self.metrics.opened(1);
                 }
-                self.make_way(&workspace, way).await;
+                self.cancel_displaced(&workspace, displaced).await;
                 let run = run.filter(|run| run.status == RunStatus::Running);
                 Ok((answer, true, run))
             }
@@ -333,13 +333,13 @@ impl Shared {
         }
     }
 
-    /// Others make way for the run of an accepted event.
-    async fn make_way(self: &Arc<Self>, workspace: &str, way: Way) {
-        self.metrics.opened(way.requeued);
-        for run in &way.cancelled {
+    /// Cancels the runs that the run of an accepted event replaces.
+    async fn cancel_displaced(self: &Arc<Self>, workspace: &str, displaced: Displaced) {
+        self.metrics.opened(displaced.requeued);
+        for run in &displaced.cancelled {
             self.cancelled_in_queue(run).await;
         }
-        for run_id in way.replaced {
+        for run_id in displaced.replaced {
             let (shared, workspace) = (Arc::clone(self), workspace.to_owned());
             self.tasks.spawn("replace", async move {
                 shared.cancel_live(&workspace, &run_id, "replaced by a newer event").await;

@@ -48,7 +48,7 @@ mod tools;
 mod transcript;
 mod usage;
 
-pub use accept::{AcceptEvent, Accepted, Admission, Lane, NewRun, Way, admit};
+pub use accept::{AcceptEvent, Accepted, Admission, Displaced, Lane, NewRun, admit};
 pub use approvals::{
     AnswerApproval, Answered, CancelApproval, Decision, ExpireApprovals, RequestAction, Requested,
     Wanted,

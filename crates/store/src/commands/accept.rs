@@ -56,8 +56,8 @@ pub struct NewRun {
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Accepted {
-    /// Kept. `run` is none for an unbound event; `way` is what had to make way for it.
-    New { run: Option<RunRow>, way: Way },
+    /// Stored. `run` is none for an unbound event.
+    New { run: Option<RunRow>, displaced: Displaced },
     /// Kept, for the run that is under way to pull.
     Steered { run: Box<RunRow> },
     /// The same key with the same body came before: the first answer again.
@@ -70,14 +70,14 @@ pub enum Accepted {
     LaneFull,
 }
 
-/// What makes way for a replacing run.
+/// The runs that a replacing run displaced.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Way {
-    /// Were queued and are over.
+pub struct Displaced {
+    /// Were queued and have ended.
     pub cancelled: Vec<RunRow>,
     /// How many of those were messages that had waited for a run to pull them.
     pub requeued: usize,
-    /// Still run and have to be cancelled.
+    /// Are running and have to be cancelled.
     pub replaced: Vec<String>,
 }
 
@@ -131,7 +131,8 @@ impl Command for AcceptEvent {
             return Ok(Accepted::LaneFull);
         }
         let replaces = self.run.as_ref().is_some_and(|run| run.queue == Queue::Replace);
-        let way = if replaces { self.make_way(tx, running)? } else { Way::default() };
+        let displaced =
+            if replaces { self.cancel_displaced(tx, running)? } else { Displaced::default() };
         let (conversation_seq, transcript_seq) = self.append_to_conversation(tx)?;
         let run_id = self.run.as_ref().map(|run| run.run_id.as_str());
         let event_seq = self.insert_event(tx, run_id, conversation_seq)?;
@@ -146,7 +147,7 @@ impl Command for AcceptEvent {
             }
             None => None,
         };
-        Ok(Accepted::New { run, way })
+        Ok(Accepted::New { run, displaced })
     }
 }
 
@@ -165,7 +166,7 @@ impl AcceptEvent {
         // Our own commit whose answer was lost is told as new, so that the host acts on it.
         let ours = self.run.as_ref().map(|run| &run.run_id) == run_id.as_ref() && run_id.is_some();
         Ok(Some(match run {
-            Some(run) if ours => Accepted::New { run: Some(run), way: Way::default() },
+            Some(run) if ours => Accepted::New { run: Some(run), displaced: Displaced::default() },
             Some(run) if run.event_seq != seq => Accepted::SteeredBefore { run: Box::new(run) },
             run => Accepted::Repeated { run },
         }))
@@ -203,7 +204,11 @@ impl AcceptEvent {
 
     /// Ends the queued runs of the conversation and marks the running ones, so that not even a crash
     /// brings them back. Messages that wait for a running one end with them.
-    fn make_way(&self, tx: &mut dyn Tx, running: Vec<String>) -> Result<Way, StoreError> {
+    fn cancel_displaced(
+        &self,
+        tx: &mut dyn Tx,
+        running: Vec<String>,
+    ) -> Result<Displaced, StoreError> {
         let mut requeued = 0;
         for run_id in &running {
             requeued += requeue(tx, &self.workspace_id, run_id, self.now_ms)?;
@@ -224,7 +229,7 @@ impl AcceptEvent {
         for run_id in &running {
             super::runs::mark_cancelled(tx, &self.workspace_id, run_id, self.now_ms)?;
         }
-        Ok(Way { cancelled, requeued, replaced: running })
+        Ok(Displaced { cancelled, requeued, replaced: running })
     }
 
     pub(super) fn append_to_conversation(

@@ -2,7 +2,7 @@
 
 use super::support::*;
 use greenroom_protocol::RunStatus;
-use greenroom_store::commands::{AcceptEvent, Accepted, Way};
+use greenroom_store::commands::{AcceptEvent, Accepted, Displaced};
 use greenroom_store::reads;
 use greenroom_store::types::{OnInterrupt, Queue, RunRow};
 
@@ -39,7 +39,7 @@ pub(crate) async fn a_new_event_starts_its_run_at_once(ground: Ground) {
         isolation: None,
     };
     let accepted = store.commit(event("c", "a")).await.unwrap();
-    let new = Accepted::New { run: Some(expected.clone()), way: Way::default() };
+    let new = Accepted::New { run: Some(expected.clone()), displaced: Displaced::default() };
     assert_eq!(accepted, new);
     assert_eq!(run(&store, "run-a").await, expected);
     let events = store.read(|tx| reads::events::by_id(tx, W, "a")).await.unwrap();
@@ -88,7 +88,7 @@ pub(crate) async fn a_key_belongs_to_its_workspace_and_source(ground: Ground) {
 pub(crate) async fn an_unbound_event_is_kept_without_a_run(ground: Ground) {
     let store = ground.open();
     let unbound = AcceptEvent { run: None, ..event("c", "a") };
-    let new = Accepted::New { run: None, way: Way::default() };
+    let new = Accepted::New { run: None, displaced: Displaced::default() };
     assert_eq!(store.commit(unbound.clone()).await.unwrap(), new);
     assert_eq!(store.commit(unbound).await.unwrap(), Accepted::Repeated { run: None });
     let kept: Vec<_> = rows(&store).await.into_iter().filter(|table| table.1 > 0).collect();

@@ -2,7 +2,7 @@
 
 use super::support::*;
 use greenroom_protocol::RunStatus;
-use greenroom_store::commands::{Accepted, Applied, ApplyResults, Terminal, Way};
+use greenroom_store::commands::{Accepted, Applied, ApplyResults, Displaced, Terminal};
 use greenroom_store::types::Queue;
 use greenroom_store::{Store, reads};
 
@@ -68,8 +68,10 @@ pub(crate) async fn replace_ends_the_queued_and_marks_the_running(ground: Ground
     accept(&store, event("c", "b")).await;
     accept(&store, event("c", "d")).await;
     let newest = with_queue(event("c", "z"), Queue::Replace);
-    let Accepted::New { run: Some(newest), way: Way { cancelled, replaced, requeued: 0 } } =
-        store.commit(newest).await.unwrap()
+    let Accepted::New {
+        run: Some(newest),
+        displaced: Displaced { cancelled, replaced, requeued: 0 },
+    } = store.commit(newest).await.unwrap()
     else {
         panic!("not accepted")
     };

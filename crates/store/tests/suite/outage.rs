@@ -3,7 +3,7 @@
 use super::support::*;
 use futures_util::future::join_all;
 use greenroom_protocol::RunStatus;
-use greenroom_store::commands::{Accepted, Way};
+use greenroom_store::commands::{Accepted, Displaced};
 use greenroom_store::types::Queue;
 use greenroom_store::{Store, StoreError, reads};
 use greenroom_testkit::postgres::{Server, Stop};
@@ -157,7 +157,9 @@ async fn a_commit_whose_answer_was_lost_is_told_once_and_in_full() {
     proxy.lose_the_next_answer_to("COMMIT");
     let newest = with_queue(event("c", "z"), Queue::Replace);
     let answer = store.commit(newest).await.unwrap();
-    let Accepted::New { run: Some(newest), way: Way { cancelled, replaced, .. } } = answer else {
+    let Accepted::New { run: Some(newest), displaced: Displaced { cancelled, replaced, .. } } =
+        answer
+    else {
         panic!("not told as new: {answer:?}")
     };
     assert_eq!(proxy.lost(), 1, "the answer was lost");

@@ -4,8 +4,8 @@ use super::support::*;
 use greenroom_protocol::RunStatus;
 use greenroom_store::chunk::ChunkBuilder;
 use greenroom_store::commands::{
-    AcceptEvent, Accepted, Applied, ApplyResults, CancelQueued, FreezeGrant, PullSteering, Pulled,
-    RestartRun, Terminal, Way,
+    AcceptEvent, Accepted, Applied, ApplyResults, CancelQueued, Displaced, FreezeGrant,
+    PullSteering, Pulled, RestartRun, Terminal,
 };
 use greenroom_store::types::{Queue, ResultRecord, RunRow};
 use greenroom_store::{Store, reads};
@@ -176,7 +176,7 @@ pub(crate) async fn a_replacing_event_ends_what_waits_for_the_run(ground: Ground
     let first = accept(&store, message("a")).await;
     steer(&store, message("b")).await;
     let newest = with_queue(event("c", "z"), Queue::Replace);
-    let Accepted::New { run: Some(_), way: Way { cancelled, requeued: 1, replaced } } =
+    let Accepted::New { run: Some(_), displaced: Displaced { cancelled, requeued: 1, replaced } } =
         store.commit(newest).await.unwrap()
     else {
         panic!("not accepted")
