@@ -3,6 +3,7 @@
 //! Invariant: a decision is committed, with the delivery it allows, before anyone hears of it; whoever waits
 //! reads it from the store. What is lost when the host ends is only the waiting.
 
+use crate::follow_up::FollowUp;
 use crate::host::{Host, Shared};
 use crate::ids::{now_ms, rfc3339};
 use crate::query::Page;
@@ -15,7 +16,6 @@ use greenroom_store::commands::{
     AnswerApproval, Answered, CancelApproval, Decision, ExpireApprovals,
 };
 use greenroom_store::reads::approvals::ApprovalFilter;
-use greenroom_store::reads::deliveries::Lane;
 use greenroom_store::types::{ApprovalRow, Delivered, DeliveryStatus};
 use greenroom_store::{StoreError, reads};
 use std::collections::HashMap;
@@ -27,42 +27,44 @@ use tokio::sync::{Notify, broadcast};
 pub(crate) const SUBJECT: &str = "subject";
 /// Questions that expire in one commit.
 const EXPIRED_TOGETHER: i64 = 512;
-/// News of questions that are kept for a listener that is slow; one that misses some looks for itself.
-const ASKED_KEPT: usize = 256;
+/// Announcements buffered for a slow listener; one that misses some reads the store.
+const REQUESTS_BUFFERED: usize = 256;
 /// When the store cannot be read or written to.
 const STORE_AGAIN: Duration = Duration::from_secs(1);
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Approvals {
     /// Calls that wait for an answer.
     pub(crate) answered: Waiting,
     /// Calls that wait for the outcome of a delivery.
     pub(crate) delivered: Waiting,
-    /// There is a new question, which may expire before all others.
-    pub(crate) due: Notify,
-    /// Runs that have asked something.
-    pub(crate) asked: Asked,
+    /// There is a new approval, which may expire before all others.
+    due: Notify,
+    /// The ids of runs that asked for an approval.
+    requested: broadcast::Sender<Arc<str>>,
 }
 
-/// Tells whoever listens which runs have asked something.
-#[derive(Debug)]
-pub(crate) struct Asked(broadcast::Sender<Arc<str>>);
-
-impl Default for Asked {
+impl Default for Approvals {
     fn default() -> Self {
-        Self(broadcast::Sender::new(ASKED_KEPT))
+        Self {
+            answered: Waiting::default(),
+            delivered: Waiting::default(),
+            due: Notify::new(),
+            requested: broadcast::Sender::new(REQUESTS_BUFFERED),
+        }
     }
 }
 
-impl Asked {
-    /// To be called once the question is stored.
-    pub(crate) fn tell(&self, run_id: &str) {
-        // Nobody listening is the usual case.
-        let _ = self.0.send(run_id.into());
+impl Approvals {
+    /// A run asked for an approval, which is stored.
+    pub(crate) fn announce(&self, run_id: &str) {
+        self.due.notify_one();
+        // Without a listener, sending fails: that is the usual case.
+        let _ = self.requested.send(run_id.into());
     }
 }
 
-/// Who waits for news about what.
+/// Calls that wait, by the id of what they wait for.
 #[derive(Debug, Default)]
 pub(crate) struct Waiting {
     by_id: Mutex<HashMap<String, Arc<Notify>>>,
@@ -142,16 +144,12 @@ pub(crate) async fn expire(shared: Arc<Shared>) {
 
 impl Shared {
     /// The monotonic clock says that it is time, whatever the other clock has come to meanwhile.
-    async fn expire_due(&self, due_ms: i64) {
+    async fn expire_due(self: &Arc<Self>, due_ms: i64) {
         let now_ms = now_ms();
         let due_ms = due_ms.max(now_ms);
         let command = ExpireApprovals { due_ms, limit: EXPIRED_TOGETHER, now_ms };
         match self.store.commit(command).await {
-            Ok(expired) => {
-                for row in expired {
-                    self.approvals.answered.wake(&row.asked.approval_id);
-                }
-            }
+            Ok(expired) => self.follow_up(FollowUp::expired(expired)).await,
             Err(error) => {
                 tracing::warn!(%error, "approvals could not be expired");
                 tokio::time::sleep(STORE_AGAIN).await;
@@ -181,7 +179,7 @@ pub struct ApprovalQuery {
 impl Host {
     /// The ids of runs that ask something, from now on. A listener that lags has to look for itself.
     pub fn asked(&self) -> broadcast::Receiver<Arc<str>> {
-        self.shared.approvals.asked.0.subscribe()
+        self.shared.approvals.requested.subscribe()
     }
 
     /// Approvals, newest first; nothing when the cursor is not one of this list.
@@ -255,11 +253,13 @@ pub enum ApprovalAnswer {
 }
 
 impl Shared {
-    async fn answer(&self, command: AnswerApproval) -> Result<ApprovalAnswer, StoreError> {
+    async fn answer(
+        self: &Arc<Self>,
+        command: AnswerApproval,
+    ) -> Result<ApprovalAnswer, StoreError> {
         let approval_id = command.approval_id.clone();
         let answered = self.store.commit(command).await?;
-        // What has expired just now is news as well.
-        self.approvals.answered.wake(&approval_id);
+        self.follow_up(FollowUp::answered(&approval_id, &answered)).await;
         Ok(match answered {
             Answered::New(row) => {
                 tracing::info!(
@@ -269,7 +269,6 @@ impl Shared {
                     by = row.answered_by,
                     "approval answered"
                 );
-                self.deliveries.has_work(row.asked.delivery.as_ref().map(Lane::from));
                 ApprovalAnswer::Decided(view(*row))
             }
             Answered::Repeated(row) => ApprovalAnswer::Decided(view(*row)),

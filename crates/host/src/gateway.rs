@@ -8,25 +8,23 @@ pub(crate) use bound::surface;
 
 use crate::artifacts::{Ingested, Kept, uploads_of};
 use crate::context::{Envelope, clean_adapter, workspace_of};
+use crate::follow_up::FollowUp;
 use crate::grant::Sources;
 use crate::host::{Host, Shared};
 use crate::ids::{self, now_ms};
 use crate::ledger::RESERVE_FIRST;
 use crate::metrics::Metrics;
-use crate::run::RunTask;
 use crate::settings::{Agent, Settings};
 use bound::{bind, ids, is_replay, warnings};
-use greenroom_protocol::{
-    ActorContext, AdapterContext, EventAnswer, NewEvent, RunStatus, TriggerSource,
-};
-use greenroom_store::commands::{AcceptEvent, Accepted, Displaced, NewRun};
+use greenroom_protocol::{ActorContext, AdapterContext, EventAnswer, NewEvent, TriggerSource};
+use greenroom_store::commands::{AcceptEvent, Accepted, NewRun};
 use greenroom_store::types::{NewItem, RunRow};
 use greenroom_store::{StoreError, reads};
 use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
-use tokio::sync::oneshot;
+use tokio::task::JoinError;
 
 /// The source of the events that the host itself adds to the log.
 const HOST_SOURCE: &str = "host";
@@ -125,26 +123,15 @@ impl Host {
         let warnings = warnings(&envelope);
         let shared = Arc::clone(&self.shared);
         let reach = sender.clone();
-        let (tell, told) = oneshot::channel();
-        // The commit and what follows from it belong to the host, not to the sender's connection.
-        self.shared.tasks.spawn("event", async move {
-            // In a box of its own, which is gone before the run is carried out.
-            let taken = Box::pin(shared.commit_event(&reach, command)).await;
-            // The bytes of the event are kept until its rows refer to them.
+        // In a task of its own: the commit is followed up even if the sender disconnects.
+        let answered = self.shared.tasks.spawn("event", async move {
+            let answered = shared.commit_event(&reach, command, envelope).await;
+            // The bytes of the event are pinned until its rows refer to them.
             drop(kept);
-            let (answer, run) = match taken {
-                Ok((answer, is_new, run)) => (Ok((answer, is_new)), run),
-                Err(refusal) => (Err(refusal), None),
-            };
-            run.iter().for_each(|run| shared.await_readers(run));
-            // The sender may have gone away.
-            let _ = tell.send(answer);
-            if let Some(run) = run {
-                Box::pin(RunTask::carry_out(shared, run, envelope)).await;
-            }
+            answered
         });
-        let lost = || Refusal::Store(StoreError::Refused("the event was not dealt with".into()));
-        let (answer, is_new) = told.await.unwrap_or_else(|_| Err(lost()))?;
+        let failed = |error: JoinError| Refusal::Store(StoreError::Refused(error.to_string()));
+        let (answer, is_new) = answered.await.map_err(failed)??;
         Ok((EventAnswer { warnings, ..answer }, is_new))
     }
 }
@@ -286,65 +273,24 @@ impl Shared {
         }
     }
 
-    /// Commits an event. Its run, if it is to be carried out now, comes with the answer.
+    /// Commits an event, starts its run if it is its turn, and answers the sender.
     async fn commit_event(
         self: &Arc<Self>,
         sender: &Sender,
         command: AcceptEvent,
-    ) -> Result<(EventAnswer, bool, Option<RunRow>), Refusal> {
-        let (event_id, workspace) = (command.event_id.clone(), command.workspace_id.clone());
+        envelope: Arc<Envelope>,
+    ) -> Result<(EventAnswer, bool), Refusal> {
+        let event_id = command.event_id.clone();
         let accepted = self.store.commit(command).await.map_err(Refusal::Store)?;
-        match accepted {
-            Accepted::New { run, displaced } => {
-                Metrics::add(&self.metrics.events_accepted);
-                self.wake_indexing.notify_one();
-                let answer = answer(event_id, run.as_ref());
-                if run.is_some() {
-                    self.metrics.opened(1);
-                }
-                self.cancel_displaced(&workspace, displaced).await;
-                let run = run.filter(|run| run.status == RunStatus::Running);
-                Ok((answer, true, run))
-            }
-            // It was taken for another agent then, which this sender may not reach.
-            Accepted::Repeated { run: Some(run) } if !sender.may_reach(&run.agent) => {
-                Err(Refusal::Conflict)
-            }
-            Accepted::SteeredBefore { run } if !sender.may_reach(&run.agent) => {
-                Err(Refusal::Conflict)
-            }
-            Accepted::Repeated { run } => {
-                Metrics::add(&self.metrics.events_repeated);
-                Ok((answer(event_id, run.as_ref()), false, None))
-            }
-            Accepted::Steered { run } => {
-                Metrics::add(&self.metrics.events_accepted);
-                Ok((steered(event_id, &run), true, None))
-            }
-            Accepted::SteeredBefore { run } => {
-                Metrics::add(&self.metrics.events_repeated);
-                Ok((steered(event_id, &run), false, None))
-            }
-            Accepted::Conflict => Err(Refusal::Conflict),
-            Accepted::LaneFull => {
-                Metrics::add(&self.metrics.events_refused);
-                Err(Refusal::Busy)
-            }
+        let answered = answer_to(&accepted, sender, event_id);
+        match &answered {
+            Ok((_, true)) => Metrics::add(&self.metrics.events_accepted),
+            Ok((_, false)) => Metrics::add(&self.metrics.events_repeated),
+            Err(Refusal::Busy) => Metrics::add(&self.metrics.events_refused),
+            Err(_) => {}
         }
-    }
-
-    /// Cancels the runs that the run of an accepted event replaces.
-    async fn cancel_displaced(self: &Arc<Self>, workspace: &str, displaced: Displaced) {
-        self.metrics.opened(displaced.requeued);
-        for run in &displaced.cancelled {
-            self.cancelled_in_queue(run).await;
-        }
-        for run_id in displaced.replaced {
-            let (shared, workspace) = (Arc::clone(self), workspace.to_owned());
-            self.tasks.spawn("replace", async move {
-                shared.cancel_live(&workspace, &run_id, "replaced by a newer event").await;
-            });
-        }
+        self.follow_up(FollowUp::accepted(accepted, envelope)).await;
+        answered
     }
 }
 
@@ -373,7 +319,27 @@ fn item(event: &NewEvent, event_id: &str, run: Option<&NewRun>) -> NewItem {
     }
 }
 
-/// The answer of a message that a run under way takes.
+/// The answer to the sender; the flag says whether the event is new.
+fn answer_to(
+    accepted: &Accepted,
+    sender: &Sender,
+    event_id: String,
+) -> Result<(EventAnswer, bool), Refusal> {
+    let is_hidden = |run: &RunRow| !sender.may_reach(&run.agent);
+    match accepted {
+        Accepted::New { run, .. } => Ok((answer(event_id, run.as_ref()), true)),
+        Accepted::Steered { run } => Ok((steered(event_id, run), true)),
+        // It was accepted for an agent that this sender may not reach.
+        Accepted::Repeated { run: Some(run) } if is_hidden(run) => Err(Refusal::Conflict),
+        Accepted::SteeredBefore { run } if is_hidden(run) => Err(Refusal::Conflict),
+        Accepted::Repeated { run } => Ok((answer(event_id, run.as_ref()), false)),
+        Accepted::SteeredBefore { run } => Ok((steered(event_id, run), false)),
+        Accepted::Conflict => Err(Refusal::Conflict),
+        Accepted::LaneFull => Err(Refusal::Busy),
+    }
+}
+
+/// The answer to a message that an active run takes.
 fn steered(event_id: String, run: &RunRow) -> EventAnswer {
     EventAnswer {
         event_id,

@@ -10,6 +10,7 @@ use crate::budget::Budgets;
 use crate::cursor::Cursors;
 use crate::delivery::Mailbox;
 use crate::feed::Feeds;
+use crate::follow_up::FollowUp;
 use crate::grant::MadeGrants;
 use crate::ids::now_ms;
 use crate::live::Live;
@@ -33,6 +34,9 @@ use greenroom_store::{Store, StoreError};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::Notify;
+
+/// How long the caller of a cancellation waits for the end of the run.
+const CANCEL_WAIT: Duration = Duration::from_secs(10);
 
 #[derive(Debug, thiserror::Error)]
 pub enum HostError {
@@ -109,10 +113,8 @@ impl Host {
         let beat = async move { beating.pulse.keep(FLUSH_BEAT, beating.tasks.stopping()).await };
         shared.tasks.spawn("pulse", beat);
         shared.runtime.apply(options.runners).await;
-        let started = crate::recovery::recover(&shared).await?;
-        for run in started {
-            Shared::start(&shared, run);
-        }
+        let follow_ups = crate::recovery::recover(&shared).await?;
+        shared.follow_up(follow_ups).await;
         let worker = Arc::clone(&shared);
         shared.tasks.spawn("delivery", delivery::deliver(worker));
         shared.tasks.spawn("approvals", approvals::expire(Arc::clone(&shared)));
@@ -144,10 +146,16 @@ impl Host {
 
     /// Ends in order: runs get a while to finish, the others are handed to the next start.
     pub async fn stop(&self, grace: Duration) {
-        let until = tokio::time::Instant::now() + grace;
-        while self.shared.live.count() > 0 && tokio::time::Instant::now() < until {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
+        let ended = async {
+            loop {
+                let changed = self.shared.live.changed();
+                if self.shared.live.count() == 0 {
+                    return;
+                }
+                changed.await;
+            }
+        };
+        let _ = tokio::time::timeout(grace, ended).await;
         self.shared.tasks.stop(Duration::from_secs(5)).await;
         let resources = self.shared.resources.load_full();
         // The runtime waits for the programs of tools as well.
@@ -159,8 +167,7 @@ impl Host {
     pub async fn cancel(&self, workspace: &str, run_id: &str) -> Result<CancelRequest, StoreError> {
         let host = self.clone();
         let (workspace, run_id) = (workspace.to_owned(), run_id.to_owned());
-        // In a task of its own: a caller that goes away must not leave a cancelled run without its reader
-        // being told, or the next run of the lane without its start.
+        // In a task of its own: the commit is followed up even if the caller goes away.
         let work = async move { host.cancel_now(&workspace, &run_id).await };
         let cancelled = self.shared.tasks.spawn("cancel", work);
         cancelled.await.map_err(|error| StoreError::Refused(error.to_string()))?
@@ -168,24 +175,21 @@ impl Host {
 
     async fn cancel_now(&self, workspace: &str, run_id: &str) -> Result<CancelRequest, StoreError> {
         let shared = &self.shared;
-        let outcome = shared.store.commit(CancelQueued {
+        let command = CancelQueued {
             workspace_id: workspace.to_owned(),
             run_id: run_id.to_owned(),
             epoch_now: shared.store.epoch(),
             now_ms: now_ms(),
-        });
-        let outcome = outcome.await?;
-        match &outcome {
-            CancelRequest::Cancelled { run, next } => {
-                shared.cancelled_in_queue(run).await;
-                if let Some(next) = next {
-                    Shared::start(shared, (**next).clone());
+        };
+        let outcome = shared.store.commit(command).await?;
+        shared.follow_up(FollowUp::cancelled(workspace, run_id, &outcome)).await;
+        if outcome == CancelRequest::Running {
+            let ended = async {
+                if let Some(live) = shared.live_run(workspace, run_id).await {
+                    live.wait_for_end().await;
                 }
-            }
-            CancelRequest::Running => {
-                shared.cancel_live(workspace, run_id, "cancelled").await;
-            }
-            CancelRequest::NotFound | CancelRequest::Ended(_) => {}
+            };
+            let _ = tokio::time::timeout(CANCEL_WAIT, ended).await;
         }
         Ok(outcome)
     }

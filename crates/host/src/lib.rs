@@ -14,6 +14,7 @@ mod credentials;
 pub mod cursor;
 mod delivery;
 pub mod feed;
+mod follow_up;
 mod gateway;
 pub mod grant;
 mod host;

@@ -21,6 +21,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
+use tokio::sync::futures::Notified;
 use tokio::sync::{Notify, Semaphore, watch};
 
 pub(crate) use tool_calls::{Entered, Taken, ToolCalls};
@@ -193,6 +194,7 @@ impl LiveRun {
 #[derive(Debug, Default)]
 pub(crate) struct Live {
     by_run: Mutex<HashMap<String, Arc<LiveRun>>>,
+    changed: Notify,
     tokens: Mutex<Tokens>,
     /// The last runs that were overdue, so that their runners are told why they are refused.
     overdue: Mutex<VecDeque<String>>,
@@ -263,6 +265,7 @@ impl Live {
             live.cancel("cancelled");
         }
         self.lock().insert(run.run_id.clone(), Arc::clone(&live));
+        self.changed.notify_waiters();
         live
     }
 
@@ -278,6 +281,7 @@ impl Live {
             overdue.push_front(run_id.to_owned());
         }
         let Some(live) = self.lock().remove(run_id) else { return };
+        self.changed.notify_waiters();
         if let Some(rights) = live.rights.get() {
             let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
             ended.truncate(ENDED_KNOWN - 1);
@@ -306,6 +310,11 @@ impl Live {
 
     pub(crate) fn count(&self) -> usize {
         self.lock().len()
+    }
+
+    /// Resolves when a run is entered or leaves after this call.
+    pub(crate) fn changed(&self) -> Notified<'_> {
+        self.changed.notified()
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<String, Arc<LiveRun>>> {

@@ -3,6 +3,7 @@
 //! Invariant: the decision is a pure function of the stored run. It is carried out before the host takes
 //! the first event. A call that was under way has its one audit record by then.
 
+use crate::follow_up::FollowUp;
 use crate::host::Shared;
 use crate::ids::now_ms;
 use crate::ledger::{Ledger, Terms};
@@ -13,7 +14,7 @@ use greenroom_protocol::result::kind;
 use greenroom_protocol::{RunError, RunStatus};
 use greenroom_store::StoreError;
 use greenroom_store::chunk::ChunkBuilder;
-use greenroom_store::commands::{Applied, RecordInterrupted, RestartRun};
+use greenroom_store::commands::{RecordInterrupted, RestartRun};
 use greenroom_store::reads;
 use greenroom_store::types::{OnInterrupt, ResultRecord, RunRow};
 use serde_json::json;
@@ -46,15 +47,14 @@ fn decide(run: &RunRow) -> Decision {
     Decision::End(RunStatus::Failed, failure(run_code::HOST_INTERRUPTED, message, true))
 }
 
-/// Closes or restarts what was running; returns the runs that have to be carried out now.
-pub(crate) async fn recover(shared: &Arc<Shared>) -> Result<Vec<RunRow>, StoreError> {
+/// Ends or restarts every run that was running; returns what follows once all of them are settled.
+pub(crate) async fn recover(shared: &Arc<Shared>) -> Result<Vec<FollowUp>, StoreError> {
     record_calls(shared).await?;
-    settle_tool_calls(shared).await?;
+    let mut follow_ups = settle_tool_calls(shared).await?;
     let open = shared.store.read(|tx| reads::runs::open(tx)).await?;
     shared.metrics.opened(open.len());
     let running: Vec<RunRow> =
         open.into_iter().filter(|run| run.status == RunStatus::Running).collect();
-    let mut started = Vec::new();
     for group in running.chunks(CLOSED_TOGETHER) {
         let mut closing = tokio::task::JoinSet::new();
         for run in group {
@@ -62,10 +62,10 @@ pub(crate) async fn recover(shared: &Arc<Shared>) -> Result<Vec<RunRow>, StoreEr
         }
         while let Some(settled) = closing.join_next().await {
             let settled = settled.map_err(|error| StoreError::Refused(error.to_string()))?;
-            started.extend(settled?);
+            follow_ups.extend(settled?);
         }
     }
-    Ok(started)
+    Ok(follow_ups)
 }
 
 /// Calls that had acted when the host went away are recorded as what they were for their callers: failed.
@@ -78,26 +78,32 @@ async fn record_calls(shared: &Shared) -> Result<(), StoreError> {
 }
 
 /// Calls of tools that had begun have their one output: that nobody knows how they ended.
-async fn settle_tool_calls(shared: &Shared) -> Result<(), StoreError> {
+async fn settle_tool_calls(shared: &Shared) -> Result<Vec<FollowUp>, StoreError> {
     let epoch = shared.store.epoch();
+    let mut follow_ups = Vec::new();
     loop {
         let open =
             shared.store.read(move |tx| reads::tools::interrupted(tx, epoch, RECORDED_TOGETHER));
         let open = open.await?;
         if open.is_empty() {
-            return Ok(());
+            return Ok(follow_ups);
         }
         for call in open {
             shared.settle_interrupted(call).await?;
+            follow_ups.push(FollowUp::Index);
         }
     }
 }
 
-async fn settle(shared: Arc<Shared>, run: RunRow) -> Result<Option<RunRow>, StoreError> {
+async fn settle(shared: Arc<Shared>, run: RunRow) -> Result<Vec<FollowUp>, StoreError> {
     match decide(&run) {
-        Decision::Retry => restart(&shared, run).await,
+        Decision::Retry => {
+            let restarted = restart(&shared, run).await?;
+            let start = |run| FollowUp::Start { run, envelope: None };
+            Ok(restarted.map(start).into_iter().collect())
+        }
         Decision::End(status, error) => {
-            tracing::info!(run.id = %run.run_id, code = %error.code, "an interrupted run is closed");
+            tracing::info!(run.id = %run.run_id, code = %error.code, "interrupted run ended");
             end(&shared, &run, status, error).await
         }
     }
@@ -129,7 +135,7 @@ async fn restart(shared: &Shared, run: RunRow) -> Result<Option<RunRow>, StoreEr
     if !shared.store.commit(command).await? {
         return Ok(None);
     }
-    tracing::info!(run.id = %run.run_id, attempt, "an interrupted run is tried again");
+    tracing::info!(run.id = %run.run_id, attempt, "interrupted run restarted");
     let (workspace, run_id) = (run.workspace_id, run.run_id);
     shared.store.read(move |tx| reads::runs::get(tx, &workspace, &run_id)).await
 }
@@ -140,10 +146,10 @@ async fn end(
     run: &RunRow,
     status: RunStatus,
     error: RunError,
-) -> Result<Option<RunRow>, StoreError> {
+) -> Result<Vec<FollowUp>, StoreError> {
     let Some(envelope) = shared.envelope(run).await else {
-        tracing::error!(run.id = %run.run_id, "the event of an interrupted run cannot be read");
-        return Ok(None);
+        tracing::error!(run.id = %run.run_id, "cannot read the event of an interrupted run");
+        return Ok(Vec::new());
     };
     let text = unfinished_text(shared, run).await?;
     let identity = Arc::new(shared.identity(run, &envelope));
@@ -157,14 +163,9 @@ async fn end(
     ledger.end_interrupted(message, (status, error), now_ms);
     let mut command = ledger.commit().into_command(run, shared.store.epoch(), None, now_ms);
     command.artifacts.extend(kept.iter().map(|kept| kept.row.clone()));
-    match shared.store.commit(command).await? {
-        Applied::Done { next, requeued } => {
-            shared.metrics.closed(status);
-            shared.metrics.opened(requeued);
-            Ok(next.map(|next| *next))
-        }
-        Applied::Stale => Ok(None),
-    }
+    let command = Arc::new(command);
+    let applied = shared.store.commit(Arc::clone(&command)).await?;
+    Ok(FollowUp::applied(&command, applied))
 }
 
 /// The text of stored deltas that no `message.completed` has taken in.

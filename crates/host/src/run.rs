@@ -16,6 +16,7 @@ use crate::approvals::expires_ms;
 use crate::artifacts::Kept;
 use crate::context::{Envelope, Identity};
 use crate::feed::{Batch, Feed};
+use crate::follow_up::FollowUp;
 use crate::grant::Grant;
 use crate::host::Shared;
 use crate::ids::now_ms;
@@ -28,8 +29,6 @@ use greenroom_protocol::{RawResult, RunError, RunStatus};
 use greenroom_runtime::{RunEvent, RunHandle};
 use greenroom_store::StoreError;
 use greenroom_store::commands::{Applied, ApplyResults};
-use greenroom_store::fault;
-use greenroom_store::reads::deliveries::Lane;
 use greenroom_store::types::{ResultRecord, RunRow};
 use std::sync::Arc;
 use std::time::Duration;
@@ -76,13 +75,15 @@ enum Storing {
 }
 
 impl RunTask {
-    /// Carries a run out that the store says is running.
-    pub(crate) async fn carry_out(shared: Arc<Shared>, run: RunRow, envelope: Arc<Envelope>) {
-        let live = shared.live.enter(&run);
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        run: RunRow,
+        envelope: Arc<Envelope>,
+        live: Arc<LiveRun>,
+    ) -> Self {
         let feed = shared.feeds.open(&run.run_id);
-        let run_id = run.run_id.clone();
-        let mut task = RunTask {
-            shared: Arc::clone(&shared),
+        RunTask {
+            shared,
             run,
             envelope,
             live,
@@ -91,14 +92,12 @@ impl RunTask {
             kept: Vec::new(),
             held: Vec::new(),
             unapplied: 0,
-        };
-        tracing::debug!(run.id = %run_id, agent = %task.run.agent, "run starts");
-        task.work().await;
-        shared.feeds.close(&run_id);
-        shared.live.leave(&run_id);
+        }
     }
 
-    async fn work(&mut self) {
+    /// Carries out a run that the store says is running.
+    pub(crate) async fn work(mut self) {
+        tracing::debug!(run.id = %self.run.run_id, agent = %self.run.agent, "run starts");
         let mut is_moved = false;
         let (mut ledger, handle, over) = loop {
             let (mut ledger, mut handle) = match self.dispatch().await {
@@ -279,48 +278,34 @@ impl RunTask {
         let held = std::mem::take(&mut self.held);
         let folded = self.fold(ledger).await;
         let pending = ledger.commit();
-        let terminal = pending.terminal.clone();
-        let lanes: Vec<Lane> = pending.changes.deliveries.iter().map(Lane::from).collect();
-        let asks = !pending.changes.approvals.is_empty();
         self.run.effects |= pending.changes.effects;
         let epoch_now = self.shared.store.epoch();
         let mut command =
             pending.into_command(&self.run, epoch_now, self.isolation.clone(), now_ms());
         command.artifacts = self.rows_of(&held);
         command.artifacts.extend(folded.iter().map(|kept| kept.row.clone()));
-        let Applied::Done { next, requeued } = self.apply(command).await? else {
-            tracing::warn!(run.id = %self.run.run_id, "the run is no longer ours, its output is dropped");
+        let command = Arc::new(command);
+        let applied = self.apply(&command).await?;
+        if applied == Applied::Stale {
+            tracing::warn!(run.id = %self.run.run_id, "output of an earlier attempt dropped");
             return Err(Stop::Leave);
-        };
+        }
         self.kept.clear();
-        fault::point("before_publish");
         let batch = (!held.is_empty()).then(|| Batch::new(&self.run.run_id, held));
-        self.feed.publish_stored(batch);
-        fault::point("after_publish");
-        self.shared.wake_indexing.notify_one();
-        if !lanes.is_empty() {
-            self.shared.deliveries.has_work(lanes);
-        }
-        if asks {
-            self.shared.approvals.due.notify_one();
-            self.shared.approvals.asked.tell(&self.run.run_id);
-        }
-        if let Some(terminal) = terminal {
-            self.shared.ended(&self.run, &terminal);
-        }
-        self.shared.metrics.opened(requeued);
-        if let Some(next) = next {
-            Shared::start(&self.shared, *next);
+        let mut follow_ups = vec![FollowUp::Publish { feed: Arc::clone(&self.feed), batch }];
+        follow_ups.extend(FollowUp::applied(&command, applied));
+        self.shared.follow_up(follow_ups).await;
+        if let Some(terminal) = &command.terminal {
+            self.shared.log_end(&self.run, terminal);
         }
         Ok(())
     }
 
     /// Commits, and waits for space or for the database to come back: what a runner has said is not dropped
     /// because the store cannot take it just now.
-    async fn apply(&self, command: ApplyResults) -> Result<Applied, Stop> {
-        let command = Arc::new(command);
+    async fn apply(&self, command: &Arc<ApplyResults>) -> Result<Applied, Stop> {
         loop {
-            match self.shared.store.commit(Arc::clone(&command)).await {
+            match self.shared.store.commit(Arc::clone(command)).await {
                 Ok(applied) => return Ok(applied),
                 Err(error) if error.is_passing() => {
                     tracing::warn!(%error, run.id = %self.run.run_id, "results wait for the store");

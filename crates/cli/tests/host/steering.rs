@@ -103,6 +103,30 @@ async fn a_run_pulls_what_came_while_it_was_under_way() {
     assert_eq!(told["available_apis"]["steering_pull"], true);
 }
 
+/// Waits until every item of the transcript is in the search index, and returns how many there are.
+async fn indexed(stage: &Stage) -> i64 {
+    let database = rusqlite::Connection::open(stage.host.data().join("greenroom.db")).unwrap();
+    let items = "SELECT MAX(id) FROM transcript";
+    let upto = "SELECT CAST(value AS INTEGER) FROM meta WHERE name = 'search_upto'";
+    let number = |query: &str| database.query_row(query, [], |row| row.get::<_, i64>(0)).unwrap();
+    wait_for("the search index", PATIENCE, async || {
+        let items = number(items);
+        (number(upto) == items).then_some(items)
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_message_for_a_run_is_indexed_while_the_run_waits() {
+    let stage = Stage::open(STEERED).await;
+    let run_id = start(&stage, "steered", &[json!(["gate", "go"]), json!(["end"])]).await;
+    assert_eq!(indexed(&stage).await, 1);
+    steer(&stage, "steered", "m1", &run_id).await;
+    assert_eq!(indexed(&stage).await, 2);
+    stage.pass("go");
+    stage.api.ended_run(&run_id).await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_never_pulled_becomes_runs_in_order() {
     let stage = Stage::open(STEERED).await;

@@ -7,17 +7,16 @@ use crate::context::{Envelope, Identity};
 use crate::credentials::Credentials;
 use crate::cursor::Cursors;
 use crate::delivery::Mailbox;
-use crate::feed::{Batch, Feeds};
+use crate::feed::Feeds;
 use crate::grant::{Grant, MadeGrants};
 use crate::ids::now_ms;
-use crate::live::Live;
+use crate::live::{Live, LiveRun};
 use crate::metrics::Metrics;
 use crate::proxy::audit::Auditor;
 use crate::proxy::meter::PluginBuckets;
 use crate::pulse::Pulse;
 use crate::redaction::Redactor;
 use crate::resources::Resources;
-use crate::run::RunTask;
 use crate::settings::Settings;
 use crate::tasks::Tasks;
 use crate::tool_vectors::ToolVectors;
@@ -33,7 +32,6 @@ use greenroom_store::{Store, StoreError, reads};
 use greenroom_surfaces::{Clients, Surface};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 use tokio::sync::Notify;
 
 /// Grants that are kept at hand, so that a run does not read the one it was accepted with.
@@ -74,29 +72,6 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// Before anyone can ask for a run: a reader that comes with its event is spared the store.
-    pub(crate) fn await_readers(&self, run: &RunRow) {
-        if run.last_seq == 0 {
-            self.feeds.open(&run.run_id).begin(&run.workspace_id);
-        }
-    }
-
-    /// Carries a run out in a task of its own; its event is read first.
-    pub(crate) fn start(shared: &Arc<Shared>, run: RunRow) {
-        shared.await_readers(&run);
-        let tasks = shared.tasks.clone();
-        let shared = Arc::clone(shared);
-        tasks.spawn("run", async move {
-            match shared.envelope(&run).await {
-                Some(envelope) => RunTask::carry_out(shared, run, envelope).await,
-                None => {
-                    shared.feeds.close(&run.run_id);
-                    tracing::error!(run.id = %run.run_id, "the event of a run cannot be read");
-                }
-            }
-        });
-    }
-
     pub(crate) async fn envelope(&self, run: &RunRow) -> Option<Arc<Envelope>> {
         let (workspace, seq) = (run.workspace_id.clone(), run.event_seq);
         let row = self.store.read(move |tx| reads::events::load(tx, &workspace, seq)).await;
@@ -113,9 +88,8 @@ impl Shared {
         identity
     }
 
-    /// Counts the end of a run.
-    pub(crate) fn ended(&self, run: &RunRow, terminal: &Terminal) {
-        self.metrics.closed(terminal.status);
+    /// Logs the end of a run and adds to the time that runs took.
+    pub(crate) fn log_end(&self, run: &RunRow, terminal: &Terminal) {
         let took_ms = now_ms() - run.started_at.unwrap_or(run.created_at);
         let took_ms = u64::try_from(took_ms).unwrap_or(0);
         self.metrics.run_ms.fetch_add(took_ms, std::sync::atomic::Ordering::Relaxed);
@@ -124,31 +98,21 @@ impl Shared {
             status = terminal.status.as_str(), code, took_ms, "run ended");
     }
 
-    /// Tells the readers of a queued run that it is over.
-    pub(crate) async fn cancelled_in_queue(&self, run: &RunRow) {
-        self.metrics.closed(run.status);
-        let (run_id, after) = (run.run_id.clone(), run.last_seq - 1);
-        let results = self.store.read(move |tx| reads::results::page(tx, &run_id, after, 8)).await;
-        if let Ok(results) = results {
-            let batch = Batch::new(&run.run_id, results);
-            self.feeds.open(&run.run_id).publish_stored(Some(batch));
-        }
-        self.feeds.close(&run.run_id);
-    }
-
-    /// Cancels a run that its own task carries out, and waits until it is over.
-    pub(crate) async fn cancel_live(&self, workspace: &str, run_id: &str, reason: &str) {
-        // Between the commit that started a run and its task's first step the run is not here yet.
-        for _ in 0..2000 {
+    /// A run that the store says is running; none if it has ended since. One commit may start the run and
+    /// another cancel it before the first is followed up: then this waits until the run is entered.
+    pub(crate) async fn live_run(&self, workspace: &str, run_id: &str) -> Option<Arc<LiveRun>> {
+        loop {
+            let changed = self.live.changed();
             if let Some(live) = self.live.get(run_id) {
-                live.cancel(reason);
-                let _ = tokio::time::timeout(Duration::from_secs(10), live.wait_for_end()).await;
-                return;
+                return Some(live);
             }
             if self.has_ended(workspace, run_id).await {
-                return;
+                return None;
             }
-            tokio::time::sleep(Duration::from_millis(5)).await;
+            tokio::select! {
+                () = changed => {}
+                () = self.tasks.stopping().cancelled() => return None,
+            }
         }
     }
 

@@ -3,7 +3,7 @@
 //! Invariant: an action is in the outbox, or its approval is requested, before the call waits for the
 //! outcome.
 
-use super::asking::{Decided, ask, command};
+use super::asking::{Decided, ask, command, commit};
 use super::call::{Answer, Call, answer, failed, refuse, stale};
 use crate::actions::{Planned, plan};
 use crate::approvals::{Waiter, expires_ms};
@@ -13,7 +13,6 @@ use greenroom_protocol::api::platform::{ActionOutcome, ActionStatus, RequestActi
 use greenroom_protocol::{AgentAPIError, ErrorCode};
 use greenroom_store::commands::{Requested, Wanted};
 use greenroom_store::reads;
-use greenroom_store::reads::deliveries::Lane;
 use greenroom_store::types::{ApprovalKind, DeliveryStatus};
 use std::sync::Arc;
 use std::time::Duration;
@@ -56,14 +55,9 @@ pub(super) async fn request(call: &mut Call<'_>) -> Answer {
 async fn act(call: &mut Call<'_>, planned: Planned) -> Result<(), AgentAPIError> {
     let log = planned.log(&call.rights.identity);
     let call_id = planned.delivery.delivery_id.clone();
-    let lane = Lane::from(&planned.delivery);
     let command = command(call, Wanted::Act { delivery: planned.delivery, log }, &call_id);
-    let requested = call.shared.store.commit(command).await;
-    match requested.map_err(|error| failed(&error))? {
-        Requested::Queued => {
-            call.shared.deliveries.has_work([lane]);
-            Ok(())
-        }
+    match commit(call.shared, command).await? {
+        Requested::Queued => Ok(()),
         Requested::Asked | Requested::Earlier(_) | Requested::TooMany | Requested::Stale => {
             Err(stale())
         }

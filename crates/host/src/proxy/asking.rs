@@ -5,6 +5,7 @@
 
 use super::call::{Call, failed, refuse, stale};
 use crate::approvals::Waiter;
+use crate::follow_up::FollowUp;
 use crate::host::Shared;
 use crate::ids::now_ms;
 use greenroom_protocol::api::platform::ApprovalStatus;
@@ -27,6 +28,17 @@ pub(super) fn command(call: &mut Call<'_>, wanted: Wanted, call_id: &str) -> Req
         pending_max: call.settings.limits.approvals_pending,
         now_ms: now_ms(),
     }
+}
+
+pub(super) async fn commit(
+    shared: &Arc<Shared>,
+    command: RequestAction,
+) -> Result<Requested, AgentAPIError> {
+    let command = Arc::new(command);
+    let requested = shared.store.commit(Arc::clone(&command)).await;
+    let requested = requested.map_err(|error| failed(&error))?;
+    shared.follow_up(FollowUp::requested(&command, &requested)).await;
+    Ok(requested)
 }
 
 /// The outcome of an approval request.
@@ -57,8 +69,7 @@ pub(super) async fn ask(
     let workspace = call.workspace().to_owned();
     let mut question =
         Question { shared: Arc::clone(shared), asked: Some((workspace, approval_id.clone())) };
-    let requested = shared.store.commit(command(call, wanted, call_id)).await;
-    let not_asked = match requested.map_err(|error| failed(&error))? {
+    let not_asked = match commit(shared, command(call, wanted, call_id)).await? {
         Requested::Asked => None,
         Requested::Earlier(begun) => Some(Decided::Earlier(begun)),
         Requested::TooMany => {
@@ -71,8 +82,6 @@ pub(super) async fn ask(
         question.asked = None;
         return Ok(not_asked);
     }
-    shared.approvals.due.notify_one();
-    shared.approvals.asked.tell(&call.rights.identity.run_id);
     let status = decision(call, &answered, &approval_id).await;
     question.asked = None;
     match status {

@@ -5,6 +5,7 @@
 
 use super::carry_out::{Work, item_id};
 use crate::artifacts::{ArtifactError, Kept, Owner};
+use crate::follow_up::FollowUp;
 use crate::host::Shared;
 use crate::ids::now_ms;
 use crate::proxy::call::{failed, refuse, stale};
@@ -66,9 +67,9 @@ pub(super) async fn settle(
         artifacts: kept.iter().map(|kept| kept.row.clone()).collect(),
         now_ms: now_ms(),
     };
-    let ended = work.shared.store.commit(command).await;
-    work.shared.wake_indexing.notify_one();
-    match ended.map_err(|error| failed(&error))? {
+    let ended = work.shared.store.commit(command).await.map_err(|error| failed(&error))?;
+    work.shared.follow_up(vec![FollowUp::Index]).await;
+    match ended {
         Ended::Now => {
             work.entered.recorded();
             answer(&output)
