@@ -18,10 +18,8 @@ use crate::metrics::Metrics;
 use crate::proxy::ProxyGate;
 use crate::proxy::audit::Auditor;
 use crate::proxy::meter::PluginBuckets;
-use crate::pulse::Pulse;
 use crate::redaction::Redactor;
 use crate::resources::{ResourceSettings, Resources};
-use crate::run::FLUSH_BEAT;
 use crate::settings::Settings;
 use crate::tasks::Tasks;
 use crate::tool_vectors::{self, ToolVectors};
@@ -87,7 +85,6 @@ impl Host {
             live: Live::default(),
             metrics: Metrics::default(),
             tasks: Tasks::default(),
-            pulse: Pulse::default(),
             deliveries: Mailbox::default(),
             approvals: Approvals::default(),
             artifacts: Artifacts::new(options.objects),
@@ -109,9 +106,6 @@ impl Host {
         let auditor = Arc::clone(&shared.auditor);
         let stopping = shared.tasks.stopping().clone();
         shared.tasks.spawn("audit", auditor.keep(shared.store.clone(), stopping));
-        let beating = Arc::clone(&shared);
-        let beat = async move { beating.pulse.keep(FLUSH_BEAT, beating.tasks.stopping()).await };
-        shared.tasks.spawn("pulse", beat);
         shared.runtime.apply(options.runners).await;
         let follow_ups = crate::recovery::recover(&shared).await?;
         shared.follow_up(follow_ups).await;

@@ -24,7 +24,6 @@ mod ledger;
 mod live;
 pub mod metrics;
 mod proxy;
-mod pulse;
 mod query;
 mod records;
 mod recovery;

@@ -22,7 +22,6 @@ use crate::host::Shared;
 use crate::ids::now_ms;
 use crate::ledger::{Intake, Ledger, StateRights, Terms};
 use crate::live::LiveRun;
-use futures_util::future::OptionFuture;
 use greenroom_protocol::error::run_code;
 use greenroom_protocol::result::kind;
 use greenroom_protocol::{RawResult, RunError, RunStatus};
@@ -35,9 +34,9 @@ use std::time::Duration;
 use stop::{Stop, ended, refused};
 use tokio::time::Instant;
 
-/// Between two beats of the host's pulse; shown deltas stay unstored for two at most.
-pub(crate) const FLUSH_BEAT: Duration = Duration::from_millis(50);
-/// How much of them may stay unstored.
+/// How long deltas that were published stay unstored at most.
+const FLUSH_AFTER: Duration = Duration::from_millis(100);
+/// How many bytes of them stay unstored at most.
 const FLUSH_BYTES: usize = 256 * 1024;
 /// How long a complete message waits for what most often comes right behind it, the run's end: both are then
 /// stored by one commit.
@@ -69,8 +68,6 @@ pub(crate) struct RunTask {
 enum Storing {
     Now,
     Within(Duration),
-    /// With the pulse.
-    Later,
     Nothing,
 }
 
@@ -168,8 +165,7 @@ impl RunTask {
 
     /// Takes results in until the run is over; `Ok` means that its terminal is stored and shown.
     async fn stream(&mut self, ledger: &mut Ledger, handle: &mut RunHandle) -> Result<(), Stop> {
-        let (mut store_at, mut flush_at) = (None, None);
-        // One timer for all that follows: setting one up can wake a worker of the runtime.
+        let mut store_at = None;
         let (stopped, due) = (self.stopped(), tokio::time::sleep_until(Instant::now()));
         tokio::pin!(stopped, due);
         loop {
@@ -187,23 +183,16 @@ impl RunTask {
                             }
                             false
                         }
-                        Storing::Later => {
-                            flush_at.get_or_insert_with(|| self.shared.pulse.ask());
-                            false
-                        }
                         Storing::Nothing => false,
                     },
                     RunEvent::End(end) => return Err(ended(end)),
                 },
                 () = self.live.waited_for(), if self.unapplied > 0 => true,
                 () = &mut due, if store_at.is_some() => true,
-                Some(()) = OptionFuture::from(
-                    flush_at.map(|beat| self.shared.pulse.reached(beat)),
-                ) => true,
             };
             if is_due {
                 self.store_and_tell(ledger).await?;
-                (store_at, flush_at) = (None, None);
+                store_at = None;
                 if ledger.is_over() {
                     return Ok(());
                 }
@@ -246,7 +235,7 @@ impl RunTask {
         self.held.extend(held);
         if self.held.is_empty() && ledger.unstored_bytes() <= FLUSH_BYTES && !ledger.is_over() {
             self.live.applied(count);
-            return Ok(if shows { Storing::Later } else { Storing::Nothing });
+            return Ok(if shows { Storing::Within(FLUSH_AFTER) } else { Storing::Nothing });
         }
         self.unapplied += count;
         if !ends_a_message {

@@ -14,7 +14,6 @@ use crate::live::{Live, LiveRun};
 use crate::metrics::Metrics;
 use crate::proxy::audit::Auditor;
 use crate::proxy::meter::PluginBuckets;
-use crate::pulse::Pulse;
 use crate::redaction::Redactor;
 use crate::resources::Resources;
 use crate::settings::Settings;
@@ -55,7 +54,6 @@ pub(crate) struct Shared {
     pub(crate) approvals: Approvals,
     pub(crate) artifacts: Artifacts,
     pub(crate) wake_indexing: Notify,
-    pub(crate) pulse: Pulse,
     pub(crate) surface_clients: Clients,
     pub(crate) auditor: Arc<Auditor>,
     pub(crate) plugin_buckets: PluginBuckets,
