@@ -1,7 +1,7 @@
-//! Approvals: who waits for an answer, what becomes of one, and when a question expires.
+//! Approvals: listing and answering them, waking the calls that wait for them, and their expiry.
 //!
-//! Invariant: a decision is committed, with the delivery it allows, before anyone hears of it; whoever waits
-//! reads it from the store. What is lost when the host ends is only the waiting.
+//! Invariant: a decision is committed, together with the delivery it allows, before it is shown; a call that
+//! waits reads it from the store. A restart loses only the waiting calls.
 
 use crate::follow_up::FollowUp;
 use crate::host::{Host, Shared};
@@ -23,13 +23,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::{Notify, broadcast};
 
-/// Where the target of a stored approval has what it is about.
+/// The key in the target of a stored approval that holds its subject.
 pub(crate) const SUBJECT: &str = "subject";
-/// Questions that expire in one commit.
-const EXPIRED_TOGETHER: i64 = 512;
+/// Approvals that expire in one commit.
+const EXPIRE_BATCH: i64 = 512;
 /// Announcements buffered for a slow listener; one that misses some reads the store.
 const REQUESTS_BUFFERED: usize = 256;
-/// When the store cannot be read or written to.
+/// Pause after an error of the store.
 const STORE_AGAIN: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
@@ -70,7 +70,7 @@ pub(crate) struct Waiting {
     by_id: Mutex<HashMap<String, Arc<Notify>>>,
 }
 
-/// One that waits; its place is free again when it is dropped.
+/// A call that waits, until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Waiter<'a> {
     waiting: &'a Waiting,
@@ -79,7 +79,7 @@ pub(crate) struct Waiter<'a> {
 }
 
 impl Waiting {
-    /// To be called before that is started which one waits for: news are kept until they are asked for.
+    /// Call this before the commit to wait for: a notification is stored until it is awaited.
     pub(crate) fn enter(&self, id: &str) -> Waiter<'_> {
         let news = Arc::new(Notify::new());
         self.lock().insert(id.to_owned(), Arc::clone(&news));
@@ -109,18 +109,18 @@ impl Drop for Waiter<'_> {
     }
 }
 
-/// How long a question stands.
+/// How long an approval may be answered.
 pub(crate) fn expires_ms(settings: &Settings) -> i64 {
     i64::try_from(settings.approvals.expires.as_millis()).unwrap_or(i64::MAX / 2)
 }
 
-/// Ends questions that nobody answers, until the host stops.
+/// Expires unanswered approvals until the host stops.
 pub(crate) async fn expire(shared: Arc<Shared>) {
     loop {
         let due = match shared.store.read(|tx| reads::approvals::next_due(tx)).await {
             Ok(due) => due,
             Err(error) => {
-                tracing::warn!(%error, "it cannot be read which approvals expire");
+                tracing::warn!(%error, "cannot read which approvals expire, will retry");
                 Some(now_ms() + 1_000)
             }
         };
@@ -143,33 +143,34 @@ pub(crate) async fn expire(shared: Arc<Shared>) {
 }
 
 impl Shared {
-    /// The monotonic clock says that it is time, whatever the other clock has come to meanwhile.
+    /// `due_ms` has passed by the monotonic clock, even if the wall clock was set back.
     async fn expire_due(self: &Arc<Self>, due_ms: i64) {
         let now_ms = now_ms();
         let due_ms = due_ms.max(now_ms);
-        let command = ExpireApprovals { due_ms, limit: EXPIRED_TOGETHER, now_ms };
+        let command = ExpireApprovals { due_ms, limit: EXPIRE_BATCH, now_ms };
         match self.store.commit(command).await {
             Ok(expired) => self.follow_up(FollowUp::expired(expired)).await,
             Err(error) => {
-                tracing::warn!(%error, "approvals could not be expired");
+                tracing::warn!(%error, "cannot expire approvals, will retry");
                 tokio::time::sleep(STORE_AGAIN).await;
             }
         }
     }
 
-    /// Takes a question back whose call is gone.
-    pub(crate) fn give_up(self: &Arc<Self>, workspace_id: String, approval_id: String) {
+    /// Cancels an approval that no call waits for any more.
+    pub(crate) fn cancel_approval(self: &Arc<Self>, workspace_id: String, approval_id: String) {
         let shared = Arc::clone(self);
-        self.tasks.spawn("give up an approval", async move {
+        self.tasks.spawn("cancel approval", async move {
+            let id = approval_id.clone();
             let command = CancelApproval { workspace_id, approval_id, now_ms: now_ms() };
             if let Err(error) = shared.store.commit(command).await {
-                tracing::warn!(%error, "an approval that nobody waits for is still pending");
+                tracing::warn!(%error, approval.id = id, "cannot cancel approval");
             }
         });
     }
 }
 
-/// Which approvals are wanted.
+/// Filters of a list of approvals.
 #[derive(Debug, Clone, Default)]
 pub struct ApprovalQuery {
     pub status: Option<ApprovalStatus>,
@@ -177,12 +178,12 @@ pub struct ApprovalQuery {
 }
 
 impl Host {
-    /// The ids of runs that ask something, from now on. A listener that lags has to look for itself.
-    pub fn asked(&self) -> broadcast::Receiver<Arc<str>> {
+    /// The ids of runs that ask for an approval from now on. A listener that lags must read the store.
+    pub fn approval_requests(&self) -> broadcast::Receiver<Arc<str>> {
         self.shared.approvals.requested.subscribe()
     }
 
-    /// Approvals, newest first; nothing when the cursor is not one of this list.
+    /// Approvals, newest first; none if the cursor does not belong to this list.
     pub async fn approvals(
         &self,
         workspace: &str,
@@ -218,7 +219,7 @@ impl Host {
         Ok(row.map(view))
     }
 
-    /// Decides about an action. Once it is committed it is carried out, also when the caller is gone.
+    /// Answers an approval. Once committed, it is followed up even if the caller disconnects.
     pub async fn answer_approval(
         &self,
         workspace: &str,
@@ -236,17 +237,17 @@ impl Host {
         };
         let shared = Arc::clone(&self.shared);
         let work = async move { shared.answer(command).await };
-        let answered = self.shared.tasks.spawn("answer an approval", work).await;
+        let answered = self.shared.tasks.spawn("answer approval", work).await;
         answered.map_err(|error| StoreError::Refused(error.to_string()))?
     }
 }
 
-/// What came of an answer.
+/// The outcome of an answer.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ApprovalAnswer {
-    /// Decided so, now or before.
+    /// The approval has this decision, from now or from before.
     Decided(ApprovalView),
-    /// It was decided otherwise, has expired, or its run is over.
+    /// It has another decision, has expired, or its run has ended.
     Settled(ApprovalView),
     WrongNonce,
     NotFound,

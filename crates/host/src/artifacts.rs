@@ -1,8 +1,7 @@
-//! Artifacts: bytes that belong to a conversation or a run, known by an id that cannot be guessed.
+//! Artifacts: bytes that belong to a conversation or a run, with an id that cannot be guessed.
 //!
-//! Invariant: bytes are kept before their row is written and while they are pinned, so a row never stands
-//! without its bytes; whatever fails on the way leaves neither. Names are names, never paths; a type agrees
-//! with its bytes.
+//! Invariant: bytes are stored and pinned before their row is written, so a row never lacks its bytes; a failure
+//! in between leaves neither. Names are names, never paths; a type agrees with its bytes.
 
 mod access;
 mod collect;
@@ -33,25 +32,25 @@ use uuid::Uuid;
 /// Longest metadata of an artifact, as JSON.
 const METADATA_BYTES_MAX: usize = 16 * 1024;
 
-/// The bytes of this host, and who is about to refer to them.
+/// The object store, and the pins of bytes whose rows are about to be written.
 pub(crate) struct Artifacts {
     pub(crate) objects: Objects,
     pins: Arc<Pins>,
 }
 
-/// Why there is no artifact.
+/// Why an artifact could not be made or read.
 #[derive(Debug, thiserror::Error)]
 pub enum ArtifactError {
     #[error("{0}")]
     Invalid(String),
     #[error("an artifact has at most {bytes_max} bytes")]
     TooLarge { bytes_max: u64 },
-    /// The run that asked is over.
-    #[error("the run is over")]
+    /// The run that asked for it has ended.
+    #[error("the run has ended")]
     Stale,
-    #[error("the bytes could not be kept or read")]
+    #[error("cannot store or read the bytes")]
     Objects(#[source] ObjectsError),
-    #[error("the artifact could not be stored")]
+    #[error("cannot store the artifact")]
     Store(#[from] StoreError),
 }
 
@@ -65,7 +64,7 @@ impl From<ObjectsError> for ArtifactError {
     }
 }
 
-/// What is said about bytes that come in.
+/// The description of incoming bytes.
 #[derive(Debug, Default)]
 pub(crate) struct Draft {
     pub(crate) name: Option<String>,
@@ -75,7 +74,7 @@ pub(crate) struct Draft {
     pub(crate) owner: Owner,
 }
 
-/// Whose an artifact is.
+/// The owner of an artifact.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Owner {
     pub(crate) conversation_id: Option<String>,
@@ -83,8 +82,7 @@ pub(crate) struct Owner {
     pub(crate) agent: Option<String>,
 }
 
-/// Bytes that are kept, with the row that is still to be written. As long as this lives, they are not
-/// collected.
+/// Stored bytes with the row that is still to be written. They are not collected while this lives.
 #[derive(Debug)]
 pub(crate) struct Kept {
     pub(crate) row: NewArtifact,
@@ -96,7 +94,7 @@ impl Artifacts {
         Self { objects, pins: Arc::default() }
     }
 
-    /// Checks what is said about the bytes, then keeps them.
+    /// Checks the description of the bytes, then stores them.
     pub(crate) async fn keep(
         &self,
         staged: Staged,
@@ -112,7 +110,7 @@ impl Artifacts {
     }
 }
 
-/// Under which name the places of this database's bytes are claimed.
+/// The name under which this database claims its objects.
 pub fn owner_of_bytes(cursor_key: &str) -> String {
     hex(&Sha256::digest(format!("greenroom artifacts {cursor_key}")))
 }
@@ -134,7 +132,7 @@ pub fn view(row: &ArtifactRow) -> ArtifactView {
     }
 }
 
-/// The view of an artifact that was just made.
+/// The view of a new artifact.
 pub(crate) fn view_of_new(row: NewArtifact, workspace_id: &str, created_at: i64) -> ArtifactView {
     view(&ArtifactRow {
         workspace_id: workspace_id.to_owned(),
@@ -179,7 +177,7 @@ fn describe(staged: &Staged, draft: Draft, redactor: &Redactor) -> Result<NewArt
     })
 }
 
-/// Random all through: whoever knows the time of an artifact knows nothing of its id.
+/// Fully random: the time of an artifact reveals nothing about its id.
 fn fresh_id() -> String {
     format!("art_{}", Uuid::new_v4().simple())
 }

@@ -1,7 +1,7 @@
-//! Which agent takes an event.
+//! Binding: which agent an event goes to.
 //!
-//! Invariant: a pure function. A named agent is taken as named; else the narrowest that matches wins, those
-//! of the user before the built-in ones; two equally narrow ones are an error that names both.
+//! Invariant: a pure function. An agent that the event names is chosen; else the narrowest that matches, the
+//! user's agents before built-in ones; two equally narrow ones are an error that names both.
 
 mod explain;
 
@@ -13,11 +13,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::cmp::Reverse;
 
-/// What was found.
+/// The outcome of binding.
 #[derive(Debug)]
 pub enum Match<'a> {
     One(&'a Agent, Bound),
-    /// Nothing takes it: kept as unbound.
+    /// No agent matches: the event is stored as unbound.
     None,
     /// The event names an agent that does not exist.
     Unknown,
@@ -25,11 +25,11 @@ pub enum Match<'a> {
     Tie(Vec<&'a str>),
 }
 
-/// Why an agent has an event; kept with it.
+/// Why an agent was chosen; stored with the event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bound {
     pub reason: Reason,
-    /// Others that would have taken it, the narrowest first.
+    /// Other agents that match, the narrowest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub beside: Vec<String>,
     /// The event names the agent, whose `events` do not list its type.
@@ -43,7 +43,7 @@ impl Bound {
     }
 }
 
-/// What the sender of such an event should know.
+/// The warning to the sender of such an event.
 pub(crate) fn unlisted_warning(agent: &str, event_type: &str) -> String {
     format!(
         "agent `{agent}` does not list the event type `{event_type}` in `events`; \
@@ -51,7 +51,7 @@ pub(crate) fn unlisted_warning(agent: &str, event_type: &str) -> String {
     )
 }
 
-/// What decided.
+/// The rule that decided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reason {
@@ -65,7 +65,7 @@ pub enum Reason {
     ExactEventType,
 }
 
-/// Agents beside the chosen one that are kept with an event.
+/// Other matching agents that are stored with an event, at most.
 const BESIDE_MAX: usize = 20;
 
 /// Finds the agent for an event of a workspace.
@@ -73,7 +73,7 @@ pub fn resolve<'a>(agents: &'a [Agent], event: &NewEvent, workspace: &str) -> Ma
     if let Some(name) = &event.agent {
         let named = agents.iter().find(|agent| agent.name == *name);
         return named.map_or(Match::Unknown, |agent| {
-            // An agent without any is there to be named.
+            // An agent without `events` is chosen by name only.
             let unlisted = !agent.events.is_empty() && !takes_type(agent, &event.event_type);
             Match::One(agent, Bound { unlisted, ..Bound::by(Reason::Named) })
         });
@@ -113,7 +113,7 @@ pub fn resolve<'a>(agents: &'a [Agent], event: &NewEvent, workspace: &str) -> Ma
     }
 }
 
-/// What sets an agent before the next in the order; nothing when they are equally narrow.
+/// The rule that puts an agent before the next one; none if they are equally narrow.
 fn narrower(first: &Agent, second: &Agent, event_type: &str) -> Option<Reason> {
     let (ours, theirs) = (narrowness(first, event_type), narrowness(second, event_type));
     let parts = [
@@ -127,15 +127,15 @@ fn narrower(first: &Agent, second: &Agent, event_type: &str) -> Option<Reason> {
 
 /// Pairs of agents that would tie for some event: a configuration error.
 pub fn ties(agents: &[Agent]) -> Vec<(&str, &str)> {
-    let mut found = Vec::new();
+    let mut ties = Vec::new();
     for (index, one) in agents.iter().enumerate() {
         for other in &agents[index + 1..] {
             if may_tie(one, other) {
-                found.push((one.name.as_str(), other.name.as_str()));
+                ties.push((one.name.as_str(), other.name.as_str()));
             }
         }
     }
-    found
+    ties
 }
 
 fn may_tie(one: &Agent, other: &Agent) -> bool {
@@ -176,7 +176,7 @@ fn in_scope(scope: &Scope, event: &NewEvent, workspace: &str) -> bool {
     out_of_scope(scope, event, workspace).next().is_none()
 }
 
-/// The parts of a scope that an event is not within.
+/// The parts of a scope that exclude an event.
 fn out_of_scope<'a>(
     scope: &'a Scope,
     event: &'a NewEvent,
@@ -189,12 +189,12 @@ fn out_of_scope<'a>(
         ("conversation", &scope.conversation, event.conversation_id.as_deref()),
         ("actor", &scope.actor, actor),
     ];
-    let outside = |wanted: &Option<String>, found: Option<&str>| {
-        wanted.as_deref().is_some_and(|wanted| found != Some(wanted))
+    let outside = |wanted: &Option<String>, actual: Option<&str>| {
+        wanted.as_deref().is_some_and(|wanted| actual != Some(wanted))
     };
     parts
         .into_iter()
-        .filter_map(move |(part, wanted, found)| outside(wanted, found).then_some(part))
+        .filter_map(move |(part, wanted, actual)| outside(wanted, actual).then_some(part))
 }
 
 fn passes(agent: &Agent, event: &Value) -> bool {
@@ -204,14 +204,14 @@ fn passes(agent: &Agent, event: &Value) -> bool {
 /// The filters of an agent that an event does not pass.
 fn filtered_out<'a>(agent: &'a Agent, event: &'a Value) -> impl Iterator<Item = &'a str> {
     let fails = move |field: &str, values: &[Value]| {
-        let found = field.split('.').try_fold(event, |value, part| value.get(part));
-        !found.is_some_and(|found| values.contains(found))
+        let value = field.split('.').try_fold(event, |value, part| value.get(part));
+        !value.is_some_and(|value| values.contains(value))
     };
     let filters = agent.filters.iter();
     filters.filter_map(move |(field, values)| fails(field, values).then_some(field.as_str()))
 }
 
-/// Whether a text fits a pattern in which `*` stands for any run of characters.
+/// Whether a text matches a pattern in which `*` matches any sequence of characters.
 fn fits(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('*');
     let first = parts.next().unwrap_or_default();

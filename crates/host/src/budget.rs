@@ -1,7 +1,7 @@
-//! Budgets: what the models of an agent may cost per run and per day, and those of all agents per day.
+//! Budgets: limits on the cost of model calls per run, per agent and day, and per day for all agents.
 //!
-//! Invariant: a call is reserved before it is made, and refused if it would pass a budget; what a call has
-//! taken is committed before its answer is told, and counted here at once. A crash makes no call cheaper.
+//! Invariant: the cost of a call is reserved before it is made, and the call refused if it would exceed a
+//! budget; its actual cost is committed before its answer is returned. A crash does not lose a cost.
 
 use greenroom_store::commands::ChargeInterrupted;
 use greenroom_store::{Store, StoreError, reads};
@@ -23,7 +23,7 @@ pub struct Budget {
     pub day: Option<Micro>,
 }
 
-/// Which budget a call would pass.
+/// The budget that a call would exceed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{whose} has spent {} of {} dollars, and this call may cost {}",
@@ -42,7 +42,7 @@ fn dollars(micro: Micro) -> String {
     format!("{}.{:06}", micro / 1_000_000, micro % 1_000_000)
 }
 
-/// What was spent today, and what calls under way may still spend.
+/// The amount spent today, and the amounts reserved by calls in progress.
 #[derive(Debug, Default)]
 pub(crate) struct Budgets {
     today: Mutex<Today>,
@@ -53,7 +53,7 @@ struct Today {
     day: i64,
     /// By workspace and agent.
     agents: HashMap<(String, String), Spent>,
-    /// What calls under way may still spend, by run.
+    /// Reserved by calls in progress, by run.
     runs: HashMap<String, Micro>,
     all: Spent,
 }
@@ -70,7 +70,7 @@ impl Spent {
     }
 }
 
-/// Who wants to call a model, and within what.
+/// A model call to reserve, with the budgets that apply.
 #[derive(Debug)]
 pub(crate) struct Wish<'a> {
     pub(crate) workspace_id: &'a str,
@@ -79,14 +79,14 @@ pub(crate) struct Wish<'a> {
     pub(crate) budget: Budget,
     /// For all agents together.
     pub(crate) day: Option<Micro>,
-    /// What the run has spent so far.
+    /// The amount that the run has spent so far.
     pub(crate) run_spent: Micro,
-    /// What the call costs at most, as far as that can be told.
+    /// The highest cost of the call, as far as it is known.
     pub(crate) estimate: Micro,
     pub(crate) now_ms: i64,
 }
 
-/// Room for one call; given back when it is dropped.
+/// The reservation of one call, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Reservation {
     budgets: Arc<Budgets>,
@@ -97,7 +97,7 @@ pub(crate) struct Reservation {
 }
 
 impl Budgets {
-    /// What was spent before the host was started, calls included whose end an earlier host did not see.
+    /// Loads what was spent before this start, including interrupted calls.
     pub(crate) async fn load(store: &Store, now_ms: i64) -> Result<Self, StoreError> {
         let charge = ChargeInterrupted { epoch: store.epoch(), calls_max: CHARGED_TOGETHER };
         while store.commit(charge.clone()).await? {}
@@ -137,7 +137,7 @@ impl Budgets {
         Ok(Reservation { budgets: Arc::clone(self), key, run_id, day, amount })
     }
 
-    /// A call of today has cost so much.
+    /// Adds the cost of a call of today.
     pub(crate) fn spent(&self, workspace_id: &str, agent: &str, cost: Micro, now_ms: i64) {
         let mut today = self.today(now_ms);
         let key = (workspace_id.to_owned(), agent.to_owned());
@@ -145,7 +145,7 @@ impl Budgets {
         add(&mut today.all.done, cost);
     }
 
-    /// A new day begins with nothing spent.
+    /// Resets the amounts when a new day begins.
     fn today(&self, now_ms: i64) -> MutexGuard<'_, Today> {
         let mut today = self.today.lock().unwrap_or_else(PoisonError::into_inner);
         let day = day_of(now_ms);
@@ -175,7 +175,7 @@ impl Drop for Reservation {
     }
 }
 
-/// Sums never wrap: a budget that was passed stays passed.
+/// Saturating: an exceeded budget stays exceeded.
 fn add(sum: &mut Micro, more: Micro) {
     *sum = sum.saturating_add(more);
 }

@@ -1,7 +1,7 @@
-//! What the host depends on, looked at now: its database, models, surfaces, and grants that runs lacked.
+//! Checks of what the host depends on: its database, models and surfaces, and grants that runs lacked.
 //!
-//! Invariant: nothing here costs money or changes anything; every look has a limit and all run side by side; no
-//! key or password is in a message.
+//! Invariant: a check costs no money and changes nothing; each has a timeout and all run concurrently; messages
+//! hold no key or password.
 
 use crate::host::Host;
 use futures_util::future::join_all;
@@ -12,10 +12,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Longest wait for one model or surface.
+/// Timeout of the check of one model or surface.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What was found of one thing.
+/// The result of one check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Check {
     /// `database`, `model`, `surface` or `grant`.
@@ -26,7 +26,7 @@ pub struct Check {
 }
 
 impl Host {
-    /// Looks at everything outside the process, and at what runs were refused.
+    /// Checks everything outside the process, and lists missing grants.
     pub async fn checks(&self) -> Vec<Check> {
         let resources = self.resources();
         let all: Vec<Arc<Model>> =
@@ -57,17 +57,17 @@ impl Host {
         Check { kind: "database", name: String::new(), ok, message }
     }
 
-    /// Providers and receivers say what they like.
+    /// Messages of providers and receivers may hold secrets.
     fn clean(&self, check: Check) -> Check {
         Check { message: self.redactor().quote(&check.message), ..check }
     }
 }
 
-/// Whether each model's provider answers, and takes the key where that can be seen for free.
+/// Whether each model's provider answers, and accepts the key where that can be checked without cost.
 pub async fn models(models: &[Arc<Model>]) -> Vec<Check> {
     join_all(models.iter().map(|model| async move {
         let settings = model.settings();
-        let (ok, found) = match model.probe(CHECK_TIMEOUT).await {
+        let (ok, status) = match model.probe(CHECK_TIMEOUT).await {
             Ok(Probe::Scripted) => (true, "scripted: fixed rules, no network".to_owned()),
             Ok(Probe::Answers) => (true, "answers".to_owned()),
             Ok(Probe::Unlisted) if settings.provider_name == "ollama" => {
@@ -83,9 +83,9 @@ pub async fn models(models: &[Arc<Model>]) -> Vec<Check> {
         };
         let message = match model.address() {
             Some(address) => {
-                format!("`{}` of {} at {address}: {found}", settings.model, settings.provider_name)
+                format!("`{}` of {} at {address}: {status}", settings.model, settings.provider_name)
             }
-            None => found,
+            None => status,
         };
         Check { kind: "model", name: settings.name.clone(), ok, message }
     }))

@@ -1,7 +1,7 @@
 //! The run context: the current event and handles, never history.
 //!
-//! Invariant: built from the stored event, the frozen grant and counters alone, so that a run started after
-//! a crash is told the same as one started at once.
+//! Invariant: built by a pure function from the stored event, the frozen grant and the current state, so that
+//! a run restarted after a crash gets the same context apart from its times, token and cursors.
 
 use crate::binding::Bound;
 use crate::cursor::Cursors;
@@ -23,30 +23,30 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// An event as it is kept: what the sender said, and what only the entrance knows. A field that is added has a
-/// default (decision 015).
+/// An event as it is stored: from the sender, with what the host knows about how it came in. An added field
+/// has a default (decision 015).
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Envelope {
     pub trigger: TriggerSource,
-    /// Where the event's `data` is when it was too much to be kept in place.
+    /// The artifact with the event's `data`, if that was too large to store inline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raw_ref: Option<RawEventRef>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub adapter: Option<AdapterContext>,
-    /// Why its agent has it; nothing when none has.
+    /// Why its agent was chosen; none if it is unbound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bound: Option<Bound>,
     pub event: NewEvent,
 }
 
-/// Someone may have pasted a secret of this host: it is not kept.
+/// Removes secrets of this host.
 pub(crate) fn clean_adapter(mut adapter: AdapterContext, redactor: &Redactor) -> AdapterContext {
     let redactor = redactor.exact();
     adapter.extra.values_mut().for_each(|value| redactor.value(value));
     adapter
 }
 
-/// Who a run is, for everything that is owned by its conversation, actor, subject, runner or binding.
+/// The identity of a run: everything that may own state, deliveries or artifacts.
 #[derive(Debug, Clone, Default)]
 pub struct Identity {
     pub workspace_id: String,
@@ -59,10 +59,10 @@ pub struct Identity {
     pub actor_id: Option<String>,
     pub subject_id: Option<String>,
     pub surface: Option<String>,
-    /// What the surface can show; nothing when it is not configured.
+    /// What the surface supports; none if it is not configured.
     pub capabilities: Option<Capabilities>,
     pub actor: Option<ActorContext>,
-    /// The place of the run's event in its conversation.
+    /// The number of the run's event in its conversation.
     pub conversation_seq: Option<i64>,
 }
 
@@ -89,7 +89,7 @@ impl Identity {
         }
     }
 
-    /// Under whose name state of a scope is kept; nothing when the event has no such party.
+    /// The owner of the state of a scope; none if the event has no such party.
     pub fn state_owner(&self, scope: StateScope) -> Option<String> {
         let party = match scope {
             StateScope::Conversation => self.conversation_id.as_deref()?,
@@ -138,7 +138,7 @@ impl Identity {
     }
 }
 
-/// Parts that cannot be taken for other parts.
+/// Joins parts so that no two lists of parts give the same text.
 pub(crate) fn owner(parts: &[&str]) -> String {
     serde_json::to_string(parts).unwrap_or_default()
 }
@@ -147,7 +147,7 @@ fn text(part: &Option<String>) -> &str {
     part.as_deref().unwrap_or_default()
 }
 
-/// Everything a context is made of.
+/// The inputs of a context.
 pub struct ContextParts<'a> {
     pub run: &'a RunRow,
     pub envelope: &'a Envelope,
@@ -156,7 +156,7 @@ pub struct ContextParts<'a> {
     pub delivery: DeliveryContext,
     pub cursors: &'a Cursors,
     pub resources: AgentResources,
-    /// For callers that act for the run but are not on its wire.
+    /// For processes that call the host for the run over HTTP.
     pub run_token: Option<String>,
     pub remaining: Duration,
     pub now_ms: i64,
@@ -240,7 +240,7 @@ impl ContextParts<'_> {
         }
     }
 
-    /// Parts of a prompt that do not change between runs, by their content.
+    /// Hashes of the parts of a prompt that do not change between runs.
     fn static_refs(&self) -> BTreeMap<String, StaticContextRef> {
         match self.resources.tools.is_empty() {
             true => BTreeMap::new(),

@@ -1,7 +1,7 @@
-//! Controlled credentials: what a tool's process shows the host to reach an actor's records (seed 004 §11).
+//! Controlled credentials: the token with which a tool process reaches an actor's records (seed 004 §11).
 //!
-//! Invariant: issued for one call, bound to its run, attempt, actor and methods; kept as a hash; it means
-//! nothing once the call is over, the run has ended or its time is up.
+//! Invariant: issued for one call, bound to its run, attempt, actor and methods; held as a hash; void once the
+//! call or the run has ended or it has expired.
 
 use crate::live::LiveRun;
 use crate::redaction::RUN_TOKEN;
@@ -10,14 +10,14 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-/// The longest that a call may use its credential.
+/// Lifetime of a credential.
 pub(crate) const LIFETIME: Duration = Duration::from_secs(600);
 
-/// What a credential stands for.
+/// What a credential grants.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Credential {
     pub(crate) workspace_id: String,
-    /// Whose records may be reached.
+    /// The actor whose records it grants.
     pub(crate) actor: String,
     pub(crate) run_id: String,
     pub(crate) attempt: i64,
@@ -38,7 +38,7 @@ struct Held {
     until: Instant,
 }
 
-/// A credential in use; dropped, it is revoked.
+/// A credential in use; dropping it revokes it.
 #[derive(Debug)]
 pub(crate) struct Issued {
     credentials: Arc<Credentials>,
@@ -59,7 +59,7 @@ impl Drop for Issued {
 }
 
 impl Credentials {
-    /// A new one for a call of a live run; nothing when the system has no random numbers.
+    /// A new credential for a call of a live run; none if the system has no random numbers.
     pub(crate) fn issue(
         self: &Arc<Self>,
         credential: Credential,
@@ -78,13 +78,13 @@ impl Credentials {
         Some(Issued { credentials: Arc::clone(self), hash, secret })
     }
 
-    /// What a credential stands for, while its call, its run and its time last.
+    /// What a credential grants; none once it is void.
     pub(crate) fn find(&self, secret: &str) -> Option<Arc<Credential>> {
         let hash: [u8; 32] = Sha256::digest(secret).into();
         let held = self.lock();
-        let found = held.get(&hash).filter(|held| Instant::now() < held.until)?;
-        found.run.upgrade()?.rights()?;
-        Some(Arc::clone(&found.credential))
+        let issued = held.get(&hash).filter(|held| Instant::now() < held.until)?;
+        issued.run.upgrade()?.rights()?;
+        Some(Arc::clone(&issued.credential))
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<[u8; 32], Held>> {

@@ -1,4 +1,4 @@
-//! Cursors: opaque positions that only this host can write and that fit one place only.
+//! Cursors: opaque positions that only this host can make, each valid for one list.
 //!
 //! Invariant: a cursor that opens was made by this database for exactly this domain (workspace, list,
 //! conversation). A foreign or altered one does not open.

@@ -1,8 +1,8 @@
 //! Live fan-out of a run's results.
 //!
-//! Invariant: a reader sees every number once and in order: first what is stored, then what is published but
-//! not stored yet, then what comes. A reader that lags behind is cut off with a position to resume from; the
-//! run never waits for it.
+//! Invariant: a reader sees every number once and in order: first stored results, then published results that
+//! are not stored yet, then new ones. A reader that lags is cut off and may resume at its position; the run
+//! never waits for it.
 
 use crate::ids::Moment;
 use bytes::{BufMut, Bytes, BytesMut};
@@ -37,7 +37,7 @@ impl Batch {
         self.records.last().map_or(0, |record| record.sequence)
     }
 
-    /// Whether the run is over with this batch.
+    /// Whether the run ends with this batch.
     pub fn is_end(&self) -> bool {
         self.records.last().is_some_and(is_terminal)
     }
@@ -56,7 +56,7 @@ pub fn is_terminal(record: &ResultRecord) -> bool {
 
 fn write_sse(out: &mut BytesMut, run_id: &str, record: &ResultRecord, moment: &mut Moment) {
     out.put_slice(b"event: ");
-    // A type is the runner's own text: keep it from breaking the frame.
+    // The type is text of the runner: it must not break the frame.
     out.extend(record.kind.bytes().filter(|byte| !matches!(byte, b'\n' | b'\r')));
     out.put_slice(b"\nid: ");
     write_number(out, record.sequence);
@@ -91,12 +91,12 @@ pub fn write_json(out: &mut BytesMut, run_id: &str, record: &ResultRecord, momen
     out.put_slice(b"}");
 }
 
-/// Four numbers per delta: the JSON writer is quicker at them than formatting is.
+/// Four numbers per delta: the JSON writer is faster than formatting.
 fn write_number(out: &mut BytesMut, number: i64) {
     let _ = serde_json::to_writer(out.writer(), &number);
 }
 
-/// One run's live readers, and what they were shown that is not stored yet.
+/// The live readers of one run, and the published results that are not stored yet.
 #[derive(Debug, Default)]
 pub struct Feed {
     inner: Mutex<Inner>,
@@ -110,23 +110,23 @@ struct Inner {
     readers: Vec<mpsc::Sender<Arc<Batch>>>,
 }
 
-/// A new reader's place.
+/// What a new reader starts with.
 #[derive(Debug)]
 pub struct Joined {
-    /// Shown already, but not stored yet.
+    /// Published, but not stored yet.
     pub unstored: Vec<Arc<Batch>>,
     pub live: mpsc::Receiver<Arc<Batch>>,
-    /// Whether nothing was stored before: the store need not be asked.
+    /// Whether nothing was stored before: no read of the store is needed.
     pub from_start: bool,
 }
 
 impl Feed {
-    /// The run starts, with nothing stored: whoever joins before that changes misses nothing.
+    /// The run starts with nothing stored: a reader that joins before the first commit need not read the store.
     pub fn begin(&self, workspace: &str) {
         self.lock().fresh = Some(workspace.to_owned());
     }
 
-    /// Shows deltas that will be stored a little later.
+    /// Publishes deltas before they are stored.
     pub fn publish_unstored(&self, batch: Batch) {
         let batch = Arc::new(batch);
         let mut inner = self.lock();
@@ -134,7 +134,7 @@ impl Feed {
         send(&mut inner.readers, &batch);
     }
 
-    /// Everything published so far is stored; shows what came with it.
+    /// Everything published so far is stored; publishes the results of this commit.
     pub fn publish_stored(&self, batch: Option<Batch>) {
         let mut inner = self.lock();
         inner.fresh = None;
@@ -144,7 +144,7 @@ impl Feed {
         }
     }
 
-    /// What is not stored yet, and a channel for what comes.
+    /// Adds a reader.
     pub fn subscribe(&self, workspace: &str, buffer: usize) -> Joined {
         let (sender, live) = mpsc::channel(buffer);
         let mut inner = self.lock();
@@ -158,19 +158,19 @@ impl Feed {
     }
 }
 
-/// Hands a batch to every reader that keeps up; the others are cut off.
+/// Sends a batch to every reader that keeps up; the others are cut off.
 fn send(readers: &mut Vec<mpsc::Sender<Arc<Batch>>>, batch: &Arc<Batch>) {
     readers.retain(|reader| reader.try_send(Arc::clone(batch)).is_ok());
 }
 
-/// The feeds of all runs that are open.
+/// The feeds of all open runs.
 #[derive(Debug, Default)]
 pub struct Feeds {
     by_run: Mutex<HashMap<String, Arc<Feed>>>,
 }
 
 impl Feeds {
-    /// The feed of a run, made when it is the first to ask.
+    /// The feed of a run, created on first use.
     pub fn open(&self, run_id: &str) -> Arc<Feed> {
         let mut feeds = self.lock();
         if let Some(feed) = feeds.get(run_id) {
@@ -181,7 +181,7 @@ impl Feeds {
         feed
     }
 
-    /// The run is over: its readers' channels close behind what they were sent.
+    /// The run has ended: the channels of its readers close after their last batch.
     pub fn close(&self, run_id: &str) {
         self.lock().remove(run_id);
     }
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn the_store_is_asked_unless_the_reader_was_there_before_the_first_commit() {
+    fn a_reader_that_joined_before_the_first_commit_need_not_read_the_store() {
         let feed = Feed::default();
         assert!(!feed.subscribe("w", 1).from_start);
         feed.begin("w");

@@ -1,6 +1,6 @@
-//! The gateway: an event comes in, is bound, and is committed before its sender is answered.
+//! The gateway: binds an event and commits it before its sender gets an answer.
 //!
-//! Invariant: what was committed is acted on even if the sender has gone away meanwhile.
+//! Invariant: a committed event is followed up even if its sender disconnects.
 
 mod bound;
 
@@ -29,17 +29,17 @@ use tokio::task::JoinError;
 /// The source of the events that the host itself adds to the log.
 const HOST_SOURCE: &str = "host";
 
-/// Who hands the event in, and through which door.
+/// Who sends an event, and through which API.
 #[derive(Debug, Clone)]
 pub struct Sender {
     pub entrance: TriggerSource,
-    /// Its token: `token:NAME` or `admin`; the conversations that it begins are known by it.
+    /// Its token: `token:NAME` or `admin`; recorded with the conversations that it begins.
     pub name: Option<Arc<str>>,
-    /// The one actor whose events it hands in; nothing means any.
+    /// The only actor it may send for; none means any.
     pub actor: Option<Arc<str>>,
-    /// The agents it may reach; nothing means all.
+    /// The agents it may send to; none means all.
     pub agents: Option<Arc<[String]>>,
-    /// What its protocol says beside the event; it is told to the runner, and nothing is decided by it.
+    /// Protocol-specific context, passed to the runner; no decision depends on it.
     pub adapter: Option<AdapterContext>,
 }
 
@@ -48,7 +48,7 @@ impl Sender {
         self.agents.as_ref().is_none_or(|agents| agents.iter().any(|name| name == agent))
     }
 
-    /// An event that names nobody is that of the sender's actor; one that names another is refused.
+    /// Sets the sender's actor on an event without one; an event of another actor is refused.
     fn sign(&self, event: &mut NewEvent) -> Result<(), Refusal> {
         let Some(own) = &self.actor else { return Ok(()) };
         let actor = event.actor.get_or_insert_with(|| ActorContext {
@@ -60,7 +60,7 @@ impl Sender {
     }
 }
 
-/// Why an event was not taken. Nothing was stored.
+/// Why an event was refused. Nothing was stored.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum Refusal {
     #[error("{0}")]
@@ -73,11 +73,11 @@ pub enum Refusal {
     NotAllowed(String),
     #[error("this token may not send for actor `{0}`")]
     OtherActor(String),
-    #[error("agents {} take this event equally: make one of them narrower", .0.join(", "))]
+    #[error("several agents match this event equally ({}): make one of them narrower", .0.join(", "))]
     Tie(Vec<String>),
     #[error("too many runs are waiting, try again later")]
     Busy,
-    #[error("the event of this run is no longer kept")]
+    #[error("the event of this run is no longer stored")]
     Gone,
     #[error("the host is stopping")]
     Stopping,
@@ -86,7 +86,7 @@ pub enum Refusal {
 }
 
 impl Host {
-    /// Takes an event. `Ok` means that it survives whatever happens next; the flag says whether it is new.
+    /// Accepts an event. `Ok` means that it is durable; the flag says whether it is new.
     pub async fn accept(
         &self,
         sender: &Sender,
@@ -102,7 +102,7 @@ impl Host {
         self.accept_ingested(sender, ingested, body_hash).await
     }
 
-    /// Takes an event whose large parts are kept already.
+    /// Accepts an event whose large parts are stored already.
     pub(crate) async fn accept_ingested(
         &self,
         sender: &Sender,
@@ -137,8 +137,8 @@ impl Host {
 }
 
 impl Shared {
-    /// Someone may have pasted a secret of this host: it is not kept. Ids decide where an event belongs and
-    /// cannot be changed, so one that holds a secret is refused.
+    /// Removes secrets of this host from an event. Ids decide where an event belongs and cannot be changed, so
+    /// an id that holds a secret is refused.
     fn without_secrets(&self, event: NewEvent, body: &RawValue) -> Result<NewEvent, Refusal> {
         let Some(clean) = self.redactor.exact().json(body) else { return Ok(event) };
         match serde_json::from_str::<NewEvent>(clean.get()) {
@@ -147,7 +147,7 @@ impl Shared {
         }
     }
 
-    /// Decides what an event leads to, without storing anything.
+    /// Decides what an event leads to. Stores nothing.
     fn prepare(
         &self,
         sender: &Sender,
@@ -158,7 +158,7 @@ impl Shared {
         sender.sign(&mut event)?;
         event.check().map_err(|error| Refusal::Invalid(error.to_string()))?;
         if event.source == HOST_SOURCE {
-            let message = format!("`source` `{HOST_SOURCE}` is kept for the host's own facts");
+            let message = format!("`source` `{HOST_SOURCE}` is reserved for the host");
             return Err(Refusal::Invalid(message));
         }
         let settings = self.settings.load();
@@ -167,7 +167,8 @@ impl Shared {
         let surface = surface(&settings, &event, agent)?;
         let run = match agent {
             Some(agent) if self.metrics.runs_open() >= settings.limits.runs_open => {
-                tracing::warn!(agent = agent.name, "too many runs are open");
+                let open = self.metrics.runs_open();
+                tracing::warn!(agent = agent.name, open, "event refused: too many open runs");
                 return Err(Refusal::Busy);
             }
             Some(agent) => Some(self.new_run(agent, surface, &event, &settings)),
@@ -197,8 +198,8 @@ impl Shared {
         Ok((command, envelope, kept))
     }
 
-    /// An event that was taken before gets its first answer, also when it would be refused today: its agent
-    /// may be gone, or the host full.
+    /// A repeated event gets its first answer, even if it would be refused now because its agent was removed
+    /// or the host is full.
     async fn first_answer(
         &self,
         sender: &Sender,
@@ -224,7 +225,7 @@ impl Shared {
         });
         match read.await.map_err(Refusal::Store)? {
             None => Err(refusal),
-            // A run of an agent that the sender may not reach is not told of.
+            // The sender must not learn of a run of an agent that it may not reach.
             Some((_, Some(run))) if !sender.may_reach(&run.agent) => Err(refusal),
             Some((known, _)) if known.body_hash != body_hash => Err(Refusal::Conflict),
             Some((known, Some(run))) if run.event_seq != known.seq => {
@@ -244,17 +245,17 @@ impl Shared {
         let limits = &settings.limits;
         let descriptor = self.runtime.descriptor(&agent.runner);
         let resources = self.resources.load();
-        // What is still about to say what it offers is waited for by the run, not by the sender.
+        // The run waits for tools that are still starting; the sender does not.
         let is_known = resources.tools.is_settled(&agent.grant.tools, limits.runner_start);
         let grant = descriptor.filter(|_| is_known).map(|descriptor| {
             let (descriptor, resources) = (&descriptor, &*resources);
             let (grant, doc) =
-                self.made_grants.of(agent, Sources { settings, descriptor, resources });
+                self.grant_cache.of(agent, Sources { settings, descriptor, resources });
             self.keep_grant(&doc.hash, &grant);
             (doc, grant.steering)
         });
         let (grant, steers) = grant.unzip();
-        // A replay shows what a run of its own would do.
+        // A replay is always a run of its own.
         let steering = event.event_type.starts_with("message.") && !is_replay(event);
         NewRun {
             run_id: ids::fresh("run"),
@@ -294,7 +295,6 @@ impl Shared {
     }
 }
 
-/// The same body gives the same hash, however its JSON was laid out.
 pub(crate) fn hash(body: &RawValue) -> [u8; 32] {
     Sha256::digest(body.get()).into()
 }

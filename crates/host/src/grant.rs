@@ -4,9 +4,9 @@
 //! runs of a binding share one stored document. The third layer, the event's scope, is applied where ids are
 //! used: state owners, cursors and conversations are made from the run's own event.
 
-mod made;
+mod cache;
 
-pub(crate) use made::{MadeGrants, Sources};
+pub(crate) use cache::{GrantCache, Sources};
 
 use crate::resources::ResourceNames;
 use crate::settings::{Agent, Approval, GrantPolicy, Reach};
@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A stored document of an earlier version may lack fields: what it does not say is not granted (decision 015).
+/// A document stored by an earlier version may lack fields: a missing field grants nothing (decision 015).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Grant {
     pub agent: String,
@@ -44,7 +44,7 @@ pub struct Grant {
     pub storage: BTreeSet<StorageArea>,
     #[serde(default)]
     pub actions: BTreeMap<String, Approval>,
-    /// In the order of the binding: the first is the one that a runner uses unless it is told otherwise.
+    /// In the order of the binding: the first is the runner's default.
     #[serde(default)]
     pub models: Offer<ModelPermission, Vec<String>>,
     #[serde(default)]
@@ -56,10 +56,10 @@ pub struct Grant {
     pub methods: BTreeSet<String>,
     #[serde(default)]
     pub skills: BTreeSet<String>,
-    /// What becomes of a call by its risk; one that is not named is asked about.
+    /// How a call is approved, by its risk; a risk that is not listed requires an approval.
     #[serde(default)]
     pub risks: BTreeMap<Risk, Approval>,
-    /// Whether the run takes messages that arrive while it runs.
+    /// Whether the run may pull messages that arrive while it runs.
     #[serde(default)]
     pub steering: bool,
 }
@@ -137,7 +137,7 @@ impl Grant {
         GrantDoc { hash: crate::ids::hex(&Sha256::digest(body.as_bytes())), body }
     }
 
-    /// What the runner may ask for beside its resources.
+    /// The APIs that the runner may call besides its resources.
     pub fn available_apis(&self) -> ContextAPICapabilities {
         crate::proxy::table::available_apis(self)
     }
@@ -166,8 +166,8 @@ fn offer<T: Ord + Copy, N: FromIterator<String>>(
     Offer { names: named(patterns, known), operations: asked.iter().copied().collect() }
 }
 
-/// Of what exists, that which the binding names, each once and in the binding's order; `prefix.*` names all
-/// that begin so.
+/// The existing resources that the binding names, each once and in the binding's order; `prefix.*` names all
+/// with that prefix.
 fn named<N: FromIterator<String>>(patterns: &[String], known: &[String]) -> N {
     let names = |pattern: &String, name: &String| match pattern.strip_suffix('*') {
         Some(prefix) if prefix.is_empty() || prefix.ends_with('.') => name.starts_with(prefix),
@@ -179,7 +179,7 @@ fn named<N: FromIterator<String>>(patterns: &[String], known: &[String]) -> N {
     all.filter(|name| seen.insert(*name)).cloned().collect()
 }
 
-/// Whoever may use modules or skills has the tools to do so, and nobody else has.
+/// The tools for modules and skills are granted exactly with modules and skills.
 fn with_own(mut offer: Offer<ToolPermission>, policy: &GrantPolicy) -> Offer<ToolPermission> {
     let own = [(project_cli::TOOL_NAME, &policy.modules), (skills::TOOL_NAME, &policy.skills)];
     for (name, granted) in own {

@@ -11,7 +11,7 @@ use crate::cursor::Cursors;
 use crate::delivery::Mailbox;
 use crate::feed::Feeds;
 use crate::follow_up::FollowUp;
-use crate::grant::MadeGrants;
+use crate::grant::GrantCache;
 use crate::ids::now_ms;
 use crate::live::Live;
 use crate::metrics::Metrics;
@@ -38,24 +38,24 @@ const CANCEL_WAIT: Duration = Duration::from_secs(10);
 
 #[derive(Debug, thiserror::Error)]
 pub enum HostError {
-    #[error("the store failed")]
+    #[error("store operation failed")]
     Store(#[from] StoreError),
-    #[error("agents `{0}` and `{1}` take the same events")]
+    #[error("agents `{0}` and `{1}` match the same events")]
     Tie(String, String),
-    #[error("the models cannot be used")]
+    #[error("cannot set up the models")]
     Models(#[from] greenroom_models::ModelError),
-    #[error("the tools cannot be used")]
+    #[error("cannot set up the tools")]
     Tools(#[from] greenroom_tools::ToolsError),
 }
 
 pub struct HostOptions {
     pub store: Store,
-    /// Where the bytes of artifacts are.
+    /// The bytes of artifacts.
     pub objects: greenroom_objects::Objects,
     pub settings: Settings,
     pub runners: Vec<RunnerSpec>,
     pub runtime: RuntimeSettings,
-    /// Knows the secrets that are live. Whoever starts the host tells it, and shares it with the log.
+    /// Knows the secrets in use; the log shares it.
     pub redactor: Redactor,
     /// Models and tools.
     pub resources: ResourceSettings,
@@ -67,7 +67,7 @@ pub struct Host {
 }
 
 impl Host {
-    /// Starts runners, settles what an earlier start left behind, and is ready for events.
+    /// Starts runners, settles runs that an earlier start left open, and is then ready for events.
     pub async fn start(options: HostOptions) -> Result<Host, HostError> {
         check(&options.settings)?;
         let budgets = Budgets::load(&options.store, now_ms()).await?;
@@ -97,7 +97,7 @@ impl Host {
             credentials: Arc::default(),
             budgets: Arc::new(budgets),
             tool_vectors: ToolVectors::default(),
-            made_grants: MadeGrants::default(),
+            grant_cache: GrantCache::default(),
             ungranted: Ungranted::default(),
             started_at: now_ms(),
             grants: Mutex::default(),
@@ -119,7 +119,7 @@ impl Host {
         Ok(Host { shared })
     }
 
-    /// Puts a new configuration in force, whole. Runs that are under way keep what they have.
+    /// Applies a new configuration as a whole. Active runs keep the one they started with.
     pub async fn reload(
         &self,
         settings: Settings,
@@ -138,7 +138,7 @@ impl Host {
         Ok(())
     }
 
-    /// Ends in order: runs get a while to finish, the others are handed to the next start.
+    /// Shuts down: runs that do not end within `grace` are left to the next start.
     pub async fn stop(&self, grace: Duration) {
         let ended = async {
             loop {
@@ -152,12 +152,12 @@ impl Host {
         let _ = tokio::time::timeout(grace, ended).await;
         self.shared.tasks.stop(Duration::from_secs(5)).await;
         let resources = self.shared.resources.load_full();
-        // The runtime waits for the programs of tools as well.
+        // The runtime waits for tool processes as well.
         let grace = Duration::from_secs(2);
         tokio::join!(resources.tools.stop(), self.shared.runtime.shutdown(grace));
     }
 
-    /// Ends a run: at once while it waits, through its own task while it runs.
+    /// Cancels a run: a queued one at once, a running one through its own task.
     pub async fn cancel(&self, workspace: &str, run_id: &str) -> Result<CancelRequest, StoreError> {
         let host = self.clone();
         let (workspace, run_id) = (workspace.to_owned(), run_id.to_owned());
@@ -204,12 +204,12 @@ impl Host {
         self.shared.settings.load_full()
     }
 
-    /// The run and the attempt that a run token was given to, while that attempt is under way.
+    /// The run and attempt of a run token, while that attempt is active.
     pub fn run_by_token(&self, token: &str) -> Option<(String, i64)> {
         self.shared.live.run_of_token(token)
     }
 
-    /// What models and tools there are now.
+    /// The models and tools of the current configuration.
     pub fn resources(&self) -> Arc<Resources> {
         self.shared.resources.load_full()
     }

@@ -7,7 +7,7 @@ use time::format_description::well_known::Rfc3339;
 use time::macros::format_description;
 use uuid::Uuid;
 
-/// The workspace of whoever names none.
+/// The default workspace.
 pub const DEFAULT_WORKSPACE: &str = "default";
 
 /// A new id, ordered by time: `run_0197…`.
@@ -43,7 +43,7 @@ pub fn parse_rfc3339(text: &str) -> Option<i64> {
     i64::try_from(at.unix_timestamp_nanos().div_euclid(1_000_000)).ok()
 }
 
-/// A time as text, written anew only when it has changed: thousands of deltas share a millisecond.
+/// A time as text, cached: thousands of deltas share a millisecond.
 #[derive(Debug, Default)]
 pub struct Moment {
     at_ms: i64,
@@ -60,7 +60,7 @@ impl Moment {
     }
 }
 
-/// Two digits per byte, lower case. Every run writes some of these: no formatter is asked for each byte.
+/// Lower-case hexadecimal. Every run needs some, so this avoids a formatter call per byte.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     const DIGITS: [char; 16] =
         ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'];

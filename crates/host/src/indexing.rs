@@ -1,28 +1,28 @@
-//! Search indexing, behind everything else.
+//! Search indexing, in the background.
 //!
-//! Invariant: nobody waits for the index. What is not in it yet is found by scanning, so being late costs a
-//! search time and never a hit.
+//! Invariant: nothing waits for the index. A search scans the items that are not indexed yet, so a late index
+//! makes it slower, never incomplete.
 
 use crate::host::Shared;
 use futures_util::FutureExt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Items of one step: short enough that a run's commit behind it does not notice.
+/// Items of one step: few enough not to delay the commits of runs.
 const STEP_ITEMS: i64 = 64;
-/// The transcript has to be still for so long: while runs come in, the writer is theirs.
-const STILL: Duration = Duration::from_millis(300);
+/// How long the transcript must be idle before a step: commits of runs come first.
+const IDLE: Duration = Duration::from_millis(300);
 /// Between two steps.
 const PAUSE: Duration = Duration::from_millis(10);
-/// Above so many unindexed items a search would feel it, and the index gets more of the writer.
+/// Above this many unindexed items, which would slow searches down, steps do not wait for an idle transcript.
 const BACKLOG: i64 = 5_000;
-/// How long a busy transcript keeps the index waiting before it looks how far it is behind.
+/// How long a busy transcript delays a step at most.
 const BUSY_MAX: Duration = Duration::from_secs(2);
 const PAUSE_BEHIND: Duration = Duration::from_millis(5);
 /// After an error.
 const PAUSE_FAILED: Duration = Duration::from_secs(2);
 
-/// Keeps the index up with the transcript until the host stops.
+/// Indexes new items until the host stops.
 pub(crate) async fn keep(shared: Arc<Shared>) {
     let stopping = shared.tasks.stopping();
     loop {
@@ -33,15 +33,15 @@ pub(crate) async fn keep(shared: Arc<Shared>) {
                     () = shared.wake_indexing.notified() => {}
                     () = stopping.cancelled() => return,
                 }
-                still(&shared).await;
+                idle(&shared).await;
                 PAUSE
             }
             Ok(_) => {
-                still(&shared).await;
+                idle(&shared).await;
                 PAUSE
             }
             Err(error) => {
-                tracing::warn!(%error, "the search index waits");
+                tracing::warn!(%error, "cannot update the search index, will retry");
                 PAUSE_FAILED
             }
         };
@@ -52,13 +52,13 @@ pub(crate) async fn keep(shared: Arc<Shared>) {
     }
 }
 
-/// Waits until nothing has come in for a while, or the host stops. A backlog does not wait for that.
-async fn still(shared: &Shared) {
+/// Waits until the transcript is idle, or has been busy for `BUSY_MAX`, or the host stops.
+async fn idle(shared: &Shared) {
     let until = tokio::time::Instant::now() + BUSY_MAX;
     while tokio::time::Instant::now() < until {
-        // Asleep meanwhile, so that a commit wakes nobody for the index: what came in has left its mark.
+        // A commit does not wake this task while it sleeps; its notification is stored.
         tokio::select! {
-            () = tokio::time::sleep(STILL) => {}
+            () = tokio::time::sleep(IDLE) => {}
             () = shared.tasks.stopping().cancelled() => return,
         }
         if shared.wake_indexing.notified().now_or_never().is_none() {

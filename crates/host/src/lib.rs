@@ -1,7 +1,7 @@
 //! The host: decides what an event leads to, commits it, then acts.
 //!
 //! Invariant: decisions (bind, admit, grant, what a result changes, what recovery does) are pure functions;
-//! what they decide is in the store before anything outside hears of it.
+//! what they decide is stored before anything outside the host sees it.
 
 mod actions;
 mod approvals;

@@ -1,7 +1,7 @@
-//! The runs that are under way in this process.
+//! The runs that are active in this process.
 //!
-//! Invariant: a run is here from its start to its terminal; the proxy serves no run that is not here, and its
-//! token means nothing once it is gone. Of a token only the hash is kept.
+//! Invariant: a run is in this table from the follow-up of its start to its terminal; the proxy serves no other
+//! run, and a token is void once its run has left. Only hashes of tokens are held.
 
 mod deadline;
 mod tool_calls;
@@ -26,13 +26,13 @@ use tokio::sync::{Notify, Semaphore, watch};
 
 pub(crate) use tool_calls::{Entered, Taken, ToolCalls};
 
-/// Long reads that one run has under way at once.
+/// Long reads that one run may have in progress at once.
 const READS_AT_ONCE: usize = 4;
-/// Streams that one run has open at once; others wait for their turn.
+/// Streams that one run may have open at once; others wait.
 const STREAMS_AT_ONCE: usize = 8;
-/// Failures of models that are noted of one run.
+/// Model failures recorded as diagnostics of one run.
 const MODEL_FAILURES_NOTED: u32 = 20;
-/// Runs that are remembered as overdue.
+/// Runs remembered as overdue.
 const OVERDUE_KNOWN: usize = 256;
 /// Runs whose end a runner may ask about.
 const ENDED_KNOWN: usize = 1024;
@@ -42,28 +42,28 @@ pub(crate) struct LiveRun {
     ending: watch::Sender<Option<Ending>>,
     ended: watch::Sender<bool>,
     applied: watch::Sender<u64>,
-    /// Told when someone waits for results to be dealt with.
-    waited_for: Notify,
+    /// A read of the run waits for its results to be applied.
+    flush_requested: Notify,
     rights: OnceLock<Rights>,
-    /// What the run may still call.
+    /// The rate limit of its calls.
     pub(crate) bucket: Bucket,
     pub(crate) deadline: Deadline,
-    /// Turns for reads that take the store a while, so that one run does not keep others out.
+    /// Permits for long reads, so that one run does not occupy all readers.
     pub(crate) reads: Semaphore,
-    /// Turns for streams of bytes, each of which holds some.
+    /// Permits for streams of bytes, each of which buffers some.
     pub(crate) streams: Semaphore,
     overdue: AtomicBool,
-    /// Whether a runner has it; before, it waits for one.
+    /// Whether a runner has accepted it.
     with_runner: AtomicBool,
-    /// The place of the last message that the run has pulled, 0 before.
+    /// The number of the last message that the run pulled, 0 before.
     pulled_seq: AtomicI64,
     spent: AtomicI64,
     model_failures: AtomicU32,
-    /// Calls of tools, by whose item the conversation shows them.
+    /// Its tool calls, by who records them.
     pub(crate) tool_calls: Arc<ToolCalls>,
 }
 
-/// Why a run has to end before it does.
+/// Why the host ends a run early.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Ending {
     pub(crate) code: &'static str,
@@ -77,21 +77,21 @@ type TokenHash = [u8; 32];
 #[derive(Debug)]
 pub(crate) struct Rights {
     pub(crate) grant: Arc<Grant>,
-    /// What the grant chooses from, as it was when the run began.
+    /// The models and tools that were configured when the run started.
     pub(crate) resources: Arc<Resources>,
     pub(crate) identity: Identity,
     pub(crate) attempt: i64,
-    /// Whom audit records are about.
+    /// What audit records of its calls refer to.
     pub(crate) subject: Arc<Subject>,
 }
 
 impl LiveRun {
-    /// Asks the run to stop.
+    /// Requests cancellation.
     pub(crate) fn cancel(&self, reason: &str) {
         self.end_with(run_code::CANCELLED, reason.to_owned());
     }
 
-    /// The run has to end so; the first ending stands.
+    /// Requests this end; the first request counts.
     pub(crate) fn end_with(&self, code: &'static str, reason: String) {
         self.ending.send_if_modified(|current| {
             let first = current.is_none();
@@ -102,16 +102,16 @@ impl LiveRun {
         });
     }
 
-    /// Resolves when somebody wants the run to end before it does.
+    /// Resolves when an early end is requested.
     pub(crate) async fn ending(&self) -> Ending {
         let mut ending = self.ending.subscribe();
         let wanted = ending.wait_for(Option::is_some).await.map(|wanted| wanted.clone());
-        // The sender lives in this very run, so the channel does not close while anyone waits.
+        // `self` owns the sender, so the channel does not close.
         let gone = Ending { code: run_code::CANCELLED, reason: String::new() };
         wanted.ok().flatten().unwrap_or(gone)
     }
 
-    /// What the models of this run have cost so far, in millionths of a dollar.
+    /// The cost of its model calls so far, in millionths of a dollar.
     pub(crate) fn spent(&self) -> i64 {
         self.spent.load(Ordering::Relaxed)
     }
@@ -120,7 +120,7 @@ impl LiveRun {
         self.spent.fetch_add(cost_micro, Ordering::Relaxed);
     }
 
-    /// Whether one more failure of a model is worth a note.
+    /// Whether to record one more model failure.
     pub(crate) fn notes_model_failure(&self) -> bool {
         self.model_failures.fetch_add(1, Ordering::Relaxed) < MODEL_FAILURES_NOTED
     }
@@ -129,40 +129,40 @@ impl LiveRun {
         self.with_runner.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn set_with_runner(&self, is_there: bool) {
-        self.with_runner.store(is_there, Ordering::Relaxed);
+    pub(crate) fn set_with_runner(&self, is_with_runner: bool) {
+        self.with_runner.store(is_with_runner, Ordering::Relaxed);
     }
 
     pub(crate) fn granted(&self, rights: Rights) {
         let _ = self.rights.set(rights);
     }
 
-    /// What the run may do; nothing from the moment on in which it is to end, before its terminal is stored.
+    /// What the run may do; none once its end is requested, even before its terminal is stored.
     pub(crate) fn rights(&self) -> Option<&Rights> {
         let is_over = *self.ended.borrow() || self.is_overdue() || self.ending.borrow().is_some();
         self.rights.get().filter(|_| !is_over)
     }
 
-    /// So many more results of the runner's have been dealt with.
+    /// `count` more results of the runner were applied.
     pub(crate) fn applied(&self, count: usize) {
         self.applied.send_modify(|applied| *applied += count as u64);
     }
 
-    /// Waits until that many results have been dealt with, so that a read sees the run's own writes.
+    /// Waits until `count` results were applied, so that a read sees the run's own writes.
     pub(crate) async fn wait_for_applied(&self, count: u64) {
         if *self.applied.borrow() < count {
             let mut applied = self.applied.subscribe();
-            self.waited_for.notify_one();
+            self.flush_requested.notify_one();
             let _ = applied.wait_for(|applied| *applied >= count).await;
         }
     }
 
-    /// Resolves when someone waits for results that have come but were not dealt with yet.
-    pub(crate) async fn waited_for(&self) {
-        self.waited_for.notified().await;
+    /// Resolves when a read waits for results that were not applied yet.
+    pub(crate) async fn flush_requested(&self) {
+        self.flush_requested.notified().await;
     }
 
-    /// The run ends because its time is over; before `end`.
+    /// The run is past its deadline; called before `end`.
     pub(crate) fn overdue(&self) {
         self.overdue.store(true, Ordering::Relaxed);
     }
@@ -171,7 +171,7 @@ impl LiveRun {
         self.overdue.load(Ordering::Relaxed)
     }
 
-    /// The run has pulled messages up to this place of its conversation.
+    /// The run has pulled messages up to this number of its conversation.
     pub(crate) fn pulled(&self, conversation_seq: i64) {
         self.pulled_seq.fetch_max(conversation_seq, Ordering::Relaxed);
     }
@@ -196,13 +196,13 @@ pub(crate) struct Live {
     by_run: Mutex<HashMap<String, Arc<LiveRun>>>,
     changed: Notify,
     tokens: Mutex<Tokens>,
-    /// The last runs that were overdue, so that their runners are told why they are refused.
+    /// The last overdue runs, so that a refusal tells their runners why.
     overdue: Mutex<VecDeque<String>>,
     /// The last runs that ended, with their workspaces.
     ended: Mutex<VecDeque<(String, String)>>,
 }
 
-/// Which run and attempt a token stands for.
+/// The run and attempt of each token.
 #[derive(Debug, Default)]
 struct Tokens {
     runs: HashMap<TokenHash, (String, i64)>,
@@ -218,7 +218,7 @@ impl Tokens {
 }
 
 impl Live {
-    /// A new token for a run, which stands for this attempt until the run ends. An earlier one ends now.
+    /// A new token for this attempt, valid until the run ends. An earlier one is revoked.
     pub(crate) fn issue_token(&self, run_id: &str, attempt: i64) -> Option<String> {
         let mut bytes = [0; 32];
         getrandom::fill(&mut bytes).ok()?;
@@ -231,13 +231,12 @@ impl Live {
         Some(token)
     }
 
-    /// The run and the attempt that a token was given to, while that attempt is under way.
+    /// The run and attempt of a token, while that attempt is active.
     pub(crate) fn run_of_token(&self, token: &str) -> Option<(String, i64)> {
-        // Found by its hash: how long that takes tells nothing about the token.
+        // Looked up by its hash: the time this takes reveals nothing about the token.
         self.tokens().runs.get(&hash(token)).cloned()
     }
 
-    /// The run's token means nothing any more.
     pub(crate) fn revoke_token(&self, run_id: &str) {
         self.tokens().revoke(run_id);
     }
@@ -248,7 +247,7 @@ impl Live {
             ending: watch::channel(None).0,
             ended: watch::channel(false).0,
             applied: watch::channel(0).0,
-            waited_for: Notify::new(),
+            flush_requested: Notify::new(),
             rights: OnceLock::new(),
             bucket: Bucket::default(),
             reads: Semaphore::new(READS_AT_ONCE),
@@ -289,7 +288,7 @@ impl Live {
         }
     }
 
-    /// The workspace of a run that is under way or has ended lately.
+    /// The workspace of a run that is active or ended recently.
     pub(crate) fn workspace_of(&self, run_id: &str) -> Option<String> {
         if let Some(live) = self.get(run_id) {
             return live.rights.get().map(|rights| rights.identity.workspace_id.clone());
@@ -299,7 +298,7 @@ impl Live {
         known.map(|(_, workspace)| workspace.clone())
     }
 
-    /// Whether a run was ended by its deadline, as far as that is still known.
+    /// Whether a run was ended by its deadline, as far as it is remembered.
     pub(crate) fn was_overdue(&self, run_id: &str) -> bool {
         if self.get(run_id).is_some_and(|live| live.is_overdue()) {
             return true;

@@ -14,7 +14,7 @@ pub struct Metrics {
     pub deliveries_done: AtomicU64,
     pub deliveries_failed: AtomicU64,
     pub deliveries_unknown: AtomicU64,
-    /// Attempts that failed and are followed by another.
+    /// Failed attempts that will be retried.
     pub deliveries_retried: AtomicU64,
     pub run_ms: AtomicU64,
     runs_open: AtomicUsize,

@@ -1,6 +1,6 @@
-//! What the API shows of stored facts.
+//! Stored facts as the API returns them.
 //!
-//! Invariant: every read is by workspace; every list is a page with a cursor that fits that list only.
+//! Invariant: every read is by workspace; every list is paged, and a cursor is valid for its list only.
 
 mod agents;
 mod audit;
@@ -38,7 +38,7 @@ use serde_json::{Value, json};
 /// Diagnostics and approvals shown with a run.
 const DIAGNOSTICS_SHOWN: i64 = 100;
 
-/// Size of a page of history, its first item excepted.
+/// Bytes of a page of history, not counting its first item.
 const PAGE_BYTES_MAX: usize = 8 << 20;
 
 #[derive(Debug, Serialize)]
@@ -48,28 +48,28 @@ pub struct Page<T> {
     pub has_more: bool,
 }
 
-/// Results of a run from behind a number.
+/// Results of a run after a number.
 #[derive(Debug, Serialize)]
 pub struct ResultPage {
     pub items: Vec<Box<RawValue>>,
-    /// The number to go on behind.
+    /// The number after which the next page starts.
     pub next_cursor: Option<i64>,
     pub has_more: bool,
 }
 
-/// Which part of a transcript is wanted.
+/// The part of a transcript to read.
 #[derive(Debug, Clone)]
 pub struct HistoryQuery {
     pub cursor: Option<String>,
     pub direction: Direction,
     pub limit: usize,
-    /// Of whoever reads: what the host words itself is told in it.
+    /// The reader's language, for texts of the host itself.
     pub language: Language,
 }
 
 impl Host {
-    /// Runs, newest first; nothing when the cursor is not one of this list. A filter that fits few runs may give
-    /// a page that is short although there is more.
+    /// Runs, newest first; none if the cursor does not belong to this list. With a filter that matches few runs,
+    /// a page may be short although more follow.
     pub async fn runs(
         &self,
         workspace: &str,
@@ -89,7 +89,7 @@ impl Host {
         Ok(Some(self.page(&domain, items, next, has_more)))
     }
 
-    /// Results behind a number.
+    /// Results after a number.
     pub async fn results(
         &self,
         workspace: &str,
@@ -117,7 +117,7 @@ impl Host {
         Ok(Some(ResultPage { items: items.collect::<Result<_, _>>()?, next_cursor, has_more }))
     }
 
-    /// Conversations, the last used first.
+    /// Conversations, the most recently used first.
     pub async fn conversations(
         &self,
         workspace: &str,
@@ -149,7 +149,7 @@ impl Host {
     }
 
     /// A page of a transcript, always oldest item first. Backward (the default) starts with the newest page.
-    /// The outer nothing: a foreign cursor; the inner: no such conversation.
+    /// The outer `None`: the cursor does not belong here; the inner: the conversation does not exist.
     pub async fn history(
         &self,
         workspace: &str,
@@ -181,8 +181,7 @@ impl Host {
         Ok(Some(Some(self.page(&domain, items, next, has_more))))
     }
 
-    /// The items of a conversation that hold what is looked for, the best first; nothing: no such
-    /// conversation.
+    /// The items of a conversation that match a search, the best first; none if it does not exist.
     pub async fn search(
         &self,
         query: SearchQuery,
@@ -202,7 +201,7 @@ impl Host {
         }))
     }
 
-    /// Whether there is such a conversation within reach.
+    /// Whether the conversation exists within reach.
     pub async fn reaches(
         &self,
         workspace: &str,
@@ -214,7 +213,7 @@ impl Host {
         }
         let (owner, id, reach) = (workspace.to_owned(), conversation.to_owned(), reach.clone());
         let read = self.store().read(move |tx| {
-            reads::conversations::within(tx, &owner, &id, &reach).map(|found| found.is_some())
+            reads::conversations::within(tx, &owner, &id, &reach).map(|row| row.is_some())
         });
         read.await
     }
@@ -252,7 +251,7 @@ impl Host {
         Ok(Some(self.page(&domain, items, next, has_more)))
     }
 
-    /// `Err` when a cursor is given that does not belong here.
+    /// The position of a cursor; `Err` if it does not belong here.
     pub(crate) fn position(
         &self,
         domain: &[&str],
@@ -280,7 +279,7 @@ impl Host {
     }
 }
 
-/// One more was read than is shown, to know whether there is more.
+/// One more row than a page holds was read, to know whether more follow.
 fn cut<T>(mut rows: Vec<T>, limit: usize) -> (Vec<T>, bool) {
     let has_more = rows.len() > limit;
     rows.truncate(limit);
@@ -309,7 +308,7 @@ pub(crate) fn run_view(run: RunRow) -> RunView {
     }
 }
 
-/// No call at all is known to cost nothing.
+/// Without calls the cost is known: 0.
 fn model_calls(spend: RunSpend) -> ModelCalls {
     let none = (spend.calls == 0).then_some(0);
     ModelCalls {
@@ -336,7 +335,7 @@ pub(crate) fn item_view(row: ItemRow, language: Language) -> Value {
     item
 }
 
-/// Hints about how a result is shown stay inside; readers get what is made of them (seed 004 §9).
+/// Removes display hints of a tool result: readers get the card made from them (seed 004 §9).
 fn show(metadata: &mut Value, language: Language) {
     let hints = metadata["tool_agent_output"].as_object_mut().and_then(|o| o.remove("ui_hints"));
     let options = ui::Options { language, ..ui::Options::default() };
@@ -345,7 +344,7 @@ fn show(metadata: &mut Value, language: Language) {
     }
 }
 
-/// An item that was found, with where it matches.
+/// A search hit, with the parts that match.
 pub(crate) fn hit_view(hit: Hit, language: Language) -> Value {
     let marks: Vec<Value> =
         hit.highlights.iter().map(|mark| json!({"start": mark.start, "end": mark.end})).collect();
@@ -373,7 +372,7 @@ pub(crate) fn event_view(row: EventRow) -> Value {
     view
 }
 
-/// What a run has asked, without what an answer needs.
+/// An approval of a run, without the nonce that an answer needs.
 fn approval_view(row: &ApprovalRow) -> Value {
     json!({"approval_id": row.asked.approval_id, "action": row.asked.action,
         "status": row.status.as_str(), "answered_by": row.answered_by,

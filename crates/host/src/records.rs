@@ -1,7 +1,7 @@
 //! Records of the project modules, for the processes of their methods and for operators.
 //!
-//! Invariant: whose records are reached comes from the credential; a method reaches its own module alone, and
-//! there only what it is for. No secret is kept in a record.
+//! Invariant: the credential decides whose records are reached; a method reaches its own module only, with the
+//! operations of its purpose. No secret is stored in a record.
 
 use crate::host::Host;
 use crate::ids::{self, now_ms};
@@ -26,23 +26,23 @@ const LINKS_MAX: i64 = 500;
 const PAGE: u32 = 200;
 const PAGE_MAX: u32 = 1_000;
 
-/// Who asks.
+/// The caller.
 #[derive(Debug, Clone)]
 pub struct RecordCaller {
     pub workspace_id: String,
     pub actor: String,
-    /// The methods that were called; an operator is bound to none.
+    /// The methods that were called; none for an operator, who may do everything.
     pub methods: Option<BTreeSet<String>>,
 }
 
 impl Host {
-    /// Whom a credential stands for, while it means something.
+    /// The caller that a valid credential identifies.
     pub fn record_caller(&self, credential: &str) -> Option<RecordCaller> {
-        let found = self.shared.credentials.find(credential)?;
+        let credential = self.shared.credentials.find(credential)?;
         Some(RecordCaller {
-            workspace_id: found.workspace_id.clone(),
-            actor: found.actor.clone(),
-            methods: Some(found.methods.clone()),
+            workspace_id: credential.workspace_id.clone(),
+            actor: credential.actor.clone(),
+            methods: Some(credential.methods.clone()),
         })
     }
 
@@ -54,7 +54,7 @@ impl Host {
         check_names(&op)?;
         let op = self.without_secrets(op)?;
         if !caller.methods.as_ref().is_none_or(|methods| methods.iter().any(|m| allows(m, &op))) {
-            let message = "this credential was not given for that";
+            let message = "this credential does not allow that";
             return Err(AgentAPIError::new(ErrorCode::Unauthorized, message));
         }
         match op {
@@ -64,7 +64,7 @@ impl Host {
         }
     }
 
-    /// What is kept goes through the one redaction; a name cannot, so one that holds a secret is refused.
+    /// Redacts what is stored; a name cannot be changed, so one that holds a secret is refused.
     fn without_secrets(&self, mut op: RecordOp) -> Result<RecordOp, AgentAPIError> {
         let redactor = self.redactor();
         if names(&op).any(|name| matches!(redactor.text(name), Cow::Owned(_))) {
@@ -97,7 +97,7 @@ impl Host {
             actor: caller.actor.clone(),
             from,
             to,
-            after: after.as_deref().and_then(place),
+            after: after.as_deref().and_then(position),
             limit: i64::from(limit) + 1,
         };
         let workspace = caller.workspace_id.clone();
@@ -106,8 +106,8 @@ impl Host {
         let has_more = rows.len() > limit as usize;
         rows.truncate(limit as usize);
         let next = rows.last().filter(|_| has_more).map(|last| {
-            let place = format!("{} {}", last.starts_at.unwrap_or(0), last.record_id);
-            self.shared.cursors.seal(&domain, &place)
+            let position = format!("{} {}", last.starts_at.unwrap_or(0), last.record_id);
+            self.shared.cursors.seal(&domain, &position)
         });
         let items: Vec<RecordView> = rows.into_iter().map(view).collect();
         Ok(object(json!({"items": items, "next_cursor": next, "has_more": has_more})))
@@ -123,8 +123,8 @@ impl Host {
         let read = self
             .store()
             .read(move |tx| reads::records::visible(tx, (&workspace, &module, &id), &actor));
-        let found = read.await.map_err(|error| failed(&error))?;
-        let (record, links): (Option<RecordView>, Vec<RecordLink>) = match found {
+        let row = read.await.map_err(|error| failed(&error))?;
+        let (record, links): (Option<RecordView>, Vec<RecordLink>) = match row {
             Some((record, links)) => (Some(view(record)), links),
             None => (None, Vec::new()),
         };
@@ -159,7 +159,7 @@ impl Host {
             RecordWritten::Links(links) => json!({"links": links}),
             RecordWritten::NotFound if deletes => json!({"deleted": false}),
             RecordWritten::NotFound => {
-                return Err(AgentAPIError::new(ErrorCode::NotFound, "there is no such record"));
+                return Err(AgentAPIError::new(ErrorCode::NotFound, "the record does not exist"));
             }
             RecordWritten::Conflict(version) => {
                 let message = "the record was changed in the meantime";
@@ -168,14 +168,14 @@ impl Host {
                     .detail("version", version));
             }
             RecordWritten::TooMany => {
-                let message = format!("an actor keeps at most {RECORDS_MAX} records in a module");
+                let message = format!("an actor has at most {RECORDS_MAX} records in a module");
                 return Err(AgentAPIError::new(ErrorCode::PayloadTooLarge, message));
             }
         }))
     }
 }
 
-/// Whether an operation is part of what a method is for.
+/// Whether a method may use an operation.
 fn allows(method: &str, op: &RecordOp) -> bool {
     let Some((module, name)) = method.split_once('.') else { return false };
     if op.module() != module {
@@ -195,7 +195,7 @@ fn allows(method: &str, op: &RecordOp) -> bool {
             reads || matches!(op, RecordOp::Put { .. } | RecordOp::Delete { .. })
         }
         ("calendar" | "contacts" | "memory", _) => false,
-        // A module of the user's own keeps its records as it likes.
+        // A module of the user may do anything with its records.
         _ => true,
     }
 }
@@ -252,7 +252,7 @@ fn change(op: RecordOp) -> Result<(String, RecordChange), AgentAPIError> {
     })
 }
 
-fn place(text: &str) -> Option<(i64, String)> {
+fn position(text: &str) -> Option<(i64, String)> {
     let (at, id) = text.split_once(' ')?;
     Some((at.parse().ok()?, id.to_owned()))
 }
@@ -278,6 +278,6 @@ fn object(value: Value) -> Object {
 }
 
 fn failed(error: &StoreError) -> AgentAPIError {
-    tracing::error!(%error, "records could not be reached");
+    tracing::error!(%error, "cannot read or write records");
     AgentAPIError::new(ErrorCode::RuntimeError, "the store did not answer").retryable()
 }

@@ -1,7 +1,7 @@
-//! After the power came back: every run that was under way is ended or tried again.
+//! Recovery after a crash: ends or restarts every run that was running.
 //!
-//! Invariant: the decision is a pure function of the stored run. It is carried out before the host takes
-//! the first event. A call that was under way has its one audit record by then.
+//! Invariant: the decision is a pure function of the stored run (`decide`). It is carried out before the host
+//! accepts the first event; interrupted calls have their audit records by then.
 
 use crate::follow_up::FollowUp;
 use crate::host::Shared;
@@ -21,12 +21,12 @@ use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
 use std::sync::Arc;
 
-/// Attempts a run gets at most.
+/// Attempts of a run, at most.
 const ATTEMPTS_MAX: i64 = 3;
-/// Runs that are closed at the same time, so that their commits are grouped.
-const CLOSED_TOGETHER: usize = 512;
-/// Calls that are recorded in one commit.
-const RECORDED_TOGETHER: i64 = 512;
+/// Runs that are settled concurrently, so that their commits are grouped.
+const RUN_BATCH: usize = 512;
+/// Calls that are settled in one step.
+const CALL_BATCH: i64 = 512;
 
 #[derive(Debug, PartialEq)]
 enum Decision {
@@ -34,7 +34,7 @@ enum Decision {
     End(RunStatus, RunError),
 }
 
-/// What becomes of a run whose host went away.
+/// Whether an interrupted run is restarted, or how it ends.
 fn decide(run: &RunRow) -> Decision {
     if run.cancel_requested {
         let error = failure(run_code::CANCELLED, "cancelled".to_owned(), false);
@@ -55,7 +55,7 @@ pub(crate) async fn recover(shared: &Arc<Shared>) -> Result<Vec<FollowUp>, Store
     shared.metrics.opened(open.len());
     let running: Vec<RunRow> =
         open.into_iter().filter(|run| run.status == RunStatus::Running).collect();
-    for group in running.chunks(CLOSED_TOGETHER) {
+    for group in running.chunks(RUN_BATCH) {
         let mut closing = tokio::task::JoinSet::new();
         for run in group {
             closing.spawn(settle(Arc::clone(shared), run.clone()));
@@ -68,22 +68,21 @@ pub(crate) async fn recover(shared: &Arc<Shared>) -> Result<Vec<FollowUp>, Store
     Ok(follow_ups)
 }
 
-/// Calls that had acted when the host went away are recorded as what they were for their callers: failed.
+/// Records interrupted calls as failed.
 async fn record_calls(shared: &Shared) -> Result<(), StoreError> {
     while shared.store.read(|tx| reads::audit::has_open(tx)).await? {
-        let command = RecordInterrupted { calls_max: RECORDED_TOGETHER, now_ms: now_ms() };
+        let command = RecordInterrupted { calls_max: CALL_BATCH, now_ms: now_ms() };
         shared.store.commit(command).await?;
     }
     Ok(())
 }
 
-/// Calls of tools that had begun have their one output: that nobody knows how they ended.
+/// Gives interrupted tool calls their output: the outcome is unknown.
 async fn settle_tool_calls(shared: &Shared) -> Result<Vec<FollowUp>, StoreError> {
     let epoch = shared.store.epoch();
     let mut follow_ups = Vec::new();
     loop {
-        let open =
-            shared.store.read(move |tx| reads::tools::interrupted(tx, epoch, RECORDED_TOGETHER));
+        let open = shared.store.read(move |tx| reads::tools::interrupted(tx, epoch, CALL_BATCH));
         let open = open.await?;
         if open.is_empty() {
             return Ok(follow_ups);
@@ -140,7 +139,7 @@ async fn restart(shared: &Shared, run: RunRow) -> Result<Option<RunRow>, StoreEr
     shared.store.read(move |tx| reads::runs::get(tx, &workspace, &run_id)).await
 }
 
-/// Writes the terminal of an interrupted run, with all that a failed run leads to.
+/// Stores the terminal of an interrupted run.
 async fn end(
     shared: &Shared,
     run: &RunRow,
@@ -156,7 +155,7 @@ async fn end(
     let message = Message::assistant(shared.redactor.text(&text).into_owned());
     let (message, kept) = shared.fold(&identity, message).await;
     let now_ms = now_ms();
-    // Numbers that were reserved may have been seen: the end stands above them.
+    // Reserved numbers may have been published: the terminal gets a number above them.
     let numbers = (run.reserved_seq.max(run.last_seq), run.reserved_seq);
     let terms = Terms { redactor: shared.redactor.clone(), ..Terms::default() };
     let mut ledger = Ledger::new(identity, terms, numbers);
@@ -168,7 +167,7 @@ async fn end(
     Ok(FollowUp::applied(&command, applied))
 }
 
-/// The text of stored deltas that no `message.completed` has taken in.
+/// The text of stored deltas that no `message.completed` followed.
 async fn unfinished_text(shared: &Shared, run: &RunRow) -> Result<String, StoreError> {
     let run_id = run.run_id.clone();
     let results =

@@ -1,8 +1,8 @@
-//! The one place that takes secrets out of texts, before they are logged, kept or shown.
+//! Redaction: the one place that removes secrets from texts before they are logged, stored or shown.
 //!
 //! Invariant: the value of a live secret does not pass, neither plain nor escaped, in base64 or percent-encoded;
-//! texts without one pass as they are. What only looks like a secret (run tokens, keys of well-known shape)
-//! keeps its public beginning and loses the rest.
+//! texts without secrets are unchanged. What only looks like a secret (run tokens, keys of well-known shape)
+//! keeps its public prefix and loses the rest.
 
 mod automaton;
 mod forms;
@@ -23,12 +23,12 @@ use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// What stands where a secret stood.
+/// Replaces a secret.
 pub const MARK: &str = "[redacted]";
-/// Shorter values are words rather than secrets, and are left alone.
+/// Shorter values are words rather than secrets, and are not redacted.
 pub const SECRET_BYTES_MIN: usize = 8;
 
-/// Knows the secrets that are live. Clones share what they know.
+/// Knows the secrets in use. Clones share them.
 #[derive(Clone)]
 pub struct Redactor {
     rules: Arc<ArcSwap<Rules>>,
@@ -40,7 +40,7 @@ impl Default for Redactor {
     }
 }
 
-/// Tells nothing about what it knows.
+/// Shows no secret.
 impl std::fmt::Debug for Redactor {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Redactor(…)")
@@ -48,12 +48,12 @@ impl std::fmt::Debug for Redactor {
 }
 
 impl Redactor {
-    /// Knows no secret yet, only what secrets look like.
+    /// Knows no secret yet, only their patterns.
     pub fn new() -> Self {
         Self { rules: Arc::new(ArcSwap::from_pointee(Rules::new(&[]))) }
     }
 
-    /// These are the secrets from now on, also for streams that are under way.
+    /// Replaces the set of secrets, also for open streams.
     pub fn set_secrets(&self, secrets: &[String]) {
         self.rules.store(Arc::new(Rules::new(secrets)));
     }
@@ -62,7 +62,7 @@ impl Redactor {
         self.rules.load().text(text)
     }
 
-    /// For a text that may have been cut: the beginning of a secret at its end is taken out as well.
+    /// For a text that may have been cut: the beginning of a secret at its end is removed as well.
     pub fn quote(&self, text: &str) -> String {
         let mut stream = self.stream();
         stream.push(text).into_owned() + &stream.flush()
@@ -72,18 +72,18 @@ impl Redactor {
         self.rules.load().bytes(bytes)
     }
 
-    /// The same JSON without secrets; nothing when it holds none.
+    /// The same JSON without secrets; none if it holds no secret.
     pub fn json(&self, json: &RawValue) -> Option<Box<RawValue>> {
         json::clean(&self.rules.load(), json)
     }
 
-    /// Takes secrets out of the strings, names and numbers of a value.
+    /// Removes secrets from the strings, names and numbers of a value.
     pub fn value(&self, value: &mut Value) {
         json::clean_value(&self.rules.load(), value);
     }
 
-    /// Knows this host's own secrets, as they are now, and run tokens, but not what keys of others look like:
-    /// for texts of people and for files, which may be about them.
+    /// Knows the current secrets of this host and run tokens, but not the patterns of other keys: for texts of
+    /// people and for files, which may be about such keys.
     pub fn exact(&self) -> Self {
         let rules = self.rules.load().own();
         Self { rules: Arc::new(ArcSwap::from_pointee(rules)) }

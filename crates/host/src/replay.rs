@@ -1,6 +1,6 @@
-//! A run once more: its event again, marked as such and without delivery.
+//! Replay of a run: its event is sent again, marked as a replay and without delivery.
 //!
-//! Invariant: a replay is an event of its own, with an id by which all replays of an event are found.
+//! Invariant: a replay is an event of its own; the ids of all replays of an event share a prefix.
 
 use crate::artifacts::Ingested;
 use crate::context::Envelope;
@@ -12,13 +12,13 @@ use greenroom_store::reads;
 use serde_json::value::{RawValue, to_raw_value};
 use sha2::{Digest, Sha256};
 
-/// The key in `metadata` that names the event which is replayed.
+/// The key in `metadata` that names the replayed event.
 pub(crate) const REPLAY_OF: &str = "replay_of";
-/// Bytes of an event's hash that the ids of its replays begin with.
+/// Bytes of the hash of an event's id in the ids of its replays.
 const MARK_BYTES: usize = 8;
 
 impl Host {
-    /// Hands the event of a run in again, for the same agent or another. `Ok(None)`: no such run.
+    /// Sends the event of a run again, to the same agent or another. `Ok(None)`: the run does not exist.
     pub async fn replay(
         &self,
         sender: &Sender,
@@ -44,7 +44,7 @@ impl Host {
     }
 }
 
-/// The same event for somebody else to look at: what belongs to its way in and out is left behind.
+/// The event of the replay: without the source, time and delivery of the original.
 fn again(mut event: NewEvent, event_id: &str, agent: String) -> NewEvent {
     event.metadata.insert(REPLAY_OF.to_owned(), event_id.into());
     NewEvent {
@@ -57,7 +57,7 @@ fn again(mut event: NewEvent, event_id: &str, agent: String) -> NewEvent {
     }
 }
 
-/// What the ids of an event's replays begin with.
+/// The prefix of the ids of an event's replays.
 pub(crate) fn replays_of(event_id: &str) -> String {
     let hash = Sha256::digest(event_id.as_bytes());
     format!("rpl_{}_", ids::hex(&hash[..MARK_BYTES]))

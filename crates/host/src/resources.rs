@@ -1,6 +1,6 @@
-//! Models, tools, skills and knowledge bases: what exists beside the host's own facts, as configured.
+//! The configured models, tools, skills and knowledge bases.
 //!
-//! Invariant: a run keeps the resources that it began with, whatever is configured meanwhile. Nothing here
+//! Invariant: a run keeps the resources that it started with, whatever is reloaded meanwhile. Nothing here
 //! decides who may use them.
 
 use crate::grant::Grant;
@@ -23,12 +23,12 @@ pub struct Resources {
     search_model: Option<String>,
 }
 
-/// What is configured of them.
+/// The configuration of resources.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ResourceSettings {
     pub models: Vec<ModelSettings>,
     pub tools: ToolSettings,
-    /// The model of `[tool_search]`, which makes vectors of tools.
+    /// The model of `[tool_search]`, which embeds tools.
     pub search_model: Option<String>,
 }
 
@@ -44,7 +44,7 @@ pub struct ResourceNames {
 }
 
 impl Resources {
-    /// What is configured, put to work; servers that are unchanged stay as they are.
+    /// Builds the configured resources; unchanged servers stay connected.
     pub(crate) fn build(
         settings: ResourceSettings,
         runtime: &Runtime,
@@ -58,7 +58,7 @@ impl Resources {
         })
     }
 
-    /// The model that makes vectors of tools, where one is configured.
+    /// The model that embeds tools, if one is configured.
     pub(crate) fn search_model(&self) -> Option<Arc<Model>> {
         self.search_model.as_deref().and_then(|name| self.models.get(name))
     }
@@ -86,11 +86,11 @@ pub(crate) fn granted_resources(grant: &Grant, resources: &Resources) -> AgentRe
         .map(|(action, approval)| (action.clone(), json!({"approval": approval})));
     let mut extra = Object::new();
     if !grant.skills.is_empty() {
-        // Index cards alone; what a skill says is read when it is needed.
+        // Names and descriptions only; the text of a skill is read on demand.
         extra.insert("skills".to_owned(), json!(resources.tools.cards(&grant.skills)));
     }
     AgentResources {
-        // A model that the run may not use in any way is none of its resources.
+        // A model that the run may not use at all is left out.
         models: models.filter(|model| !model.operations.is_empty()).collect(),
         tools: tools.filter(|tool| !tool.operations.is_empty()).collect(),
         storage: grant.storage_resource(),
@@ -158,7 +158,7 @@ pub(crate) fn tool_resource(entry: &Entry, grant: &Grant) -> ToolResource {
     }
 }
 
-/// The static tool block by its content, so that an unchanged one keeps a provider's prompt cache.
+/// The hash of the static tool block, so that an unchanged one keeps a provider's prompt cache.
 pub(crate) fn tool_block(resources: &AgentResources) -> StaticContextRef {
     let block: Vec<Value> = resources
         .tools

@@ -1,7 +1,7 @@
-//! Retention: what is past its time is let go, behind everything else.
+//! Retention: removes expired rows, in the background.
 //!
-//! Invariant: a step is small and is followed by a pause, so that runs do not notice; what the settings keep
-//! for ever is never touched. A host that was stopped in the middle goes on where it was.
+//! Invariant: steps are small with pauses between them, so that they do not delay runs; what the settings keep
+//! forever is never removed. After a restart, retention continues where it stopped.
 
 use crate::host::Shared;
 use crate::ids::now_ms;
@@ -12,11 +12,11 @@ use greenroom_store::rates::SPANS_MS;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Rows that one step looks at.
+/// Rows that one step scans.
 const STEP_ROWS: i64 = 100;
 /// Between two steps: runs come first.
 const PAUSE: Duration = Duration::from_millis(50);
-/// How long it is known what happened in a minute, in ten of them, and in two hours.
+/// How long counts per minute, per ten minutes and per two hours are kept.
 const RATES_KEPT: [Duration; 3] = [
     Duration::from_secs(86_400),
     Duration::from_secs(3 * 86_400),
@@ -29,7 +29,7 @@ pub(crate) async fn keep(shared: Arc<Shared>) {
         loop {
             let retention = shared.settings.load().retention.clone();
             if let Err(error) = collect(&shared, &retention).await {
-                tracing::warn!(%error, "retention waits");
+                tracing::warn!(%error, "cannot remove expired rows, will retry");
             }
             tokio::time::sleep(retention.collect_every).await;
         }
@@ -41,7 +41,7 @@ pub(crate) async fn keep(shared: Arc<Shared>) {
     }
 }
 
-/// Goes through everything once.
+/// Removes everything that has expired.
 async fn collect(shared: &Shared, retention: &Retention) -> Result<(), StoreError> {
     for (what, before_ms) in due(retention, now_ms()) {
         let mut rows = 0;
@@ -55,13 +55,13 @@ async fn collect(shared: &Shared, retention: &Retention) -> Result<(), StoreErro
             tokio::time::sleep(PAUSE).await;
         }
         if rows > 0 {
-            tracing::info!(?what, rows, "let go of what was past its time");
+            tracing::info!(?what, rows, "removed expired rows");
         }
     }
     Ok(())
 }
 
-/// What has a time, and from when on it is kept.
+/// What expires, and the time before which it is removed.
 fn due(retention: &Retention, now_ms: i64) -> Vec<(Retained, i64)> {
     let kept = [
         (Retained::Events, retention.events),

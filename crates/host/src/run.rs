@@ -1,9 +1,8 @@
 //! One run, from its start to its one terminal.
 //!
 //! Invariant: committed before acted on. The grant is stored before `run_agent`; results are stored before
-//! they are shown (deltas within the reserved numbers excepted); the terminal is stored, conditional on
-//! status, attempt and epoch, before anyone hears of it, and the next run of the lane starts in that very
-//! transaction.
+//! they are published (except deltas within the reserved numbers); the terminal is stored, conditional on
+//! status, attempt and epoch, before it is published, and the next run of the lane starts in that transaction.
 
 mod dispatch;
 mod spill;
@@ -38,16 +37,15 @@ use tokio::time::Instant;
 const FLUSH_AFTER: Duration = Duration::from_millis(100);
 /// How many bytes of them stay unstored at most.
 const FLUSH_BYTES: usize = 256 * 1024;
-/// How long a complete message waits for what most often comes right behind it, the run's end: both are then
-/// stored by one commit.
+/// How long a complete message waits for the end of the run, which usually follows: one commit stores both.
 const END_AFTER: Duration = Duration::from_millis(1);
 
-/// Told of a run that another process had first.
+/// The diagnostic of a run that a second process carried out.
 const MOVED: &str = "the first process was replaced before it had read the run: \
     another carried it out";
 
-/// Between two tries to store results.
-const STORE_AGAIN: Duration = Duration::from_millis(500);
+/// Between two attempts to store results.
+const STORE_RETRY: Duration = Duration::from_millis(500);
 
 pub(crate) struct RunTask {
     shared: Arc<Shared>,
@@ -56,15 +54,15 @@ pub(crate) struct RunTask {
     live: Arc<LiveRun>,
     feed: Arc<Feed>,
     isolation: Option<String>,
-    /// Bytes that results taken in refer to; their rows are not written yet.
+    /// Pinned bytes that results refer to, until their rows are stored.
     kept: Vec<Kept>,
-    /// Results that are shown once they are stored.
+    /// Results to publish once they are stored.
     held: Vec<ResultRecord>,
-    /// How many results were taken in that a read of the run's own may not see yet.
+    /// Results of the runner that its own reads may not see yet.
     unapplied: usize,
 }
 
-/// When what was taken in is to be stored.
+/// When results are to be stored.
 enum Storing {
     Now,
     Within(Duration),
@@ -109,7 +107,7 @@ impl RunTask {
             self.live.set_with_runner(true);
             match self.stream(&mut ledger, &mut handle).await {
                 Err(Stop::NotDelivered) => {
-                    tracing::info!(run.id = %self.run.run_id, "the run goes to another process");
+                    tracing::info!(run.id = %self.run.run_id, "run moved to another process");
                     is_moved = true;
                     self.live.set_with_runner(false);
                 }
@@ -130,7 +128,7 @@ impl RunTask {
                 }
             }
             Err(Stop::HandOn) => {
-                // What was shown so far is kept; whether that worked or not, the next start goes on from it.
+                // The next start continues from what is stored, whether this commit succeeds or not.
                 let _ = self.store_and_tell(&mut ledger).await;
                 return;
             }
@@ -163,7 +161,7 @@ impl RunTask {
         Ledger::new(Arc::new(identity), terms, numbers)
     }
 
-    /// Takes results in until the run is over; `Ok` means that its terminal is stored and shown.
+    /// Takes results until the run has ended; `Ok` means that its terminal is stored and published.
     async fn stream(&mut self, ledger: &mut Ledger, handle: &mut RunHandle) -> Result<(), Stop> {
         let mut store_at = None;
         let (stopped, due) = (self.stopped(), tokio::time::sleep_until(Instant::now()));
@@ -187,7 +185,7 @@ impl RunTask {
                     },
                     RunEvent::End(end) => return Err(ended(end)),
                 },
-                () = self.live.waited_for(), if self.unapplied > 0 => true,
+                () = self.live.flush_requested(), if self.unapplied > 0 => true,
                 () = &mut due, if store_at.is_some() => true,
             };
             if is_due {
@@ -200,14 +198,14 @@ impl RunTask {
         }
     }
 
-    /// Stores what was taken in; whoever waits for it is told.
+    /// Stores pending results and wakes the reads that wait for them.
     async fn store_and_tell(&mut self, ledger: &mut Ledger) -> Result<(), Stop> {
         self.store(ledger).await?;
         self.live.applied(std::mem::take(&mut self.unapplied));
         Ok(())
     }
 
-    /// Takes in what the runner sent, shows what may be shown at once, and says when the rest is to be stored.
+    /// Numbers results, publishes those that need not be stored first, and says when the rest is to be stored.
     async fn take_in(
         &mut self,
         ledger: &mut Ledger,
@@ -216,7 +214,7 @@ impl RunTask {
     ) -> Result<Storing, Stop> {
         let count = results.len();
         if !self.held.is_empty() && self.spills(&results) {
-            // Bytes may take their time; what is complete does not wait for them.
+            // Storing bytes may be slow: complete results do not wait for it.
             self.store_and_tell(ledger).await?;
         }
         let results = self.spill(ledger, results).await?;
@@ -227,7 +225,7 @@ impl RunTask {
             && held.iter().all(|result| result.kind == kind::MESSAGE_COMPLETED);
         let shows = !live.is_empty();
         if !self.held.is_empty() {
-            // Nothing is shown before what came before it.
+            // Results are published in order.
             self.held.extend(live);
         } else if shows {
             self.feed.publish_unstored(Batch::new(&self.run.run_id, live));
@@ -244,7 +242,7 @@ impl RunTask {
         Ok(Storing::Within(END_AFTER + handle.read_delay().unwrap_or_default()))
     }
 
-    /// Resolves when the run has to stop: cancelled, out of time, or the host goes down.
+    /// Resolves when the run has to stop: cancelled, past its deadline, or the host shuts down.
     fn stopped(&self) -> impl Future<Output = Stop> + use<> {
         let (live, shared) = (Arc::clone(&self.live), Arc::clone(&self.shared));
         let deadline_s = self.run.deadline_ms / 1000;
@@ -262,7 +260,7 @@ impl RunTask {
         }
     }
 
-    /// Commits everything since the last time, then shows what waited for it.
+    /// Commits everything since the last commit, then publishes the results that waited for it.
     async fn store(&mut self, ledger: &mut Ledger) -> Result<(), Stop> {
         let held = std::mem::take(&mut self.held);
         let folded = self.fold(ledger).await;
@@ -290,33 +288,31 @@ impl RunTask {
         Ok(())
     }
 
-    /// Commits, and waits for space or for the database to come back: what a runner has said is not dropped
-    /// because the store cannot take it just now.
+    /// Commits, and retries while the store is full or unavailable: results of a runner are not dropped.
     async fn apply(&self, command: &Arc<ApplyResults>) -> Result<Applied, Stop> {
         loop {
             match self.shared.store.commit(Arc::clone(command)).await {
                 Ok(applied) => return Ok(applied),
                 Err(error) if error.is_passing() => {
-                    tracing::warn!(%error, run.id = %self.run.run_id, "results wait for the store");
+                    tracing::warn!(%error, run.id = %self.run.run_id, "cannot store results, will retry");
                 }
                 Err(error) => return Err(refused(&error)),
             }
             tokio::select! {
-                () = tokio::time::sleep(STORE_AGAIN) => {}
+                () = tokio::time::sleep(STORE_RETRY) => {}
                 () = self.shared.tasks.stopping().cancelled() => return Err(Stop::Leave),
             }
         }
     }
 
-    /// Before a run has started: waits a little when the store may answer later, else says how it ends. No
-    /// run of this host is left without its task.
+    /// Before a run has started: waits if the store may recover, else says how the run ends.
     async fn wait_for_store(&self, error: &StoreError) -> Result<(), Stop> {
         if !error.is_passing() {
             return Err(refused(error));
         }
-        tracing::warn!(%error, run.id = %self.run.run_id, "a run waits for the store");
+        tracing::warn!(%error, run.id = %self.run.run_id, "cannot start run, will retry");
         tokio::select! {
-            () = tokio::time::sleep(STORE_AGAIN) => Ok(()),
+            () = tokio::time::sleep(STORE_RETRY) => Ok(()),
             stop = self.stopped() => Err(stop),
         }
     }
@@ -332,7 +328,7 @@ impl RunTask {
         }
     }
 
-    /// Results that come after the end take no number, but are kept as diagnostics.
+    /// Results after the end take no number; they are stored as diagnostics.
     async fn listen_after_the_end(&self, mut ledger: Ledger, mut handle: RunHandle) {
         let grace = self.shared.settings.load().limits.cancel_grace;
         let until = Instant::now() + grace;

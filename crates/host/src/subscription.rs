@@ -1,4 +1,4 @@
-//! Following a run: from any number on, to its end.
+//! Subscriptions: following a run's results from any number to its end.
 
 use crate::feed::{Batch, Joined, is_terminal};
 use crate::host::Host;
@@ -12,17 +12,17 @@ use tokio::sync::mpsc;
 /// Results read from the store at once.
 const READ_AT_ONCE: usize = 1000;
 
-/// A part of the stream.
+/// One part of the stream.
 #[derive(Debug)]
 pub struct Frames {
     /// Server-sent events, complete ones.
     pub sse: Bytes,
     pub batch: Arc<Batch>,
-    /// The run is over with these.
+    /// The run ends with these.
     pub end: bool,
 }
 
-/// One reader's place in a run.
+/// One reader of a run and its position.
 pub struct Subscription {
     host: Host,
     run_id: String,
@@ -34,14 +34,14 @@ pub struct Subscription {
 }
 
 impl Host {
-    /// Follows a run from behind number `after`; nothing when there is no such run.
+    /// Follows a run after number `after`; none if the run does not exist.
     pub async fn subscribe(
         &self,
         workspace: &str,
         run_id: &str,
         after: i64,
     ) -> Result<Option<Subscription>, StoreError> {
-        // First listen, then look: what is committed after the look is heard.
+        // Subscribe first, then read: what is committed after the read is received live.
         let buffer = self.settings().limits.subscriber_buffer;
         let feed = self.shared.feeds.open(run_id);
         let Joined { unstored, live, from_start } = feed.subscribe(workspace, buffer);
@@ -67,8 +67,8 @@ impl Host {
 }
 
 impl Subscription {
-    /// The next part; nothing once the run is over, or when this reader has lagged too far behind and has
-    /// to come back with its last number.
+    /// The next part; none once the run has ended, or when this reader has lagged too far and must resume with
+    /// its last number.
     pub async fn next(&mut self) -> Result<Option<Frames>, StoreError> {
         while !self.over {
             let batch = if self.stored {

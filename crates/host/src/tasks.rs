@@ -1,4 +1,4 @@
-//! Every task of the host starts here: named, counted, waited for.
+//! The tasks of the host: named, counted, and awaited on shutdown.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -14,15 +14,15 @@ pub struct Tasks {
 }
 
 impl Tasks {
-    /// Starts a task under a name that its log lines carry.
+    /// Spawns a task; its log lines carry the name.
     pub fn spawn<F>(&self, name: &'static str, work: F) -> tokio::task::JoinHandle<F::Output>
     where
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
         let span = tracing::debug_span!("task", name);
-        // In a box at once: a run's future is several kilobytes, and the way into the runtime moves it a dozen
-        // times. Erased, that way is compiled once for all of them.
+        // Boxed at once: a run's future is several kilobytes, and spawning moves it a dozen times. With its type
+        // erased, spawning is compiled once for all tasks.
         let work: Pin<Box<dyn Future<Output = F::Output> + Send>> = Box::pin(work);
         self.tracker.spawn(work.instrument(span))
     }
@@ -37,7 +37,7 @@ impl Tasks {
         self.stop.cancel();
         self.tracker.close();
         if tokio::time::timeout(wait, self.tracker.wait()).await.is_err() {
-            tracing::warn!(tasks = self.tracker.len(), "some tasks did not end in time");
+            tracing::warn!(tasks = self.tracker.len(), "tasks did not end in time");
         }
     }
 }

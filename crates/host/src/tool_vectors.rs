@@ -1,8 +1,8 @@
-//! Vectors of tools, so that `tools.search` finds by meaning as well (`[tool_search]`).
+//! Embeddings of tools, so that `tools.search` also ranks by meaning (`[tool_search]`).
 //!
-//! Invariant: a search waits `QUERY_PATIENCE` for a model at most, and finds by words where there is no vector:
-//! either every tool that it may find has one, or none counts. The same text has the same vector for as long as
-//! it is kept, so the same search finds the same in the same order.
+//! Invariant: a search waits `QUERY_PATIENCE` for a model at most, and ranks by words alone unless every tool
+//! that it may find has a vector. The same text has the same vector while it is cached, so the same search gives
+//! the same order.
 
 use crate::host::Shared;
 use crate::proxy::{Size, Spending};
@@ -22,28 +22,28 @@ use tokio::time::{Instant, timeout};
 
 /// How long a search waits for the vector of its query.
 const QUERY_PATIENCE: Duration = Duration::from_millis(500);
-/// How long a model may take for it all the same, for the next search.
+/// How long a model may take for it, for the benefit of the next search.
 const QUERY_TIME: Duration = Duration::from_secs(10);
 const TOOLS_TIME: Duration = Duration::from_secs(120);
-/// Queries that models are asked about at once.
+/// Queries embedded at the same time.
 const QUERIES_AT_ONCE: usize = 4;
-/// Queries whose vectors are kept.
+/// Queries whose vectors are cached.
 const QUERIES_KEPT: usize = 1024;
-/// Of a longer query the beginning is meant.
+/// A longer query is cut.
 const QUERY_BYTES_MAX: usize = 8 * 1024;
-/// Tools that go into one request.
+/// Tools per request.
 const TOGETHER: usize = 64;
-/// After a model has failed, it is left alone for so long.
+/// Pause after a model has failed.
 const PAUSE: Duration = Duration::from_secs(30);
 
 type Key = [u8; 32];
 type Vector = Arc<[f32]>;
 
-/// What models made of texts. Outlives configurations: keys hold the model.
+/// Vectors by model and text. Survives a reload: keys hold the model.
 #[derive(Debug)]
 pub(crate) struct ToolVectors {
     known: Mutex<Known>,
-    /// A search has missed some.
+    /// A search lacked some vectors.
     missed: Notify,
     asking: Arc<Semaphore>,
 }
@@ -86,10 +86,10 @@ impl ToolVectors {
         }
     }
 
-    /// Tells the model's failure, and leaves it alone for a while.
+    /// Logs the failure of a model and pauses it.
     fn pause(&self, model: &Model, error: &AgentAPIError) {
         let (name, place) = (&model.settings().name, model.address());
-        tracing::warn!(model = name, place, %error, "tools are searched by words alone for a while");
+        tracing::warn!(model = name, place, %error, "cannot embed, tools are searched by words alone for now");
         self.lock().paused_until = Some(Instant::now() + PAUSE);
     }
 
@@ -102,7 +102,7 @@ impl ToolVectors {
     }
 }
 
-/// The vectors of a query and of all tools that it may find, where they are there in time.
+/// The vectors of a query and of all tools that it may find, if they are ready in time.
 pub(crate) async fn find(
     shared: &Arc<Shared>,
     resources: &Resources,
@@ -138,7 +138,7 @@ async fn of_query(shared: &Arc<Shared>, model: &Arc<Model>, query: &str) -> Opti
     }
     let turn = Arc::clone(&vectors.asking).try_acquire_owned().ok()?;
     let (asking, model, text) = (Arc::clone(shared), Arc::clone(model), query.to_owned());
-    // Not given up with the search: the next one finds the vector.
+    // Not cancelled with the search: the next one uses the vector.
     let made = shared.tasks.spawn("vector of a query", async move {
         let _turn = turn;
         match embed(&asking, &model, vec![text], QUERY_TIME).await {
@@ -156,7 +156,7 @@ async fn of_query(shared: &Arc<Shared>, model: &Arc<Model>, query: &str) -> Opti
     timeout(QUERY_PATIENCE, made).await.ok()?.ok()?
 }
 
-/// Makes the vectors of tools that have none, whenever there may be some, until the host stops.
+/// Embeds tools without a vector, until the host stops.
 pub(crate) async fn keep(shared: Arc<Shared>) {
     let stopping = shared.tasks.stopping().clone();
     loop {
@@ -174,7 +174,7 @@ pub(crate) async fn keep(shared: Arc<Shared>) {
     }
 }
 
-/// Makes what is missing; an error says how long to wait before the next try.
+/// Embeds what is missing; an error says how long to wait before the next attempt.
 async fn make(shared: &Arc<Shared>) -> Result<(), Duration> {
     let resources = shared.resources.load_full();
     let Some(model) = resources.search_model() else { return Ok(()) };
@@ -204,7 +204,7 @@ async fn make(shared: &Arc<Shared>) -> Result<(), Duration> {
     Ok(())
 }
 
-/// One vector per text. The host pays for it.
+/// One vector per text. No run is charged for it.
 async fn embed(
     shared: &Arc<Shared>,
     model: &Arc<Model>,
@@ -232,7 +232,7 @@ fn key_of(model: &Model, entry: &Entry) -> Key {
     key(model, &ToolIndex::vector_text(&entry.tool))
 }
 
-/// A text, and the model that makes its vector.
+/// A text and the model that embeds it.
 fn key(model: &Model, text: &str) -> Key {
     let settings = model.settings();
     let base = settings.base_url.as_deref().unwrap_or_default();

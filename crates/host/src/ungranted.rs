@@ -1,6 +1,6 @@
-//! Calls of tools that exist and are not granted, with the line that would grant them: for operators alone.
+//! Calls of tools that exist but are not granted, with the line that would grant them, for operators.
 //!
-//! Invariant: the runner gets the same answer as for a tool that does not exist; what is kept is bounded.
+//! Invariant: the runner gets the same answer as for a tool that does not exist; the list is bounded.
 
 use crate::host::Shared;
 use crate::ids::now_ms;
@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// The kind of the diagnostic that a run gets.
 const KIND: &str = "grant.missing";
-/// Tools that are remembered, over all agents.
+/// Tools remembered, over all agents.
 const REMEMBERED_MAX: usize = 256;
 
 /// The list of a grant that a name belongs to.
@@ -22,7 +22,7 @@ pub(crate) enum List {
     Modules,
 }
 
-/// Who called what.
+/// A refused call.
 pub(crate) struct Refused<'a> {
     pub(crate) run_id: &'a str,
     pub(crate) agent: &'a str,
@@ -30,15 +30,15 @@ pub(crate) struct Refused<'a> {
     pub(crate) name: &'a str,
 }
 
-/// What was refused since the configuration was read.
+/// Tools that were refused since the last reload.
 #[derive(Default)]
 pub(crate) struct Ungranted {
-    /// By agent and name: the message, and the run that was noted last.
+    /// By agent and name: the message, and the last run that got it.
     seen: Mutex<BTreeMap<(String, String), (String, String)>>,
 }
 
 impl Ungranted {
-    /// Says in the log and in the run which line grants the tool, once per run.
+    /// Logs which line would grant the tool and adds it to the diagnostics of the run, once per run.
     pub(crate) fn note(shared: &Arc<Shared>, settings: &Settings, refused: &Refused<'_>) {
         let Some(message) = shared.ungranted.remember(settings, refused) else { return };
         tracing::warn!(run.id = refused.run_id, agent = refused.agent, "{message}");
@@ -47,7 +47,7 @@ impl Ungranted {
         let command = RecordDiagnostics { run_id, diagnostics: vec![diagnostic] };
         shared.tasks.spawn("note of a missing grant", async move {
             if let Err(error) = store.commit(command).await {
-                tracing::warn!(%error, "a missing grant is not noted in its run");
+                tracing::warn!(%error, "cannot store the diagnostic of a missing grant");
             }
         });
     }
@@ -55,10 +55,10 @@ impl Ungranted {
     /// One sentence per agent and tool.
     pub(crate) fn list(&self) -> Vec<String> {
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        let told = |((agent, _), (message, _)): (&(String, String), &(String, String))| {
+        let sentence = |((agent, _), (message, _)): (&(String, String), &(String, String))| {
             format!("agent `{agent}`: {message}")
         };
-        seen.iter().map(told).collect()
+        seen.iter().map(sentence).collect()
     }
 
     /// Another configuration may grant what was refused.
@@ -88,7 +88,7 @@ impl Ungranted {
     }
 }
 
-/// What to add, and where.
+/// The line to add, and where.
 fn message(agent: Option<&Agent>, refused: &Refused<'_>) -> String {
     let Refused { name, list, agent: agent_name, .. } = refused;
     let (what, key) = match list {
@@ -108,5 +108,5 @@ fn message(agent: Option<&Agent>, refused: &Refused<'_>) -> String {
         ),
         false => format!("`[agents.{agent_name}.grant]`"),
     };
-    format!("the {what} `{name}` exists and is not granted; to allow it, write `{line}` in {place}")
+    format!("the {what} `{name}` exists but is not granted; to allow it, write `{line}` in {place}")
 }

@@ -1,6 +1,6 @@
 //! Which artifacts a run sees.
 //!
-//! Invariant: pure. What is not within reach looks like what does not exist.
+//! Invariant: pure. An artifact out of reach looks like one that does not exist.
 
 use crate::context::Identity;
 use crate::settings::Reach;
@@ -59,14 +59,14 @@ mod tests {
             (row("w", Some("d"), Some("r")), Some("c"), [false, true, true]),
             (row("w", None, Some("r")), None, [false, true, true]),
             (row("w", None, Some("s")), None, [false, false, true]),
-            // No conversation is not a conversation that two runs have in common.
+            // Two runs without a conversation have none in common.
             (row("w", None, None), None, [false, false, true]),
             (row("x", Some("c"), Some("r")), Some("c"), [false, false, false]),
         ];
         for (row, conversation, expected) in cases {
             let reaches = [Reach::None, Reach::Conversation, Reach::Workspace];
-            let found = reaches.map(|reach| is_within(&row, &run(conversation), reach));
-            assert_eq!(found, expected, "{row:?}");
+            let within = reaches.map(|reach| is_within(&row, &run(conversation), reach));
+            assert_eq!(within, expected, "{row:?}");
         }
     }
 }

@@ -1,7 +1,7 @@
-//! Collection: artifacts whose time is over, then bytes that nobody refers to, then what never got its place.
+//! Collection: removes expired artifacts, then unreferenced bytes, then unfinished uploads.
 //!
-//! Invariant: bytes are deleted only while they are claimed and after the store was asked, so none are taken
-//! that a row refers to or is about to. Small steps; a failure is tried again the next time.
+//! Invariant: bytes are deleted only while they are claimed and after the store was read, so none are deleted
+//! that a row refers to or is about to. Small steps; a failure is retried in the next round.
 
 use super::{ArtifactError, Artifacts};
 use crate::host::Shared;
@@ -14,20 +14,22 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// How long bytes that nobody refers to may lie there.
+/// How long unreferenced bytes may stay.
 const BYTES_EVERY: Duration = Duration::from_secs(3600);
-/// Artifacts that are removed with one command.
+/// Artifacts removed by one command.
 const STEP: i64 = 500;
 
-/// Collects now and from time to time, until the host stops.
+/// Collects now and periodically, until the host stops.
 pub(crate) async fn collect_regularly(shared: Arc<Shared>) {
     let stopping = shared.tasks.stopping().clone();
     let mut bytes_at = Instant::now();
     loop {
         match collect(&shared, bytes_at).await {
             Ok(0) => {}
-            Ok(removed) => tracing::info!(removed, "artifacts and bytes were collected"),
-            Err(error) => tracing::warn!(%error, "collecting artifacts waits for the next time"),
+            Ok(removed) => {
+                tracing::info!(removed, "removed expired artifacts and unreferenced bytes")
+            }
+            Err(error) => tracing::warn!(%error, "cannot collect artifacts, will retry"),
         }
         if bytes_at <= Instant::now() {
             bytes_at = Instant::now() + BYTES_EVERY;
@@ -40,13 +42,13 @@ pub(crate) async fn collect_regularly(shared: Arc<Shared>) {
     }
 }
 
-/// One round; says how much is gone. Bytes are looked through when artifacts went, or when it is time.
+/// One round; returns how much was removed. Bytes are scanned if artifacts were removed, or periodically.
 async fn collect(shared: &Arc<Shared>, bytes_at: Instant) -> Result<usize, ArtifactError> {
     let mut removed = remove_rows(shared).await?;
     if removed == 0 && bytes_at > Instant::now() {
         return Ok(0);
     }
-    // Not by dropping the work: a deletion under way must end under its claim.
+    // Not by dropping the future: a deletion in progress must end under its claim.
     for shard in Shard::all() {
         if shared.tasks.stopping().is_cancelled() {
             return Ok(removed);
@@ -88,19 +90,19 @@ async fn collect_shard(
     artifacts: &Artifacts,
     shard: Shard,
 ) -> Result<usize, ArtifactError> {
-    let found = artifacts.objects.list(shard).await?;
-    if found.is_empty() {
+    let objects = artifacts.objects.list(shard).await?;
+    if objects.is_empty() {
         return Ok(0);
     }
     let digits = shard.to_string();
     let used = shared.store.read(move |tx| reads::artifacts::hashes(tx, &digits)).await?;
     let used: HashSet<String> = used.into_iter().collect();
     let mut removed = 0;
-    for id in found.into_iter().map(|found| found.id) {
+    for id in objects.into_iter().map(|object| object.id) {
         if used.contains(&id.to_string()) {
             continue;
         }
-        // Whoever is about to refer to them keeps them.
+        // They are pinned: a row is about to refer to them.
         let Some(_claim) = artifacts.pins.claim(id) else { continue };
         let hash = id.to_string();
         let read = shared.store.read(move |tx| reads::artifacts::is_referred_to(tx, &hash));

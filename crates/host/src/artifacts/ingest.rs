@@ -1,4 +1,4 @@
-//! What is large in an event is kept as bytes; the event itself carries references.
+//! Turns large parts of an event into artifacts; the event carries references.
 //!
 //! Invariant: the references are in the event before it is stored, and their rows are written with it.
 
@@ -18,14 +18,14 @@ use greenroom_store::{StoreError, reads};
 use serde_json::json;
 use std::collections::HashMap;
 
-/// `data` of an event that is kept in place.
+/// Bytes of `data` that an event holds inline, at most.
 const DATA_BYTES_MAX: usize = 64 * 1024;
-/// Bytes of one content element that are kept in place.
+/// Bytes of one content element that an event holds inline, at most.
 const CONTENT_BYTES_MAX: usize = 32 * 1024;
-/// Uploads that one event may name.
+/// Uploads that one event may refer to.
 const UPLOADS_MAX: usize = 100;
 
-/// An event without what was large in it.
+/// An event with references in place of its large parts.
 pub(crate) struct Ingested {
     pub(crate) event: NewEvent,
     pub(crate) raw_ref: Option<RawEventRef>,
@@ -33,7 +33,7 @@ pub(crate) struct Ingested {
 }
 
 impl Shared {
-    /// Takes what is large out of an event. Most events have nothing large and pass as they are.
+    /// Stores the large parts of an event. Most events have none and are unchanged.
     pub(crate) async fn ingest(&self, mut event: NewEvent) -> Result<Ingested, Refusal> {
         let (mut kept, mut raw_ref) = (Vec::new(), None);
         let owner = Owner { conversation_id: event.conversation_id.clone(), ..Owner::default() };
@@ -73,8 +73,8 @@ impl Shared {
         Ok(Ingested { event, raw_ref, kept })
     }
 
-    /// Says of the artifacts that an event names what is known of them and the sender left out: a runner
-    /// decides by the type whether its model can read them.
+    /// Fills in what the sender left out about the artifacts that an event refers to: a runner decides by the
+    /// type whether its model can read them.
     async fn describe(&self, event: &mut NewEvent) -> Result<(), Refusal> {
         let ids = uploads_of(event);
         if ids.is_empty() {
@@ -108,14 +108,13 @@ impl Shared {
     }
 }
 
-/// Whether an artifact is the conversation's own, or nobody's yet. Of any other nothing is told: naming it
-/// does not make it one's own.
+/// Whether an artifact belongs to the conversation, or to none yet. Of others nothing is revealed.
 fn is_for(row: &ArtifactRow, conversation: Option<&str>) -> bool {
     let is_free = row.conversation_id.is_none() && row.run_id.is_none() && row.agent.is_none();
     is_free || (conversation.is_some() && row.conversation_id.as_deref() == conversation)
 }
 
-/// The ids of artifacts that an event names.
+/// The ids of artifacts that an event refers to.
 pub(crate) fn uploads_of(event: &NewEvent) -> Vec<String> {
     let media =
         event.input.contents.iter().filter_map(|element| element.media()?.artifact_id.clone());
@@ -141,7 +140,7 @@ fn is_large(media: &MediaElement) -> bool {
     media.data_base64.as_ref().is_some_and(|data| data.len() / 4 * 3 > CONTENT_BYTES_MAX)
 }
 
-/// The data as JSON, if it is too much to be kept in place.
+/// The data as JSON, if it is too large to be inline.
 fn large(data: &Object) -> Option<Vec<u8>> {
     if data.is_empty() {
         return None;
@@ -160,7 +159,10 @@ fn refusal(error: ArtifactError, part: &str) -> Refusal {
         ArtifactError::Objects(ObjectsError::Full) => Refusal::Store(StoreError::Full),
         ArtifactError::Store(error) => Refusal::Store(error),
         error => {
-            tracing::error!(error = &error as &dyn std::error::Error, "an event was not kept");
+            tracing::error!(
+                error = &error as &dyn std::error::Error,
+                "cannot store the large parts of an event"
+            );
             Refusal::Store(StoreError::Unavailable(error.to_string()))
         }
     }

@@ -1,4 +1,4 @@
-//! Pins: bytes that somebody is about to refer to are not collected.
+//! Pins: bytes whose rows are about to be written are not collected.
 //!
 //! Invariant: bytes are pinned by any number of uploads or claimed by one collection, never both.
 
@@ -22,7 +22,7 @@ pub(super) struct Claim {
     _held: Held<OwnedRwLockWriteGuard<()>>,
 }
 
-/// A guard whose lock is forgotten with its last holder.
+/// A guard whose lock is removed with its last holder.
 #[derive(Debug)]
 struct Held<G> {
     guard: Option<G>,
@@ -31,14 +31,14 @@ struct Held<G> {
 }
 
 impl Pins {
-    /// Waits for a collection of these very bytes, then keeps the next one off.
+    /// Waits for a collection of these bytes, then prevents the next one.
     pub(super) async fn pin(self: &Arc<Self>, id: ObjectId) -> Pin {
         let lock = self.lock_of(id);
         let guard = Some(lock.read_owned().await);
         Pin { _held: Held { guard, id, pins: Arc::clone(self) } }
     }
 
-    /// Keeps uploads of these bytes off, unless there is one.
+    /// Prevents uploads of these bytes, unless one is in progress.
     pub(super) fn claim(self: &Arc<Self>, id: ObjectId) -> Option<Claim> {
         let guard = Some(self.lock_of(id).try_write_owned().ok()?);
         Some(Claim { _held: Held { guard, id, pins: Arc::clone(self) } })
@@ -57,7 +57,7 @@ impl<G> Drop for Held<G> {
     fn drop(&mut self) {
         let mut all = self.pins.all();
         self.guard.take();
-        // Whoever waits for the lock has a handle of its own.
+        // A task that waits for the lock has a handle of its own.
         if all.get(&self.id).is_some_and(|lock| Arc::strong_count(lock) == 1) {
             all.remove(&self.id);
         }
@@ -90,7 +90,7 @@ mod tests {
         assert!(pins.all().is_empty(), "locks that nobody holds are forgotten");
     }
 
-    /// Looks at a future once.
+    /// Polls a future once.
     async fn futures_poll<F: Future + Unpin>(mut future: F) -> Option<F::Output> {
         std::future::poll_fn(|context| {
             std::task::Poll::Ready(match std::pin::Pin::new(&mut future).poll(context) {

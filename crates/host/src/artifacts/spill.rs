@@ -1,7 +1,7 @@
-//! What is large in a result is kept as bytes; the result itself carries a reference and a preview.
+//! Turns large parts of a result into artifacts; the result carries a reference and a preview.
 //!
-//! Invariant: only tool outputs, messages and artifacts with inline bytes are changed, and only then; what
-//! the reference stands for is everything that was taken out.
+//! Invariant: only large tool outputs, large messages and artifacts with inline bytes are changed; the artifact
+//! holds everything that was removed.
 
 use super::{ArtifactError, Draft, Kept, Owner};
 use crate::context::Identity;
@@ -21,7 +21,7 @@ use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 
-/// Text that is left in the place of what was taken out.
+/// Bytes of text left in place of what was removed.
 const PREVIEW_BYTES: usize = 2 * 1024;
 /// Small parts stay beside the reference up to this size.
 const BESIDE_BYTES_MAX: usize = 16 * 1024;
@@ -34,7 +34,7 @@ pub(crate) struct Spilled {
     pub(crate) kept: Kept,
 }
 
-/// A result whose bytes have to be kept first.
+/// A result whose bytes have to be stored first.
 enum Large {
     Artifact(ArtifactCreated),
     Tool(ToolCallCompleted),
@@ -43,7 +43,7 @@ enum Large {
 }
 
 impl Shared {
-    /// Keeps what is too large for a result of `bytes_max` bytes, and all inline bytes of artifacts.
+    /// Stores what is too large for a result of `bytes_max` bytes, and all inline bytes of artifacts.
     pub(crate) async fn spill(
         &self,
         identity: &Identity,
@@ -68,9 +68,8 @@ impl Shared {
         .map(Some)
     }
 
-    /// A message that is made of the deltas of a run at its end, as a `message.completed` would have been: its
-    /// bytes are kept where it is too large. Where they cannot be, its beginning stands for it; the deltas
-    /// themselves are among the results.
+    /// The message made from the deltas of a run at its end, treated like a `message.completed`: if it is too
+    /// large, it becomes an artifact. If that fails, it is cut; the deltas themselves are among the results.
     pub(crate) async fn fold(
         &self,
         identity: &Identity,
@@ -82,7 +81,7 @@ impl Shared {
         match self.keep_message(message.clone(), owner_of(identity)).await {
             Ok((message, kept)) => (message, Some(kept)),
             Err(error) => {
-                tracing::warn!(%error, run.id = %identity.run_id, "the text of a run is cut");
+                tracing::warn!(%error, run.id = %identity.run_id, "cannot store the text of a run, text cut");
                 (cut(message), None)
             }
         }
@@ -104,7 +103,7 @@ impl Shared {
         check_claims(&created, &bytes)?;
         let mut metadata = created.metadata.take().unwrap_or_default();
         if let Some(id) = created.artifact_id.take() {
-            // The runner's own name for it; ids are given by the host.
+            // The runner's name for it; the host assigns ids.
             metadata.insert("runner_artifact_id".to_owned(), id.into());
         }
         let draft = Draft {
@@ -180,7 +179,7 @@ impl Shared {
         Ok((message, kept))
     }
 
-    /// Bytes that a tool gave beside its result.
+    /// Bytes that a tool returned besides its result.
     pub(crate) async fn keep_attachment(
         &self,
         bytes: Vec<u8>,
@@ -190,7 +189,7 @@ impl Shared {
     ) -> Result<Kept, ArtifactError> {
         let bytes = self.redactor.exact().bytes(&bytes).into_owned();
         let staged = staged(bytes);
-        // A server may call bytes what they are not, and name them by a path.
+        // A server may give a wrong type, and a path as the name.
         let agreed = greenroom_objects::mime::agree(Some(&mime_type), staged.head()).is_ok();
         let mime_type = agreed.then_some(mime_type);
         let name = name.filter(|name| check_artifact_name(name).is_ok());
@@ -198,7 +197,7 @@ impl Shared {
         self.artifacts.keep(staged, draft, &self.redactor).await
     }
 
-    /// A result that is too large to travel: what stands for it, and the bytes.
+    /// A result that is too large to return: its replacement, and the bytes.
     pub(crate) async fn keep_large(
         &self,
         result: &Value,
@@ -220,12 +219,12 @@ impl Shared {
         mime_type: &str,
         owner: Owner,
     ) -> Result<Kept, ArtifactError> {
-        // Any character may be in there, U+0000 too: what is not text then is kept as what it is.
+        // It may hold any character, U+0000 too: then it is stored as bytes, not as text.
         let plain = !text.bytes().any(|byte| byte < 0x20 && !matches!(byte, b'\t' | b'\n' | b'\r'));
         let mime_type = if plain { mime_type } else { greenroom_objects::mime::OCTETS };
         let draft = Draft { mime_type: Some(mime_type.to_owned()), owner, ..Draft::default() };
         let staged = staged(text.into_bytes());
-        // Text that begins like something else is kept all the same.
+        // Text that begins like another type is stored all the same.
         let draft = match greenroom_objects::mime::agree(draft.mime_type.as_deref(), staged.head())
         {
             Ok(_) => draft,
@@ -258,13 +257,13 @@ fn owner_of(identity: &Identity) -> Owner {
     }
 }
 
-/// Whether a result is worth a closer look; almost none is.
+/// A quick check whether a result may have to spill; almost none has.
 pub(crate) fn may_spill(result: &RawResult, bytes_max: usize) -> bool {
     let bytes = result.data.as_ref().map_or(0, |data| data.get().len());
     bytes > bytes_max || result.kind == kind::ARTIFACT_CREATED
 }
 
-/// What has to be kept before the result can be taken in.
+/// What has to be stored before the result can be numbered.
 fn large(result: &RawResult, bytes_max: usize) -> Option<Large> {
     let data = result.data.as_deref()?.get();
     match result.kind.as_ref() {
@@ -287,10 +286,10 @@ fn large(result: &RawResult, bytes_max: usize) -> Option<Large> {
     }
 }
 
-/// A size or a hash that the runner gives has to be that of the bytes.
+/// A size or hash given by the runner has to match the bytes.
 fn check_claims(created: &ArtifactCreated, bytes: &[u8]) -> Result<(), ArtifactError> {
     let disagree = |field: &str| {
-        Err(ArtifactError::Invalid(format!("`{field}` is not that of `content_base64`")))
+        Err(ArtifactError::Invalid(format!("`{field}` does not match `content_base64`")))
     };
     if created.size_bytes.is_some_and(|size| size != bytes.len() as u64) {
         return disagree("size_bytes");
@@ -302,7 +301,7 @@ fn check_claims(created: &ArtifactCreated, bytes: &[u8]) -> Result<(), ArtifactE
     }
 }
 
-/// What stands for kept bytes.
+/// The reference to stored bytes.
 pub(crate) fn reference(kept: &Kept) -> ArtifactRef {
     ArtifactRef {
         artifact_id: kept.row.artifact_id.clone(),
@@ -315,7 +314,7 @@ pub(crate) fn reference(kept: &Kept) -> ArtifactRef {
     }
 }
 
-/// Media that is named, not contained.
+/// Media by reference.
 fn is_reference(part: &ContentElement) -> bool {
     part.media().is_some_and(|media| media.data_base64.is_none())
 }

@@ -1,7 +1,7 @@
-//! Artifacts from outside, and back out.
+//! Upload and download of artifacts.
 //!
-//! Invariant: an upload is all there or not at all, also when its sender goes away in the middle; what is
-//! read is checked against what was stored.
+//! Invariant: an upload is stored whole or not at all, also if its sender disconnects; downloaded bytes are
+//! checked against their hash.
 
 use super::{ArtifactError, Artifacts, Draft, Owner, view_of_new};
 use crate::host::{Host, Shared};
@@ -17,19 +17,19 @@ use greenroom_store::{StoreError, fault, reads};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What is said about an upload.
+/// The description of an upload.
 #[derive(Debug, Default)]
 pub struct Upload {
     pub workspace_id: String,
     pub name: Option<String>,
     pub mime_type: Option<String>,
-    /// The conversation it is for; without one it belongs to the event that names it first.
+    /// The conversation it is for; without one it belongs to the first event that refers to it.
     pub conversation_id: Option<String>,
     pub expires_in_s: Option<i64>,
 }
 
 impl Host {
-    /// Keeps bytes from outside. `Ok` means that they survive whatever happens next.
+    /// Stores uploaded bytes. `Ok` means that they are durable.
     pub async fn upload<S, E>(
         &self,
         upload: Upload,
@@ -51,7 +51,7 @@ impl Host {
             expires_at: expiry(now_ms, upload.expires_in_s),
             owner: Owner { conversation_id: upload.conversation_id, ..Owner::default() },
         };
-        // From here on it belongs to the host, not to the sender's connection: a pin must outlast its commit.
+        // In a task of its own, since the sender may disconnect: the pin must outlast the commit.
         let work = async move {
             let kept = shared.artifacts.keep(staged, draft, &shared.redactor).await?;
             let command = CreateArtifact {
@@ -77,7 +77,7 @@ impl Host {
         self.shared.artifact(workspace, artifact_id).await
     }
 
-    /// The bytes of an artifact, or a part of them that lies within.
+    /// The bytes of an artifact, or a range of them.
     pub async fn artifact_bytes(
         &self,
         row: &ArtifactRow,
@@ -100,16 +100,16 @@ impl Shared {
 }
 
 impl Artifacts {
-    /// Where the bytes of an artifact are.
+    /// The object id of an artifact.
     pub(crate) fn place_of(row: &ArtifactRow) -> Result<ObjectId, ArtifactError> {
         ObjectId::parse(&row.sha256).ok_or_else(|| {
-            let message = format!("`{}` is no hash", row.sha256);
+            let message = format!("`{}` is not a hash", row.sha256);
             ArtifactError::Objects(ObjectsError::Remote(message))
         })
     }
 }
 
-/// When something that lives so many seconds ends.
+/// When something that expires after this many seconds ends.
 pub(crate) fn expiry(now_ms: i64, lifetime_s: Option<i64>) -> Option<i64> {
     lifetime_s.map(|seconds| now_ms.saturating_add(seconds.max(0).saturating_mul(1000)))
 }

@@ -1,6 +1,6 @@
-//! Which agents would take an event, and why the others would not.
+//! Explains for every agent why it matches an event or not.
 //!
-//! Invariant: the same rules as `resolve`, told for every agent; nothing is changed by asking.
+//! Invariant: the same rules as `resolve`; pure.
 
 use super::{Match, filtered_out, out_of_scope, resolve, takes_type};
 use crate::settings::Agent;
@@ -8,7 +8,7 @@ use greenroom_protocol::NewEvent;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-/// One agent's part in the decision.
+/// The verdict on one agent.
 #[derive(Debug)]
 pub struct Candidate<'a> {
     pub agent: &'a Agent,
@@ -17,19 +17,19 @@ pub struct Candidate<'a> {
     pub why: Vec<Why>,
 }
 
-/// What speaks for an agent or against it.
+/// Why an agent matches or not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Why {
     Ok,
     Named,
     /// The event names another.
     NotNamed,
-    /// It takes no event by itself.
+    /// It has no `events`: it is chosen by name only.
     OnlyWhenNamed,
     EventType,
-    /// The part of the scope that the event is not within.
+    /// The part of the scope that excludes the event.
     Scope(&'static str),
-    /// The field of the filter that it does not pass.
+    /// The field of the filter that excludes the event.
     Filter(String),
     /// It matches, and another is narrower.
     LessNarrow,
@@ -55,14 +55,14 @@ impl Serialize for Why {
 
 /// Every agent, the chosen one first, then those that match.
 pub fn explain<'a>(agents: &'a [Agent], event: &NewEvent, workspace: &str) -> Vec<Candidate<'a>> {
-    let found = resolve(agents, event, workspace);
+    let resolved = resolve(agents, event, workspace);
     let json = serde_json::to_value(event).unwrap_or(Value::Null);
     let mut candidates: Vec<Candidate<'a>> = agents
         .iter()
         .map(|agent| {
             let against = against(agent, event, workspace, &json);
             let matches = against.is_empty();
-            let (chosen, word) = match &found {
+            let (chosen, word) = match &resolved {
                 Match::One(one, _) if one.name == agent.name => (true, Why::Ok),
                 Match::Tie(names) if names.contains(&agent.name.as_str()) => (false, Why::Tie),
                 _ => (false, Why::LessNarrow),
@@ -76,7 +76,7 @@ pub fn explain<'a>(agents: &'a [Agent], event: &NewEvent, workspace: &str) -> Ve
     candidates
 }
 
-/// All that keeps an agent from an event.
+/// Everything that excludes an event from an agent.
 fn against(agent: &Agent, event: &NewEvent, workspace: &str, json: &Value) -> Vec<Why> {
     if let Some(name) = &event.agent {
         return if agent.name == *name { Vec::new() } else { vec![Why::NotNamed] };

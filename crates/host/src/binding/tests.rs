@@ -107,7 +107,7 @@ fn built_in_agents_yield() {
 }
 
 #[test]
-fn ties_are_found_before_an_event_finds_them() {
+fn ties_are_detected_in_the_configuration() {
     let same = [agent("a", &["message.received"]), agent("b", &["message.received"])];
     assert_eq!(ties(&same), [("a", "b")]);
     let apart = [agent("a", &["message.received"]), agent("b", &["message.edited"])];
@@ -134,7 +134,7 @@ fn patterns_fit_as_people_expect() {
 }
 
 #[test]
-fn what_decided_is_told_with_those_that_were_passed_over() {
+fn the_deciding_rule_is_recorded_with_the_agents_passed_over() {
     let message = event(json!({"event_type": "message.received", "bot_id": "b1", "agent": null,
         "input": {"text": "hi"}}));
     let own = agent("own", &["message.*"]);
@@ -165,7 +165,7 @@ fn what_decided_is_told_with_those_that_were_passed_over() {
 }
 
 #[test]
-fn every_agent_is_told_why_it_has_an_event_or_not() {
+fn every_agent_has_a_reason_why_it_matches_or_not() {
     let scope = Scope { conversation: Some("c9".into()), ..Scope::default() };
     let filters = BTreeMap::from([("input.text".to_owned(), vec![json!("bye")])]);
     let agents = [
@@ -175,9 +175,9 @@ fn every_agent_is_told_why_it_has_an_event_or_not() {
         agent("exact", &["message.received"]),
     ];
     let message = event(json!({"event_type": "message.received", "input": {"text": "hi"}}));
-    let told = |message: &NewEvent| -> Value {
-        let told = explain(&agents, message, "default");
-        told.iter().map(|it| json!([it.agent.name, it.matches, it.chosen, it.why])).collect()
+    let explained = |message: &NewEvent| -> Value {
+        let verdicts = explain(&agents, message, "default");
+        verdicts.iter().map(|it| json!([it.agent.name, it.matches, it.chosen, it.why])).collect()
     };
     let expected = json!([
         ["exact", true, true, ["ok"]],
@@ -185,7 +185,7 @@ fn every_agent_is_told_why_it_has_an_event_or_not() {
         ["silent", false, false, ["only_when_named"]],
         ["elsewhere", false, false, ["event_type", "scope.conversation", "filter:input.text"]],
     ]);
-    assert_eq!(told(&message), expected);
+    assert_eq!(explained(&message), expected);
     let named = NewEvent { agent: Some("silent".to_owned()), ..message };
     let expected = json!([
         ["silent", true, true, ["named"]],
@@ -193,5 +193,5 @@ fn every_agent_is_told_why_it_has_an_event_or_not() {
         ["elsewhere", false, false, ["not_named"]],
         ["exact", false, false, ["not_named"]],
     ]);
-    assert_eq!(told(&named), expected);
+    assert_eq!(explained(&named), expected);
 }

@@ -1,4 +1,4 @@
-//! Events as earlier versions kept them.
+//! Events as earlier versions stored them.
 
 use super::*;
 use crate::binding::Reason;

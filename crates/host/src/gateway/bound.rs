@@ -1,6 +1,6 @@
-//! Where an event goes: to which agent, and its answer to which surface.
+//! Binds an event to its agent, and its answer to a surface.
 //!
-//! Invariant: a sender reaches its own agents only; a replay answers nobody.
+//! Invariant: a sender reaches only agents of its token; a replay delivers nothing.
 
 use super::{Refusal, Sender};
 use crate::binding::{Bound, Match, resolve, unlisted_warning};
@@ -18,7 +18,7 @@ pub(super) fn bind<'a>(
     let may_reach = |agent: &Agent| sender.may_reach(&agent.name);
     match resolve(&settings.agents, event, workspace) {
         Match::One(agent, bound) if may_reach(agent) => Ok(Some((agent, bound))),
-        // An agent outside the token's reach that was named looks like one that does not exist.
+        // An agent that the token may not reach looks like one that does not exist.
         Match::One(agent, _) if event.agent.is_some() => {
             Err(Refusal::UnknownAgent(agent.name.clone()))
         }
@@ -29,23 +29,22 @@ pub(super) fn bind<'a>(
     }
 }
 
-/// The surface of the answer: what the event names, else what the agent says.
+/// The surface of the answer: from the event, else from the agent.
 pub(crate) fn surface(
     settings: &Settings,
     event: &NewEvent,
     agent: Option<&Agent>,
 ) -> Result<Option<String>, Refusal> {
-    // A replay shows what a run would do; it does not answer anyone a second time.
     if is_replay(event) {
         return Ok(None);
     }
     let named = event.delivery.as_ref().map(|delivery| delivery.surface.as_str());
     match named {
-        // The API itself: whoever reads the run's results.
+        // The API itself: the sender reads the results of the run.
         Some("api") => Ok(None),
         Some(name) if settings.surfaces.contains_key(name) => Ok(Some(name.to_owned())),
         Some(name) => {
-            Err(Refusal::Invalid(format!("`delivery.surface`: no surface is called `{name}`")))
+            Err(Refusal::Invalid(format!("`delivery.surface`: there is no surface `{name}`")))
         }
         None => Ok(agent.and_then(|agent| agent.delivery.clone())),
     }
@@ -55,14 +54,14 @@ pub(super) fn is_replay(event: &NewEvent) -> bool {
     event.metadata.contains_key(REPLAY_OF)
 }
 
-/// What the sender should know although the event is taken.
+/// What the sender should know about an event that is accepted.
 pub(super) fn warnings(envelope: &Envelope) -> Vec<String> {
     let is_unlisted = envelope.bound.as_ref().is_some_and(|bound| bound.unlisted);
     let agent = envelope.event.agent.as_ref().filter(|_| is_unlisted);
     agent.map(|agent| unlisted_warning(agent, &envelope.event.event_type)).into_iter().collect()
 }
 
-/// What says which event it is and where it belongs.
+/// The fields that identify an event and say where it belongs.
 pub(super) fn ids(event: &NewEvent) -> [Option<&str>; 10] {
     [
         Some(&event.event_type),

@@ -1,4 +1,4 @@
-//! Grants as earlier versions wrote them.
+//! Grants as earlier versions stored them.
 
 use super::*;
 

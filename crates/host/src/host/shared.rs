@@ -1,4 +1,4 @@
-//! What the parts of the host share, and what several of them ask of it.
+//! State that all parts of the host share, and reads that several of them need.
 
 use crate::approvals::Approvals;
 use crate::artifacts::Artifacts;
@@ -8,7 +8,7 @@ use crate::credentials::Credentials;
 use crate::cursor::Cursors;
 use crate::delivery::Mailbox;
 use crate::feed::Feeds;
-use crate::grant::{Grant, MadeGrants};
+use crate::grant::{Grant, GrantCache};
 use crate::ids::now_ms;
 use crate::live::{Live, LiveRun};
 use crate::metrics::Metrics;
@@ -33,14 +33,13 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::Notify;
 
-/// Grants that are kept at hand, so that a run does not read the one it was accepted with.
-const GRANTS_AT_HAND: usize = 1024;
-/// Values of one scope that are put into `ctx.state`.
+/// Grants cached in memory, so that a run does not read the one it was accepted with.
+const GRANTS_CACHED: usize = 1024;
+/// Values of one scope in `ctx.state`, at most.
 const STATE_SNAPSHOT_VALUES: i64 = 200;
-/// Size of the state of one scope that is put into `ctx.state`.
+/// Bytes of one scope in `ctx.state`, at most.
 const STATE_SNAPSHOT_BYTES: i64 = 256 * 1024;
 
-/// What all parts of the host see.
 pub(crate) struct Shared {
     pub(crate) store: Store,
     pub(crate) runtime: Runtime,
@@ -62,7 +61,7 @@ pub(crate) struct Shared {
     pub(crate) credentials: Arc<Credentials>,
     pub(crate) budgets: Arc<Budgets>,
     pub(crate) tool_vectors: ToolVectors,
-    pub(crate) made_grants: MadeGrants,
+    pub(crate) grant_cache: GrantCache,
     pub(crate) ungranted: Ungranted,
     /// Unix milliseconds.
     pub(crate) started_at: i64,
@@ -77,7 +76,7 @@ impl Shared {
         serde_json::from_str(&body).ok().map(Arc::new)
     }
 
-    /// Who a run is, with what its surface can show.
+    /// The identity of a run, with the capabilities of its surface.
     pub(crate) fn identity(&self, run: &RunRow, envelope: &Envelope) -> Identity {
         let mut identity = Identity::new(run, envelope);
         let settings = self.settings.load();
@@ -123,7 +122,7 @@ impl Shared {
     pub(crate) async fn record(&self, run_id: &str, diagnostics: Vec<Diagnostic>) {
         let command = RecordDiagnostics { run_id: run_id.to_owned(), diagnostics };
         if let Err(error) = self.store.commit(command).await {
-            tracing::warn!(%error, run.id = run_id, "diagnostics were not kept");
+            tracing::warn!(%error, run.id = run_id, "cannot store diagnostics");
         }
     }
 
@@ -136,16 +135,16 @@ impl Shared {
         let body = self.store.read(move |tx| reads::runs::grant(tx, &wanted)).await?;
         let grant: Grant = body
             .and_then(|body| serde_json::from_str(&body).ok())
-            .ok_or_else(|| StoreError::Refused(format!("grant {hash} is not there")))?;
+            .ok_or_else(|| StoreError::Refused(format!("grant {hash} does not exist")))?;
         let grant = Arc::new(grant);
         self.keep_grant(hash, &grant);
         Ok(grant)
     }
 
-    /// Keeps a grant at hand. The store holds it in any case.
+    /// Caches a grant that the store holds.
     pub(crate) fn keep_grant(&self, hash: &str, grant: &Arc<Grant>) {
         let mut grants = self.grants();
-        if grants.len() >= GRANTS_AT_HAND {
+        if grants.len() >= GRANTS_CACHED {
             grants.clear();
         }
         grants.insert(hash.to_owned(), Arc::clone(grant));
@@ -155,7 +154,7 @@ impl Shared {
         self.grants.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The state a run may see, as it is now.
+    /// The current state that a run may read.
     pub(crate) async fn state_snapshot(
         &self,
         identity: &Identity,
@@ -171,7 +170,7 @@ impl Shared {
             return Ok(snapshot);
         }
         let (workspace, now) = (identity.workspace_id.clone(), now_ms());
-        let found = self.store.read_inline(move |tx| {
+        let scopes = self.store.read_inline(move |tx| {
             let list = |(scope, owner): &(StateScope, String)| {
                 let span = StateSpan {
                     prefix: String::new(),
@@ -184,7 +183,7 @@ impl Shared {
             };
             owners.iter().map(list).collect::<Result<Vec<_>, StoreError>>()
         });
-        for (scope, rows) in found.await? {
+        for (scope, rows) in scopes.await? {
             let values: &mut Object = match scope {
                 StateScope::Conversation => &mut snapshot.conversation,
                 StateScope::Actor => &mut snapshot.actor,

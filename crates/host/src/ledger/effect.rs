@@ -63,7 +63,7 @@ impl Changes {
             }
             Payload::ToolCallCompleted(call) => {
                 // A call that the host carries out has its item, its record and its outcome from there.
-                if terms.tool_calls.tells(&call.tool_call_id) {
+                if terms.tool_calls.report(&call.tool_call_id) {
                     self.tool_call(&call, identity);
                 }
             }

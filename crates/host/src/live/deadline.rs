@@ -1,6 +1,6 @@
-//! A run's deadline: on the monotonic clock, standing still while somebody is asked.
+//! A run's deadline: on the monotonic clock, paused while the run waits for an approval.
 //!
-//! Invariant: time that is spent waiting for people does not count; several waits at once count as one.
+//! Invariant: time spent waiting for people does not count; simultaneous waits count once.
 
 use std::time::Duration;
 use tokio::sync::watch;
@@ -17,7 +17,7 @@ enum Clock {
     Paused { left: Duration, waits: usize },
 }
 
-/// The deadline stands still until this is dropped.
+/// Pauses the deadline until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Pause<'a>(&'a Deadline);
 
@@ -26,7 +26,6 @@ impl Deadline {
         Self { clock: watch::channel(Clock::Until(Instant::now() + limit)).0 }
     }
 
-    /// What is left of the run's time.
     pub(crate) fn left(&self) -> Duration {
         match *self.clock.borrow() {
             Clock::Until(at) => at.saturating_duration_since(Instant::now()),
@@ -46,7 +45,7 @@ impl Deadline {
         Pause(self)
     }
 
-    /// Waits until the time is over.
+    /// Resolves when the deadline has passed.
     pub(crate) async fn passed(&self) {
         let mut clock = self.clock.subscribe();
         loop {
@@ -59,7 +58,7 @@ impl Deadline {
             };
             tokio::select! {
                 () = passed => return,
-                // The sender lives in the deadline itself, so this does not end by closing.
+                // `self` owns the sender, so the channel does not close.
                 _ = clock.changed() => {}
             }
         }

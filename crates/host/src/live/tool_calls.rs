@@ -1,20 +1,20 @@
-//! Calls of tools in one run: whose item the conversation shows.
+//! Tool calls of one run: whether the host or the runner records a call in the transcript.
 //!
-//! Invariant: a call has one item. Of a call that the host carries out it is the host's, whatever the runner
-//! tells of it and when; of a call that the runner carried out itself it is what the runner told first.
+//! Invariant: a call has one item. For a call that the host carries out it is the host's, whatever the runner
+//! reports; for a call that the runner carries out it is the runner's first report.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 #[derive(Debug, Default)]
-pub(crate) struct ToolCalls(Mutex<HashMap<String, Whose>>);
+pub(crate) struct ToolCalls(Mutex<HashMap<String, Recorder>>);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Whose {
-    /// The runner has told how it ended.
+enum Recorder {
+    /// The runner has reported its end.
     Runner,
-    /// The host is at it.
-    UnderWay,
+    /// The host is carrying it out.
+    InProgress,
     /// The host has recorded it.
     Host,
 }
@@ -22,13 +22,13 @@ enum Whose {
 /// Why a call cannot be carried out under its id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Taken {
-    /// A call with this id is under way.
-    UnderWay,
-    /// The runner has told of it as of one that is over.
-    Told,
+    /// The host is carrying out a call with this id.
+    InProgress,
+    /// The runner has reported the end of a call with this id.
+    Reported,
 }
 
-/// A call that the host is at; over when this is dropped.
+/// A call that the host carries out, until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Entered {
     calls: Arc<ToolCalls>,
@@ -37,14 +37,16 @@ pub(crate) struct Entered {
 }
 
 impl ToolCalls {
-    /// The host takes a call on.
+    /// The host begins a call.
     pub(crate) fn enter(self: &Arc<Self>, tool_call_id: &str) -> Result<Entered, Taken> {
         let mut calls = self.lock();
         let before = calls.get(tool_call_id).copied();
         match before {
-            Some(Whose::UnderWay) => return Err(Taken::UnderWay),
-            Some(Whose::Runner) => return Err(Taken::Told),
-            Some(Whose::Host) | None => calls.insert(tool_call_id.to_owned(), Whose::UnderWay),
+            Some(Recorder::InProgress) => return Err(Taken::InProgress),
+            Some(Recorder::Runner) => return Err(Taken::Reported),
+            Some(Recorder::Host) | None => {
+                calls.insert(tool_call_id.to_owned(), Recorder::InProgress)
+            }
         };
         Ok(Entered {
             calls: Arc::clone(self),
@@ -53,31 +55,31 @@ impl ToolCalls {
         })
     }
 
-    /// The runner begins a call: what it told of an earlier one with the same id is no longer meant.
+    /// The runner begins a call: its report of an earlier one with the same id no longer counts.
     pub(crate) fn begins(&self, tool_call_id: &str) {
         let mut calls = self.lock();
-        if calls.get(tool_call_id) == Some(&Whose::Runner) {
+        if calls.get(tool_call_id) == Some(&Recorder::Runner) {
             calls.remove(tool_call_id);
         }
     }
 
-    /// The runner tells how a call ended; whether that makes its item.
-    pub(crate) fn tells(&self, tool_call_id: &str) -> bool {
+    /// The runner reports the end of a call; returns whether to record this report.
+    pub(crate) fn report(&self, tool_call_id: &str) -> bool {
         let mut calls = self.lock();
         let first = !calls.contains_key(tool_call_id);
         if first {
-            calls.insert(tool_call_id.to_owned(), Whose::Runner);
+            calls.insert(tool_call_id.to_owned(), Recorder::Runner);
         }
         first
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Whose>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Recorder>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Entered {
-    /// The conversation shows the call.
+    /// The transcript has an item of the call.
     pub(crate) fn recorded(&mut self) {
         self.has_item = true;
     }
@@ -87,7 +89,7 @@ impl Drop for Entered {
     fn drop(&mut self) {
         let mut calls = self.calls.lock();
         match self.has_item {
-            true => calls.insert(self.tool_call_id.clone(), Whose::Host),
+            true => calls.insert(self.tool_call_id.clone(), Recorder::Host),
             false => calls.remove(&self.tool_call_id),
         };
     }
@@ -98,27 +100,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_call_of_the_hosts_own_has_one_item_whatever_the_runner_tells() {
+    fn a_call_of_the_hosts_own_has_one_item_whatever_the_runner_reports() {
         let calls = Arc::new(ToolCalls::default());
         let mut entered = calls.enter("a").unwrap();
-        assert_eq!(calls.enter("a").unwrap_err(), Taken::UnderWay);
-        assert!(!calls.tells("a"));
+        assert_eq!(calls.enter("a").unwrap_err(), Taken::InProgress);
+        assert!(!calls.report("a"));
         entered.recorded();
         drop(entered);
-        assert!(!calls.tells("a"));
+        assert!(!calls.report("a"));
         // The same call again: it is answered as before, and stays recorded.
         drop(calls.enter("a").unwrap());
-        assert!(!calls.tells("a"));
+        assert!(!calls.report("a"));
     }
 
     #[test]
-    fn a_call_that_the_host_did_not_record_is_the_runners_to_tell_once() {
+    fn a_call_that_the_host_did_not_record_is_the_runners_to_report_once() {
         let calls = Arc::new(ToolCalls::default());
         drop(calls.enter("a").unwrap());
-        assert!(calls.tells("a"));
-        assert!(!calls.tells("a"));
-        assert_eq!(calls.enter("a").unwrap_err(), Taken::Told);
+        assert!(calls.report("a"));
+        assert!(!calls.report("a"));
+        assert_eq!(calls.enter("a").unwrap_err(), Taken::Reported);
         calls.begins("a");
-        assert!(calls.tells("a"));
+        assert!(calls.report("a"));
     }
 }

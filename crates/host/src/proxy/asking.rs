@@ -125,7 +125,7 @@ struct Question {
 impl Drop for Question {
     fn drop(&mut self) {
         if let Some((workspace, approval_id)) = self.asked.take() {
-            self.shared.give_up(workspace, approval_id);
+            self.shared.cancel_approval(workspace, approval_id);
         }
     }
 }

@@ -162,8 +162,8 @@ async fn call_tool(
     }
     call.about(Some(&entry.tool.name), Some(scope.into()));
     let entered = call.live.tool_calls.enter(&tool_call_id).map_err(|taken| match taken {
-        Taken::UnderWay => under_way(),
-        Taken::Told => repeated_id(),
+        Taken::InProgress => under_way(),
+        Taken::Reported => repeated_id(),
     })?;
     let asked = Request { entry, tool_call_id, args, authority: params.authority, entered };
     let work = Work::new(call, asked, Admitted { risk, timeout });

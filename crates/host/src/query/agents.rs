@@ -1,6 +1,6 @@
-//! Agents as operators see them: what is configured, what their runners say, what a run would get now.
+//! Agents for operators: their configuration, their runners, and the grant of a run that would start now.
 //!
-//! Invariant: asking changes nothing; what is shown says no secret.
+//! Invariant: reads only; no secret is shown.
 
 use crate::binding::{Match, explain, resolve};
 use crate::context::workspace_of;
@@ -19,7 +19,7 @@ impl Host {
         self.settings().agents.iter().map(|agent| self.agent_view(agent)).collect()
     }
 
-    /// One agent with everything that is known of it.
+    /// One agent in full.
     pub fn agent(&self, name: &str) -> Option<Value> {
         let settings = self.settings();
         let agent = settings.agents.iter().find(|agent| agent.name == name)?;
@@ -39,7 +39,7 @@ impl Host {
         Some(view)
     }
 
-    /// Which agent would take an event, and with which grant. Nothing is stored.
+    /// The agent that an event would go to, and its grant. Nothing is stored.
     pub fn try_event(&self, event: &NewEvent) -> Result<Value, Refusal> {
         let settings = self.settings();
         let workspace = workspace_of(event);
@@ -81,21 +81,21 @@ impl Host {
         Ok(tried)
     }
 
-    /// The process that offers a runner, or the one that did before it went away.
+    /// The process that offers a runner, or offered it before it ended.
     pub(crate) fn runner_state(&self, runner_id: &str) -> Option<RunnerState> {
         let mut states = self.runtime().runners();
         let offers = |state: &RunnerState| {
-            state.descriptors.iter().any(|found| found.manifest.id.as_str() == runner_id)
+            state.descriptors.iter().any(|offered| offered.manifest.id.as_str() == runner_id)
         };
         let plugin = runner_id.strip_prefix("plugin:").and_then(|rest| rest.rsplit_once('/'));
         let was = |state: &RunnerState| {
             state.plugin.is_some() && state.plugin.as_deref() == plugin.map(|(plugin, _)| plugin)
         };
-        let found = states.iter().position(offers).or_else(|| states.iter().position(was))?;
-        Some(states.swap_remove(found))
+        let index = states.iter().position(offers).or_else(|| states.iter().position(was))?;
+        Some(states.swap_remove(index))
     }
 
-    /// The grant that a run of an agent would get now; nothing while its runner is not there.
+    /// The grant that a run of an agent would get now; none while its runner is unknown.
     fn grant_of(&self, agent: &Agent) -> Option<Grant> {
         let descriptor = self.runtime().descriptor(&agent.runner)?;
         Some(Grant::build(agent, &descriptor.manifest, &self.resources().names()))
@@ -111,7 +111,7 @@ impl Host {
     }
 }
 
-/// A runner's process without what it offers.
+/// A runner's process without its descriptors.
 fn runner_view(state: &RunnerState) -> Value {
     let mut view = serde_json::to_value(state).unwrap_or_default();
     if let Some(view) = view.as_object_mut() {

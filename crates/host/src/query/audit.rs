@@ -1,4 +1,4 @@
-//! The audit trail as the API shows it.
+//! The audit trail as the API returns it.
 //!
 //! Invariant: names, sizes and times only, as they were recorded.
 
@@ -10,8 +10,8 @@ use greenroom_store::reads::audit::{AuditEntry, AuditFilter, AuditPosition};
 use greenroom_store::{StoreError, reads};
 
 impl Host {
-    /// Calls of runners, newest first; nothing when the cursor is not one of this list. A filter that fits few
-    /// records may give a page that is short although there is more.
+    /// Calls of runners, newest first; none if the cursor does not belong to this list. With a filter that
+    /// matches few records, a page may be short although more follow.
     pub async fn audit(
         &self,
         workspace: &str,

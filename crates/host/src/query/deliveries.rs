@@ -1,6 +1,6 @@
 //! Deliveries: pages of them, and one in full.
 //!
-//! Invariant: a page looks at a bounded number of deliveries and says where to go on; payloads are shown with
+//! Invariant: a page scans a bounded number of deliveries and says where to continue; payloads are shown with
 //! one delivery only.
 
 use super::Page;
@@ -13,11 +13,11 @@ use greenroom_store::types::{DeliveryRow, DeliveryStatus};
 use greenroom_store::{StoreError, reads};
 use serde_json::{Value, json};
 
-/// Deliveries that a page looks at.
+/// Deliveries that a page scans.
 const LOOKED_AT_MAX: i64 = 10_000;
 
 impl Host {
-    /// Deliveries, newest first; nothing when the cursor is not one of this list.
+    /// Deliveries, newest first; none if the cursor does not belong to this list.
     pub async fn deliveries(
         &self,
         workspace: &str,
@@ -33,14 +33,14 @@ impl Host {
         let before = position.and_then(|id| id.parse().ok()).unwrap_or(i64::MAX);
         let owner = workspace.to_owned();
         let read = move |tx: &mut dyn Tx| page(tx, &owner, &filter, before, (limit, LOOKED_AT_MAX));
-        let found = self.store().read(read).await?;
-        let items = found.rows.iter().map(delivery_view).collect();
-        let next = found.next.map(|id| id.to_string());
+        let page = self.store().read(read).await?;
+        let items = page.rows.iter().map(delivery_view).collect();
+        let next = page.next.map(|id| id.to_string());
         let has_more = next.is_some();
         Ok(Some(self.page(&domain, items, next, has_more)))
     }
 
-    /// One delivery, with what is sent.
+    /// One delivery, with its payload.
     pub async fn delivery(
         &self,
         workspace: &str,

@@ -1,6 +1,6 @@
-//! Lists over a whole workspace: state, artifacts, and what was said.
+//! Lists over a whole workspace: state, artifacts, and search in all conversations.
 //!
-//! Invariant: a page looks at a bounded number of rows and says where to go on, even where few of them fit.
+//! Invariant: a page scans a bounded number of rows and says where to continue, even if few of them match.
 
 use super::{Page, hit_view};
 use crate::artifacts::view as artifact_view;
@@ -18,17 +18,17 @@ use greenroom_store::sql::Tx;
 use greenroom_tools::ui::Language;
 use serde_json::{Value, json};
 
-/// Rows that one page looks at.
+/// Rows that one page scans.
 const LOOKED_AT_MAX: i64 = 10_000;
 /// Keys that are read at once.
 const KEYS_AT_ONCE: i64 = 500;
-/// A larger value of state is shown by its beginning.
+/// Of a larger value of state only the beginning is shown.
 const VALUE_BYTES_MAX: i64 = 64 * 1024;
 const PREVIEW_CHARS: i64 = 2_000;
-/// Behind every owner.
+/// Sorts after every owner.
 const END: &str = "\u{10ffff}";
 
-/// Which state is wanted.
+/// Filters of a list of state.
 #[derive(Debug, Clone, Default)]
 pub struct StateQuery {
     pub scope: Option<StateScope>,
@@ -39,7 +39,7 @@ pub struct StateQuery {
 }
 
 impl Host {
-    /// State of all owners; nothing when the cursor is not one of this list.
+    /// State of all owners; none if the cursor does not belong to this list.
     pub async fn state(
         &self,
         workspace: &str,
@@ -60,7 +60,7 @@ impl Host {
         Ok(Some(self.page(&domain, items, next, has_more)))
     }
 
-    /// Artifacts, newest first; nothing when the cursor is not one of this list.
+    /// Artifacts, newest first; none if the cursor does not belong to this list.
     pub async fn artifact_list(
         &self,
         workspace: &str,
@@ -98,7 +98,7 @@ impl Host {
         Ok(Some(self.page(&domain, items, next, has_more)))
     }
 
-    /// What holds the words looked for, in all conversations of a workspace, the best first.
+    /// Items that match a search, in all conversations of a workspace, the best first.
     pub async fn search_all(
         &self,
         query: SearchQuery,
@@ -110,7 +110,7 @@ impl Host {
     }
 }
 
-/// `image/*` is a family.
+/// `image/*` matches a family of types.
 pub fn mime(text: &str) -> Mime {
     match text.strip_suffix("/*") {
         Some(family) => Mime::Family(family.to_owned()),
@@ -118,7 +118,7 @@ pub fn mime(text: &str) -> Mime {
     }
 }
 
-/// Under whose name state is kept, taken apart.
+/// The owner of state, parsed.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Owner {
     scope: String,
@@ -141,7 +141,7 @@ impl Owner {
         })
     }
 
-    /// The conversation, if it is one's.
+    /// The conversation, if the owner is one.
     fn conversation(&self) -> Option<&str> {
         self.party.as_deref().filter(|_| self.scope == StateScope::Conversation.as_str())
     }
@@ -163,7 +163,7 @@ impl StateQuery {
             && name.starts_with(&self.prefix)
     }
 
-    /// What the owners that are looked for begin with.
+    /// The prefix of the owners that match.
     fn owners(&self) -> String {
         let scope = match (&self.conversation_id, &self.actor_id) {
             (Some(_), _) => Some(StateScope::Conversation),
@@ -178,15 +178,16 @@ impl StateQuery {
     }
 }
 
-type Place = (String, String);
+/// Owner and name.
+type StateKey = (String, String);
 
 fn state_page(
     tx: &mut dyn Tx,
     workspace: &str,
     query: &StateQuery,
-    after: Option<Place>,
+    after: Option<StateKey>,
     limit: usize,
-) -> Result<(Vec<Value>, Option<Place>), StoreError> {
+) -> Result<(Vec<Value>, Option<StateKey>), StoreError> {
     let first = query.owners();
     let now_ms = now_ms();
     let mut span = StateKeys {
@@ -196,9 +197,9 @@ fn state_page(
     };
     let mut items = Vec::new();
     for _ in 0..LOOKED_AT_MAX / KEYS_AT_ONCE {
-        let found = keys(tx, workspace, &span, now_ms)?;
-        let is_last = i64::try_from(found.len()).is_ok_and(|found| found < KEYS_AT_ONCE);
-        for key in found {
+        let keys = keys(tx, workspace, &span, now_ms)?;
+        let is_last = i64::try_from(keys.len()).is_ok_and(|count| count < KEYS_AT_ONCE);
+        for key in keys {
             let owner = Owner::parse(&key.owner).unwrap_or_default();
             if query.fits(&owner, &key.name) {
                 if items.len() == limit {

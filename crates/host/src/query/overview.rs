@@ -1,6 +1,6 @@
-//! The host at a glance: what waits, what happened over time, how the models are.
+//! The overview of the host: pending work, rates over time, and the health of models.
 //!
-//! Invariant: read from counted slots, never from the facts themselves; what is not known is null, never 0.
+//! Invariant: read from counted slots, never from the facts themselves; an unknown value is null, never 0.
 
 use crate::host::Host;
 use crate::ids::{now_ms, rfc3339};
@@ -15,7 +15,7 @@ use greenroom_store::{StoreError, Sync};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
-/// How far to look back, and in which steps.
+/// The time to look back, and the length of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Window {
     pub minutes: i64,
@@ -33,7 +33,7 @@ impl Window {
         self.minutes * 60 / self.step_s
     }
 
-    /// Up to and with the step that is under way.
+    /// Including the current step.
     fn steps(self, now_ms: i64) -> Steps {
         let step_ms = self.step_s * 1_000;
         let current = now_ms - now_ms.rem_euclid(step_ms);
@@ -41,31 +41,31 @@ impl Window {
     }
 }
 
-/// What the store tells.
+/// The numbers read from the store.
 struct Seen {
     waiting: Waiting,
     unsuccessful: Unsuccessful,
     bytes: i64,
     runs: Vec<RunRate>,
     models: Vec<ModelRate>,
-    /// The last error of a model, with its moment.
+    /// The last error of a model, with its time.
     errors: BTreeMap<String, (String, i64)>,
 }
 
 impl Host {
-    /// Never fails: a store that does not answer is told as such.
+    /// Never fails: it says so when the store does not answer.
     pub async fn overview(&self, workspace: &str, window: Window) -> Value {
         let now_ms = now_ms();
         let steps = window.steps(now_ms);
         let workspace = workspace.to_owned();
         let seen = self.store().read(move |tx| look(tx, &workspace, steps)).await;
         if let Err(error) = &seen {
-            tracing::warn!(%error, "the store does not answer");
+            tracing::warn!(%error, "cannot read the overview from the store");
         }
         let seen = seen.ok();
         let waits = seen.as_ref().map(|seen| seen.waiting);
         let sync = self.store().sync();
-        let told = Told { seen: seen.as_ref(), steps, count: window.count() };
+        let rates = Rates { seen: seen.as_ref(), steps, count: window.count() };
         json!({
             "now_at": rfc3339(now_ms), "minutes": window.minutes, "step_s": window.step_s,
             "host": {"version": env!("CARGO_PKG_VERSION"),
@@ -83,12 +83,12 @@ impl Host {
                 "deliveries_waiting": waits.map(|waits| waits.deliveries),
                 "deliveries_failed": seen.as_ref().map(|seen| seen.unsuccessful.failed),
                 "deliveries_unknown": seen.as_ref().map(|seen| seen.unsuccessful.unknown)},
-            "series": told.series(), "totals": told.totals(), "models": self.models(&told),
+            "series": rates.series(), "totals": rates.totals(), "models": self.models(&rates),
         })
     }
 
-    /// Those that are configured, then others that were called.
-    fn models(&self, told: &Told<'_>) -> Vec<Value> {
+    /// Configured models, then others that were called.
+    fn models(&self, rates: &Rates<'_>) -> Vec<Value> {
         let resources = self.resources();
         let mut providers: Vec<(String, Option<String>)> = Vec::new();
         for name in resources.models.names() {
@@ -96,7 +96,7 @@ impl Host {
             let provider = model.map(|model| model.settings().provider_name.clone());
             providers.push((name.to_owned(), Some(provider.unwrap_or_default())));
         }
-        let called = told.seen.map(|seen| seen.models.as_slice()).unwrap_or_default();
+        let called = rates.seen.map(|seen| seen.models.as_slice()).unwrap_or_default();
         for rate in called {
             if !providers.iter().any(|(name, _)| *name == rate.model) {
                 providers.push((rate.model.clone(), None));
@@ -105,9 +105,9 @@ impl Host {
         let view = |(name, provider): (String, Option<String>)| {
             let calls = called.iter().filter(|rate| rate.model == name);
             let last_ok = calls.clone().filter_map(|rate| rate.last_ok_at).max();
-            let error = told.seen.and_then(|seen| seen.errors.get(&name));
+            let error = rates.seen.and_then(|seen| seen.errors.get(&name));
             let error = error.map(|(code, at)| json!({"code": code, "at": rfc3339(*at)}));
-            let mut sums = told.seen.map_or_else(Map::new, |_| Sums::of(calls).view());
+            let mut sums = rates.seen.map_or_else(Map::new, |_| Sums::of(calls).view());
             if let Some(calls) = sums.remove("model_calls") {
                 sums.insert("calls".to_owned(), calls);
             }
@@ -149,13 +149,13 @@ fn look(tx: &mut dyn Tx, workspace: &str, steps: Steps) -> Result<Seen, StoreErr
     })
 }
 
-struct Told<'a> {
+struct Rates<'a> {
     seen: Option<&'a Seen>,
     steps: Steps,
     count: i64,
 }
 
-impl Told<'_> {
+impl Rates<'_> {
     /// One entry per step, the current one last.
     fn series(&self) -> Vec<Value> {
         let Some(seen) = self.seen else { return Vec::new() };
@@ -203,12 +203,12 @@ fn summary<'a>(
     calls.into_iter().chain(runs.into_iter().map(|(key, value)| (key.to_owned(), value))).collect()
 }
 
-/// What calls of models took together.
+/// Sums over model calls.
 #[derive(Default)]
 struct Sums {
     calls: i64,
     failed: i64,
-    told: i64,
+    with_usage: i64,
     input: i64,
     output: i64,
     priced: i64,
@@ -220,7 +220,7 @@ impl Sums {
         rates.fold(Self::default(), |sum, rate| Self {
             calls: sum.calls + rate.calls,
             failed: sum.failed + rate.failed,
-            told: sum.told + rate.told,
+            with_usage: sum.with_usage + rate.told,
             input: sum.input + rate.input_tokens,
             output: sum.output + rate.output_tokens,
             priced: sum.priced + rate.priced,
@@ -228,23 +228,23 @@ impl Sums {
         })
     }
 
-    /// No call at all is known to take nothing.
+    /// Without calls the sums are known: 0.
     fn view(&self) -> Map<String, Value> {
-        let known = |is_told: bool, value: Value| {
-            if is_told || self.calls == 0 { value } else { Value::Null }
+        let known = |is_known: bool, value: Value| {
+            if is_known || self.calls == 0 { value } else { Value::Null }
         };
         let cost = self.cost_micro as f64 / 1_000_000.0;
         Map::from_iter([
             ("model_calls".to_owned(), self.calls.into()),
             ("failed".to_owned(), self.failed.into()),
-            ("input_tokens".to_owned(), known(self.told > 0, self.input.into())),
-            ("output_tokens".to_owned(), known(self.told > 0, self.output.into())),
+            ("input_tokens".to_owned(), known(self.with_usage > 0, self.input.into())),
+            ("output_tokens".to_owned(), known(self.with_usage > 0, self.output.into())),
             ("cost_usd".to_owned(), known(self.priced > 0, cost.into())),
         ])
     }
 }
 
-/// What this process takes of the machine's memory.
+/// Resident memory of this process.
 fn memory_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_told_is_not_told_as_nothing() {
+    fn unknown_usage_is_null_not_0() {
         let call = ModelRate {
             step: 0,
             model: "m".to_owned(),
@@ -281,10 +281,10 @@ mod tests {
             last_ok_at: None,
             last_error_at: Some(1),
         };
-        let told = summary([].iter(), [call].iter());
-        assert_eq!(told["input_tokens"], Value::Null);
-        assert_eq!(told["cost_usd"], Value::Null);
-        assert_eq!((&told["model_calls"], &told["p50_ms"]), (&json!(2), &Value::Null));
+        let summary = summary([].iter(), [call].iter());
+        assert_eq!(summary["input_tokens"], Value::Null);
+        assert_eq!(summary["cost_usd"], Value::Null);
+        assert_eq!((&summary["model_calls"], &summary["p50_ms"]), (&json!(2), &Value::Null));
         let nothing = summary([].iter(), [].iter());
         assert_eq!((&nothing["cost_usd"], &nothing["runs"]), (&json!(0.0), &json!(0)));
     }

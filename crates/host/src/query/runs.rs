@@ -1,7 +1,7 @@
 //! One run, and pages of runs.
 //!
-//! Invariant: a page looks at a bounded number of runs, whatever it is narrowed to, and says where to go on;
-//! runs that come meanwhile shift nothing.
+//! Invariant: a page scans a bounded number of runs, whatever the filter, and says where to continue; new runs
+//! do not shift pages.
 
 use super::{DIAGNOSTICS_SHOWN, approval_view, delivery_view, model_calls, run_view};
 use crate::host::Host;
@@ -14,13 +14,13 @@ use greenroom_store::types::RunRow;
 use greenroom_store::{StoreError, reads};
 use serde_json::{Value, json};
 
-/// Runs that a page with filters looks at.
+/// Runs that a page with filters scans.
 const LOOKED_AT_MAX: i64 = 10_000;
-/// How far the time in a run's id may be from the time that was kept with it.
+/// How far the time in a run's id may be from its stored time.
 const SLACK_MS: i64 = 60_000;
 
 impl Host {
-    /// A run with what is told of it alone.
+    /// A run in full.
     pub async fn run(&self, workspace: &str, run_id: &str) -> Result<Option<RunView>, StoreError> {
         let live = self.shared.live.get(run_id);
         let (workspace, run_id) = (workspace.to_owned(), run_id.to_owned());
@@ -56,7 +56,7 @@ impl Host {
     }
 }
 
-/// The runs of a page, and the id to go on before.
+/// The runs of a page, and the id before which the next page starts.
 pub(super) fn page(
     tx: &mut dyn Tx,
     workspace: &str,
@@ -83,7 +83,7 @@ pub(super) fn page(
     Ok((rows, next))
 }
 
-/// Ids are made by time, so a time bounds them; the exact time is compared beside.
+/// Ids begin with a time, so a time bounds them; the exact time is compared as well.
 pub(super) fn by_time(filter: RunFilter) -> RunFilter {
     RunFilter {
         id_min: filter.since_ms.map(|since| first_id(since.saturating_sub(SLACK_MS))),
@@ -92,13 +92,13 @@ pub(super) fn by_time(filter: RunFilter) -> RunFilter {
     }
 }
 
-/// What no id of that moment or a later one is before.
+/// A lower bound of the ids of that time or later.
 fn first_id(at_ms: i64) -> String {
     // 48 bits of milliseconds come first in a UUID of version 7.
     format!("run_{:012x}", at_ms.clamp(0, 0xffff_ffff_ffff))
 }
 
-/// What a cursor of this list is bound to.
+/// The domain of the cursors of this list.
 pub(super) fn domain(workspace: &str, filter: &RunFilter) -> Vec<String> {
     let text = |part: &Option<String>| part.clone().unwrap_or_default();
     let time = |part: Option<i64>| part.map(|time| time.to_string()).unwrap_or_default();

@@ -1,7 +1,7 @@
-//! The story of a run: everything that is known of it beside its results, in one answer.
+//! The story of a run: all stored facts about it except its results, in one answer.
 //!
-//! Invariant: bounded in size; what was left out is named under `truncated`. Only what was recorded is told,
-//! and nothing of it says a secret.
+//! Invariant: bounded in size; `truncated` names the lists that were cut. Only recorded facts, and no secret,
+//! are shown.
 
 use super::{approval_view, delivery_view, event_view, model_calls, run_view};
 use crate::context::Envelope;
@@ -19,10 +19,10 @@ use serde_json::{Value, json};
 
 /// Entries of each list.
 const ENTRIES_MAX: usize = 200;
-/// A larger event is shown without what was handed in.
+/// A larger event is shown without its input.
 const EVENT_BYTES_MAX: usize = 64 * 1024;
 
-/// What the store knows of a run.
+/// The stored facts about a run.
 struct Facts {
     run: RunRow,
     event: Option<EventRow>,
@@ -37,17 +37,17 @@ struct Facts {
     origin: Option<(String, Option<String>)>,
 }
 
-/// Who reads a story.
+/// The reader of a story.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Audience {
-    /// Sees how the agent is configured.
+    /// Sees the configuration of the agent.
     Operator,
-    /// Sees what its agents did and were allowed.
+    /// Sees what its agents did and were granted.
     Sender,
 }
 
 impl Host {
-    /// Nothing when there is no such run.
+    /// None if the run does not exist.
     pub async fn story(
         &self,
         workspace: &str,
@@ -64,7 +64,7 @@ impl Host {
         let runner = self.runner_of(&facts.run);
         let grant = self.grant_view(&facts, audience);
         let (event, event_cut) = event(facts.event);
-        let (model_calls_told, calls_cut) = cut(&facts.model_calls, model_call);
+        let (calls, calls_cut) = cut(&facts.model_calls, model_call);
         let (deliveries, deliveries_cut) = cut(&facts.deliveries, delivery_view);
         let (approvals, approvals_cut) = cut(&facts.approvals, approval_view);
         let (diagnostics, diagnostics_cut) = cut(&facts.diagnostics, diagnostic);
@@ -74,7 +74,7 @@ impl Host {
             facts.origin.map(|(event_id, run_id)| json!({"event_id": event_id, "run_id": run_id}));
         let mut story = json!({
             "run": run, "event": event, "binding": binding, "grant": grant, "runner": runner,
-            "model_calls": model_calls_told, "deliveries": deliveries, "approvals": approvals,
+            "model_calls": calls, "deliveries": deliveries, "approvals": approvals,
             "diagnostics": diagnostics, "replay_of": origin, "replays": replays,
             "truncated": {"event": event_cut, "model_calls": calls_cut,
                 "deliveries": deliveries_cut, "approvals": approvals_cut,
@@ -84,7 +84,7 @@ impl Host {
         story
     }
 
-    /// The process that offers the runner of a run now, and what kept it from the rest of the machine then.
+    /// The process that offers the runner now, and the isolation that the run had.
     fn runner_of(&self, run: &RunRow) -> Value {
         let state = self.runner_state(&run.runner_id);
         let status = state
@@ -121,7 +121,7 @@ fn load(tx: &mut dyn Tx, workspace: &str, run_id: &str) -> Result<Option<Facts>,
     let mut approvals = reads::approvals::page(tx, workspace, &of_run, None, few)?;
     approvals.reverse();
     let mut replays = reads::events::by_id_prefix(tx, workspace, &replays_of(&run.event_id), few)?;
-    // Anybody may choose such an id.
+    // A sender may choose such an id.
     replays.retain(|event| replayed(event).as_deref() == Some(run.event_id.as_str()));
     let origin = match event.as_ref().and_then(replayed) {
         Some(id) => {
@@ -165,7 +165,7 @@ fn event(row: Option<EventRow>) -> (Value, bool) {
     (view, is_large)
 }
 
-/// How the run came to its agent, as it was decided then.
+/// Why the agent was chosen, as recorded with the event.
 fn binding(run: &RunRow, event: Option<&EventRow>) -> Value {
     let body = event.and_then(|event| event.body.as_deref());
     let envelope: Option<Envelope> = body.and_then(|body| serde_json::from_str(body).ok());

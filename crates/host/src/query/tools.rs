@@ -1,6 +1,6 @@
-//! Calls of tools as readers see them.
+//! Tool calls as readers see them.
 //!
-//! Invariant: hints about how a result is shown never get out; what is made of them does.
+//! Invariant: display hints of a result are not shown; the card made from them is.
 
 use super::show;
 use crate::host::Host;
@@ -9,8 +9,8 @@ use greenroom_tools::ui::Language;
 use serde_json::{Value, json};
 
 impl Host {
-    /// What came of a call that the host carried out: `tool_agent_output` and, if it is shown, `ui_schema`.
-    /// Nothing for a call that the runner carried out itself.
+    /// The outcome of a call that the host carried out: `tool_agent_output` and, if it has a card, `ui_schema`.
+    /// None for a call that the runner carried out itself.
     pub async fn tool_output(
         &self,
         workspace: &str,

@@ -1,33 +1,33 @@
-//! Finds many texts at once: one step per byte, whatever the number of texts (Aho and Corasick).
+//! An Aho–Corasick automaton: searches for many texts at once, one step per byte.
 //!
-//! Invariant: a node stands for the longest end of what was read that begins one of the texts.
+//! Invariant: the current node is the longest suffix of the input that is a prefix of one of the texts.
 
 use std::collections::VecDeque;
 
 pub(super) const ROOT: u32 = 0;
 const NONE: u32 = u32::MAX;
 
-/// What a text that is looked for means.
+/// The meaning of a text of the automaton.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Needle<'a> {
-    /// All of it is secret, but so many bytes at its beginning tell nothing yet and are not held back.
+    /// All of it is secret; a prefix of this many bytes reveals nothing and is not held back.
     Secret(&'a [u8], u32),
-    /// What follows it may be secret, as the pattern of this number says.
+    /// The prefix of the pattern with this number: what follows may be secret.
     Prefix(&'a [u8], u16),
 }
 
-/// A place in the texts that are looked for.
+/// A prefix of one or more texts.
 #[derive(Debug, Clone)]
 pub(super) struct Node {
-    /// The next shorter end that begins one of the texts.
+    /// The failure link: the next shorter suffix that is a prefix of a text.
     fail: u32,
-    /// Where every byte leads, for nodes with several ways on; else there is one way on.
+    /// The successor of every byte, for nodes with several children; else there is one child.
     row: u32,
     next: u32,
     byte: u8,
-    /// How much of what was read may be the beginning of a secret.
+    /// How many bytes at the end of the input may be the beginning of a secret.
     pub(super) hold: u32,
-    /// How long the longest secret is that ends here; 0: none does.
+    /// The length of the longest secret that ends here; 0: none.
     pub(super) secret: u32,
     /// The pattern whose prefix ends here.
     pub(super) prefix: Option<u16>,
@@ -36,7 +36,7 @@ pub(super) struct Node {
 pub(super) struct Automaton {
     nodes: Vec<Node>,
     rows: Vec<[u32; 256]>,
-    /// Which three bytes may begin one of the texts, a bit for each of their hashes.
+    /// A bit set over hashes of the first three bytes of each text.
     beginnings: Box<[u64; 1024]>,
 }
 
@@ -63,8 +63,8 @@ impl Automaton {
         step(&self.nodes, &self.rows, node, byte)
     }
 
-    /// The first place from `at` on where a text may begin; the last two bytes are such, as it is not known
-    /// what follows them.
+    /// The first position from `at` on where a text may begin; the last two bytes always may, since what
+    /// follows them is unknown.
     pub(super) fn skip(&self, bytes: &[u8], at: usize) -> usize {
         let begins = |window: &[u8]| {
             let hash = hash(window[0], window[1], window[2]);
@@ -82,7 +82,7 @@ fn hash(first: u8, second: u8, third: u8) -> usize {
     (bytes.wrapping_mul(0x9e37_79b1) >> 16) as usize
 }
 
-/// The automaton while it is made: nodes with the ways on that the texts themselves give.
+/// The automaton while it is built: a trie of the texts.
 struct Trie {
     nodes: Vec<Node>,
     ways: Vec<Vec<(u8, u32)>>,
@@ -137,7 +137,7 @@ impl Trie {
         node
     }
 
-    /// Finds for every node the next shorter end, and takes over what is known there.
+    /// Sets the failure link of every node and merges what that node knows.
     fn link(&mut self) {
         let mut queue = VecDeque::from([ROOT]);
         while let Some(node) = queue.pop_front() {
@@ -168,7 +168,7 @@ impl Trie {
         }
     }
 
-    /// Rows for the nodes that are often passed or have several ways on; the long tails do without.
+    /// Tables for nodes near the root or with several children; long tails have none.
     fn into_automaton(mut self, beginnings: Box<[u64; 1024]>) -> Automaton {
         let mut rows: Vec<[u32; 256]> = Vec::new();
         for node in self.order {
@@ -181,7 +181,7 @@ impl Trie {
                 continue;
             }
             if ways.is_empty() {
-                // Its way on is that of the next shorter end.
+                // Its successors are those of its failure link.
                 continue;
             }
             let mut row = [ROOT; 256];

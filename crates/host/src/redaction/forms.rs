@@ -1,24 +1,24 @@
-//! The texts under which a secret may show up.
+//! The encoded forms in which a secret may occur.
 //!
-//! Invariant: every form holds bytes of the secret alone, so it is found whatever stands around it.
+//! Invariant: every form depends on bytes of the secret alone, so it is found in any context.
 
 use super::SECRET_BYTES_MIN;
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use std::collections::BTreeMap;
 
-/// Lines of a secret of several lines that are secrets of their own: logs come line by line.
+/// Minimum length of a line of a multi-line secret that counts as a secret of its own: logs are line by line.
 const LINE_BYTES_MIN: usize = 16;
 
-/// The path of an address that is a secret rather than a name.
+/// Minimum length of a URL path that counts as a secret.
 const ADDRESS_BYTES_MIN: usize = 16;
 
-/// How much of a secret's beginning tells nothing yet, so that texts flow although every other word ends like
-/// a secret begins: a character as it is, two bytes in an encoded form.
+/// The length of a prefix of a secret that reveals nothing and is not held back, so that texts flow although many
+/// words end like a secret begins: one character as it is, two bytes in an encoded form.
 const PLAIN_SHOWN: u32 = 1;
 const ENCODED_SHOWN: u32 = 3;
 
-/// All forms of all secrets, each once, with the length of the beginning that may be shown.
+/// All forms of all secrets, each once, with the length of the prefix that may be shown.
 pub(super) fn of_all(secrets: &[String]) -> BTreeMap<Vec<u8>, u32> {
     let mut forms = BTreeMap::new();
     for secret in secrets.iter().flat_map(|secret| parts(secret.trim())) {
@@ -31,7 +31,7 @@ pub(super) fn of_all(secrets: &[String]) -> BTreeMap<Vec<u8>, u32> {
     forms
 }
 
-/// What is secret in it: of an address the password and what follows the host, else all of it.
+/// The secret parts: of a URL the password and what follows the host, else all of it.
 fn parts(secret: &str) -> Vec<String> {
     let is_name = |scheme: &str| scheme.bytes().all(|byte| byte.is_ascii_alphanumeric());
     let rest = secret.split_once("://").filter(|(scheme, _)| is_name(scheme)).map(|(_, rest)| rest);
@@ -95,7 +95,7 @@ fn in_json(text: &str) -> String {
     quoted[1..quoted.len() - 1].to_owned()
 }
 
-/// JSON as those write it who escape all but ASCII.
+/// JSON with all characters but ASCII escaped.
 fn in_ascii_json(text: &str) -> String {
     let mut ascii = String::new();
     for c in in_json(text).chars() {
@@ -110,8 +110,8 @@ fn in_ascii_json(text: &str) -> String {
     ascii
 }
 
-/// Those characters of the base64 text that depend on these bytes alone, when so many bytes stand before
-/// them in their group of three.
+/// The characters of the base64 text that depend on these bytes alone, if `offset` bytes precede them in their
+/// group of three.
 pub(super) fn inner_base64(engine: &impl Engine, bytes: &[u8], offset: usize) -> String {
     let padded: Vec<u8> = std::iter::repeat_n(0, offset).chain(bytes.iter().copied()).collect();
     let text = engine.encode(&padded);

@@ -1,6 +1,6 @@
-//! Secrets in JSON: looked for in what the strings mean, not in how they are written.
+//! Secrets in JSON: searched in the decoded strings, not in their escaped form.
 //!
-//! Invariant: what comes out is JSON again. A string that is base64 as a whole stays base64.
+//! Invariant: the output is valid JSON. A string that is base64 as a whole stays base64.
 
 use super::MARK;
 use super::scan::Rules;
@@ -13,10 +13,10 @@ use std::borrow::Cow;
 
 const ENGINES: [&GeneralPurpose; 4] = [&STANDARD, &STANDARD_NO_PAD, &URL_SAFE, &URL_SAFE_NO_PAD];
 
-/// The same JSON without secrets; nothing when it holds none.
+/// The same JSON without secrets; none if it holds no secret.
 pub(super) fn clean(rules: &Rules, json: &RawValue) -> Option<Box<RawValue>> {
     let text = json.get();
-    // Without escapes every string is written as it is meant.
+    // Without escapes every string equals its decoded form.
     let is_plain = memchr::memchr(b'\\', text.as_bytes()).is_none();
     if is_plain && !rules.finds_any(text.as_bytes()) {
         return None;
@@ -30,7 +30,7 @@ pub(super) fn clean(rules: &Rules, json: &RawValue) -> Option<Box<RawValue>> {
     }
 }
 
-/// JSON that nobody can read, e.g. too deep, but that may be kept or quoted.
+/// JSON that cannot be parsed, e.g. too deep, but may be stored or quoted.
 fn unreadable(rules: &Rules, text: &str) -> Option<Box<RawValue>> {
     match rules.text(text) {
         Cow::Borrowed(_) => None,
@@ -40,7 +40,7 @@ fn unreadable(rules: &Rules, text: &str) -> Option<Box<RawValue>> {
     }
 }
 
-/// Whether there was something to take out.
+/// Whether something was removed.
 pub(super) fn clean_value(rules: &Rules, value: &mut Value) -> bool {
     match value {
         Value::Null | Value::Bool(_) => false,

@@ -1,17 +1,17 @@
-//! What secrets look like that are not known by their value.
+//! Patterns of secrets whose values are unknown.
 //!
-//! Invariant: a pattern is a public beginning and a body of certain characters; only the body is taken out.
-//! Ordinary words are no body: it is long, and where words could be meant it has a digit.
+//! Invariant: a pattern is a public prefix and a body of certain characters; only the body is removed. A body is
+//! long and, where it could be words, has a digit.
 
 use super::forms::inner_base64;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 
-/// How a run token begins.
+/// The prefix of a run token.
 pub(crate) const RUN_TOKEN: &str = "grt_";
-/// The longest body that is waited for to become certain.
+/// The longest body that is held back until it is certain.
 pub(super) const UNCERTAIN_MAX: u32 = 200;
-/// The longest prefix that must not follow a letter or digit, and the character before it.
+/// The length of the longest prefix that must not follow a letter or digit, and of the character before it.
 pub(super) const BEFORE_MAX: usize = 12;
 
 /// A set of ASCII characters, a bit each.
@@ -24,11 +24,11 @@ pub(super) struct Pattern {
     classes: Vec<Class>,
     /// How many there are at least.
     pub(super) least: u32,
-    /// Whether it begins where a word begins.
+    /// Whether it must be at the beginning of a word.
     pub(super) is_word: bool,
     /// Whether a digit must be among them.
     pub(super) needs_digit: bool,
-    /// Whether its beginning alone is enough where the text is interrupted.
+    /// Whether its prefix is enough where the text is interrupted.
     pub(super) is_run_token: bool,
 }
 
@@ -44,7 +44,7 @@ const UPPER: Class = range(b'A', b'Z');
 const ALNUM: Class = DIGIT | UPPER | range(b'a', b'z');
 const WORD: Class = ALNUM | one(b'_') | one(b'-');
 const HEX: Class = DIGIT | range(b'a', b'f');
-/// Also the line breaks of a key, as they are or escaped.
+/// Including the line breaks of a key, plain or escaped.
 const KEY: Class = ALNUM | one(b'+') | one(b'/') | one(b'=') | one(b'\n') | one(b'\r') | one(b'\\');
 const BEARER: Class = WORD | one(b'.') | one(b'~') | one(b'+') | one(b'/') | one(b'=');
 
@@ -66,7 +66,7 @@ pub(super) fn all() -> Vec<Pattern> {
     patterns.push(word("AIza", WORD, 35));
     patterns.extend(["AKIA", "ASIA"].map(|prefix| word(prefix, DIGIT | UPPER, 16)));
     patterns.extend(["Bearer ", "bearer "].map(|prefix| word(prefix, BEARER, 16)));
-    // The second part of a JWT is an object too; the first tells the algorithm only.
+    // The second part of a JWT is an object too; the first only names the algorithm.
     patterns.push(anywhere(".eyJ", &[WORD | one(b'.')], 20));
     for kind in ["", "RSA ", "EC ", "DSA ", "OPENSSH ", "ENCRYPTED "] {
         patterns.push(anywhere(&format!("-----BEGIN {kind}PRIVATE KEY-----"), &[KEY], 32));
@@ -89,7 +89,7 @@ fn anywhere(prefix: &str, classes: &[Class], least: u32) -> Pattern {
     }
 }
 
-/// The token of a run is not known by its value (the host keeps its hash alone), but its shape is.
+/// The value of a run token is unknown (the host holds its hash only), but its shape is known.
 fn run_tokens() -> Vec<Pattern> {
     let mut patterns = vec![anywhere(RUN_TOKEN, &[HEX], 16)];
     for offset in 0..3 {
@@ -105,13 +105,13 @@ fn run_tokens() -> Vec<Pattern> {
     patterns.into_iter().map(|pattern| Pattern { is_run_token: true, ..pattern }).collect()
 }
 
-/// The characters that hex digits lead to at this place of a base64 text.
+/// The characters that hex digits give at this position of a base64 text.
 fn hex_in_base64(place: usize) -> Class {
     let digits: Vec<u8> = b"0123456789abcdef_".to_vec();
     let mut class = 0;
     for one in &digits {
         for other in &digits {
-            // The bytes before and after the place, as their group of three has them.
+            // The bytes before and after the position, within their group of three.
             let group = match place % 4 {
                 0 => [*one, 0, 0],
                 1 => [*one, *other, 0],

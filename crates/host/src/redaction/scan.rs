@@ -1,7 +1,7 @@
-//! One way through a text: where secrets stand in it, and from where on that cannot be said yet.
+//! One pass over a text: where secrets occur in it, and from where on that is undecided.
 //!
-//! Invariant: places count from the beginning of the text, over all pieces it came in. What stands before
-//! `safe` is decided, whatever follows.
+//! Invariant: positions count from the beginning of the text, over all its pieces. Everything before `safe` is
+//! decided, whatever follows.
 
 use super::automaton::{Automaton, Needle, ROOT};
 use super::patterns::{self, BEFORE_MAX, Pattern, UNCERTAIN_MAX};
@@ -10,14 +10,14 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// So much of a secret at the end of an interrupted text is not given out.
+/// A prefix of a secret of this length at the end of an interrupted text is not emitted.
 const PART_BYTES_MIN: usize = 6;
 
-/// What is looked for.
+/// The secrets and patterns to search for.
 pub(super) struct Rules {
     automaton: Arc<Automaton>,
     patterns: Arc<[Pattern]>,
-    /// Whether patterns other than those of run tokens count.
+    /// Whether to search for patterns other than run tokens.
     all_patterns: bool,
 }
 
@@ -38,7 +38,7 @@ impl Rules {
         }
     }
 
-    /// The same without what others' secrets look like.
+    /// The same without the patterns of other keys.
     pub(super) fn own(&self) -> Self {
         let (automaton, patterns) = (Arc::clone(&self.automaton), Arc::clone(&self.patterns));
         Self { automaton, patterns, all_patterns: false }
@@ -79,16 +79,16 @@ impl Rules {
     }
 }
 
-/// How far a text was read.
+/// The state of one pass.
 #[derive(Debug, Default)]
 pub(super) struct Scan {
     node: u32,
-    /// How much was read.
+    /// Bytes read.
     pub(super) at: usize,
-    /// The end of what was read, for patterns that begin a word.
+    /// The last bytes read, for patterns at the beginning of a word.
     before: [u8; BEFORE_MAX],
     body: Option<Body>,
-    /// Where secrets stand, in order and apart from each other.
+    /// Where secrets occur, in order and not adjacent.
     pub(super) found: Vec<Range<usize>>,
 }
 
@@ -103,7 +103,7 @@ struct Body {
 }
 
 impl Scan {
-    /// Begins anew at a place, but goes on with a body that is being taken out.
+    /// Restarts at a position, but continues a body that is being removed.
     pub(super) fn again_from(&mut self, place: usize) {
         let body = self.body.take().filter(|body| body.is_certain);
         let body = body.map(|body| Body { start: place, ..body });
@@ -135,7 +135,7 @@ impl Scan {
         self.add_certain_body(self.at);
     }
 
-    /// Up to where the text is decided.
+    /// The position up to which the text is decided.
     pub(super) fn safe(&self, rules: &Rules) -> usize {
         let safe = self.at - rules.automaton.node(self.node).hold as usize;
         match &self.body {
@@ -185,7 +185,7 @@ impl Scan {
             Some(Body { pattern: number, start, count, has_digit: false, is_certain: false });
     }
 
-    /// What stands so many bytes before the end, also when that was in an earlier piece.
+    /// The byte at this distance before the end, also if it was in an earlier piece.
     fn byte_before(&self, read: &[u8], length: usize) -> u8 {
         match read.len().checked_sub(length + 1) {
             Some(index) => read[index],
@@ -208,7 +208,7 @@ impl Scan {
         self.add(start..end);
     }
 
-    /// Places come with rising ends; those that touch become one.
+    /// Adds a range; ends are ascending, and adjacent ranges are merged.
     fn add(&mut self, mut found: Range<usize>) {
         while let Some(last) = self.found.pop_if(|last| last.end >= found.start) {
             found = last.start.min(found.start)..last.end.max(found.end);

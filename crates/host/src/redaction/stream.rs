@@ -1,7 +1,7 @@
-//! A text that comes in pieces, without its secrets.
+//! Redacts a text that comes in pieces.
 //!
-//! Invariant: what was given out, put together, is the text without its secrets, however it was cut. The end
-//! that may be the beginning of a secret is held back until that is decided.
+//! Invariant: the output, concatenated, is the text without its secrets, however it was cut. An end that may be
+//! the beginning of a secret is held back until that is decided.
 
 use super::scan::{Rules, Scan};
 use super::{MARK, Redactor};
@@ -12,13 +12,13 @@ pub struct Stream {
     redactor: Redactor,
     rules: Arc<Rules>,
     scan: Scan,
-    /// What was read and not given out.
+    /// Read, but not emitted.
     held: Vec<u8>,
-    /// Up to where a mark that was given out stands for the text.
+    /// The position up to which an emitted mark replaces the text.
     marked: Option<usize>,
 }
 
-/// Tells nothing about what it holds back.
+/// Shows nothing of what it holds back.
 impl std::fmt::Debug for Stream {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Stream(…)")
@@ -31,7 +31,7 @@ impl Stream {
         Self { redactor, rules, scan: Scan::default(), held: Vec::new(), marked: None }
     }
 
-    /// Takes secrets into account that have become known meanwhile.
+    /// Uses the current set of secrets from now on.
     pub fn refresh(&mut self) {
         if self.redactor.has_changed_from(&self.rules) {
             self.rules = self.redactor.rules();
@@ -40,7 +40,7 @@ impl Stream {
         }
     }
 
-    /// Takes a piece, and gives out what is decided: the piece itself when nothing is held back.
+    /// Adds a piece and emits what is decided: the piece itself if nothing is held back.
     pub fn push<'a>(&mut self, piece: &'a str) -> Cow<'a, str> {
         self.scan.read(&self.rules, piece.as_bytes());
         let safe = self.scan.safe(&self.rules);
@@ -56,8 +56,8 @@ impl Stream {
         !self.held.is_empty()
     }
 
-    /// Gives out what is held back, because something else comes next. What is likely to be a secret is
-    /// not given out, and its rest is still found when the text goes on.
+    /// Emits what is held back because something else comes next. What is likely to be a secret is not emitted,
+    /// and its rest is still detected when the text continues.
     pub fn flush(&mut self) -> String {
         self.scan.interrupt(&self.rules);
         self.give(self.scan.at)
@@ -65,13 +65,13 @@ impl Stream {
 
     fn give(&mut self, safe: usize) -> String {
         let base = self.scan.at - self.held.len();
-        // What was given out at an interruption stays given out.
+        // What was emitted at an interruption is not emitted again.
         let safe = safe.max(base);
         let mut at = base.max(self.marked.unwrap_or(base));
         let mut out = Vec::new();
         let decided = self.scan.found.partition_point(|found| found.start < safe);
         for found in self.scan.found.drain(..decided) {
-            // A place that touches the one before goes on under its mark, unless something was given out since.
+            // A range adjacent to the one before shares its mark, unless something was emitted since.
             if self.marked.is_none_or(|marked| found.start > marked || base > marked) {
                 let start = found.start.max(at);
                 out.extend_from_slice(&self.held[at - base..start - base]);

@@ -1,4 +1,4 @@
-//! The start of a run: its grant is frozen and stored, its context made, its runner told.
+//! The start of a run: freezes and stores its grant, builds its context, calls its runner.
 
 use super::RunTask;
 use super::stop::{Stop, unavailable};
@@ -21,8 +21,8 @@ use tokio::time::Instant;
 const DISPATCH_AGAIN: Duration = Duration::from_millis(20);
 
 impl RunTask {
-    /// Waits for the runner, freezes the grant, tells the runner to start. A process that goes away before it
-    /// has heard of the run leaves it to its successor.
+    /// Waits for the runner, freezes the grant, sends `run_agent`. If the process ends before it has read the
+    /// run, its successor gets it.
     pub(super) async fn dispatch(&mut self) -> Result<(Arc<Grant>, RunHandle), Stop> {
         let runner_id = RunnerId::parse(&self.run.runner_id)
             .map_err(|error| unavailable(error.to_string(), false))?;
@@ -30,8 +30,8 @@ impl RunTask {
         loop {
             let left = until.saturating_duration_since(Instant::now());
             let descriptor = tokio::select! {
-                found = self.shared.runtime.ready(&runner_id, left) => {
-                    found.map_err(|error| unavailable(error.to_string(), true))?
+                ready = self.shared.runtime.ready(&runner_id, left) => {
+                    ready.map_err(|error| unavailable(error.to_string(), true))?
                 }
                 stop = self.stopped() => return Err(stop),
             };
@@ -39,10 +39,10 @@ impl RunTask {
                 Some(hash) => self.frozen(&hash).await?,
                 None => self.freeze(&descriptor.manifest).await?,
             };
-            let asked_at = Instant::now();
+            let offered_at = Instant::now();
             let handed_over = self.hand_over(&runner_id, &grant).await?;
-            // The time in which there was a runner, without room for the run, does not count.
-            until += asked_at.elapsed();
+            // The time that a ready runner had no room for the run does not count.
+            until += offered_at.elapsed();
             match handed_over {
                 Ok(handle) => return Ok((grant, handle)),
                 Err(error) if Instant::now() + DISPATCH_AGAIN > until => {
@@ -71,7 +71,7 @@ impl RunTask {
             context,
         };
         fault::point("before_run_agent");
-        // From here on the runner may call: its rights stand before it hears of the run.
+        // The runner may call as soon as it has the run: its rights are set first.
         let identity = self.shared.identity(&self.run, &self.envelope);
         let attempt = self.run.attempt;
         let subject = Arc::new(Subject {
@@ -83,7 +83,7 @@ impl RunTask {
         let grant = Arc::clone(grant);
         self.live.granted(Rights { grant, resources, identity, attempt, subject });
         let handle = tokio::select! {
-            // Most often there is room, and nothing to set up for the other.
+            // Usually there is room, and `stopped` is never polled.
             biased;
             handle = self.shared.runtime.start_run(request) => handle,
             stop = self.stopped() => return Err(stop),
@@ -101,7 +101,7 @@ impl RunTask {
         }
     }
 
-    /// Not everything was known when the event came: the grant is made now, and stored first.
+    /// Builds and stores the grant of a run that was accepted before its runner or tools were known.
     async fn freeze(
         &mut self,
         manifest: &greenroom_protocol::AgentRunnerManifest,

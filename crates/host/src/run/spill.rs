@@ -1,10 +1,10 @@
-//! Before results are taken in: what is large in them becomes artifacts.
+//! Turns large parts of results into artifacts before the results are numbered.
 //!
-//! Invariant: the bytes are kept before the result that refers to them is numbered, and their rows are
+//! Invariant: the bytes are stored before the result that refers to them is numbered, and their rows are
 //! committed with it or not at all.
 
 use super::stop::Stop;
-use super::{RunTask, STORE_AGAIN};
+use super::{RunTask, STORE_RETRY};
 use crate::artifacts::{ArtifactError, Kept, Spilled, may_spill};
 use crate::context::Identity;
 use crate::ids::now_ms;
@@ -14,7 +14,7 @@ use greenroom_protocol::result::kind;
 use greenroom_store::types::{NewArtifact, ResultRecord};
 
 impl RunTask {
-    /// The same results, with references in place of what was too large for them.
+    /// The same results with references in place of large parts.
     pub(super) async fn spill(
         &mut self,
         ledger: &mut Ledger,
@@ -38,7 +38,7 @@ impl RunTask {
                     let text = format!("`{}`: {reason}", result.kind);
                     ledger.note("refused_result", &text, now_ms());
                     if result.kind == kind::RUN_COMPLETED {
-                        // The run is over all the same, and says why not as it should be.
+                        // The terminal is not dropped: the run has ended.
                         taken.push(result);
                     }
                 }
@@ -47,13 +47,13 @@ impl RunTask {
         Ok(taken)
     }
 
-    /// Whether some of these may have to become artifacts.
+    /// Whether parts of these results may have to become artifacts.
     pub(super) fn spills(&self, results: &[RawResult]) -> bool {
         let bytes_max = self.shared.settings.load().limits.result_bytes;
         results.iter().any(|result| may_spill(result, bytes_max))
     }
 
-    /// Waits for space or for the object store to come back, as for the store itself.
+    /// Retries while the object store is full or unavailable, as for the store itself.
     async fn spill_one(
         &self,
         identity: &Identity,
@@ -66,15 +66,15 @@ impl RunTask {
                 Err(ArtifactError::Objects(error)) if error.is_passing() => error,
                 Err(error) => return Ok(Err(error.to_string())),
             };
-            tracing::warn!(%error, run.id = %self.run.run_id, "results wait for their bytes");
+            tracing::warn!(%error, run.id = %self.run.run_id, "cannot store bytes of a result, will retry");
             tokio::select! {
-                () = tokio::time::sleep(STORE_AGAIN) => {}
+                () = tokio::time::sleep(STORE_RETRY) => {}
                 stop = self.stopped() => return Err(stop),
             }
         }
     }
 
-    /// Makes room for the text that a run left behind; its bytes stay until they have their row.
+    /// Turns a long unfinished message into an artifact; its bytes are pinned until their row is stored.
     pub(super) async fn fold(&self, ledger: &mut Ledger) -> Option<Kept> {
         let mut folded = ledger.take_folded()?;
         let identity = Identity::new(&self.run, &self.envelope);
@@ -84,7 +84,7 @@ impl RunTask {
         kept
     }
 
-    /// The rows that go with the results that were taken in; the others' bytes are let go.
+    /// The rows of artifacts that held results refer to; the bytes of others are unpinned.
     pub(super) fn rows_of(&mut self, held: &[ResultRecord]) -> Vec<NewArtifact> {
         self.kept.retain(|kept| {
             held.iter().any(|result| result.data.get().contains(&kept.row.artifact_id))

@@ -1,26 +1,26 @@
-//! Why a run stops, and what its end is called.
+//! Why a run stops, and the status and code of its end.
 //!
-//! Invariant: every way out has one code of the contract; what the store said is for the log, not for senders.
+//! Invariant: every end has one code of the contract; errors of the store go to the log, not to senders.
 
 use greenroom_protocol::error::run_code;
 use greenroom_protocol::{RunError, RunStatus};
 use greenroom_runtime::RunEnd;
 use greenroom_store::StoreError;
 
-/// Why a run did not go to its end.
+/// Why the host stops working on a run.
 pub(super) enum Stop {
-    /// A terminal from the host's side.
+    /// The host ends it.
     End(RunStatus, RunError),
-    /// The host goes down in order: the next start closes the run or tries it again. Closing it here would
-    /// start the run behind it, on a host that is about to end.
+    /// The host shuts down: the next start ends the run or restarts it. Ending it here would start the next
+    /// run of its lane.
     HandOn,
-    /// Its process is replaced and never heard of the run: the next one gets it.
+    /// Its process was replaced before it read the run: the next process gets it.
     NotDelivered,
-    /// The run belongs to someone else by now, or the store is lost: leave it alone.
+    /// Another attempt owns the run, or the store is lost.
     Leave,
 }
 
-/// How a stream that ended by itself ends its run.
+/// The end of a run whose stream ended without a terminal.
 pub(super) fn ended(end: RunEnd) -> Stop {
     let (code, message, retryable) = match end {
         RunEnd::Finished => (
@@ -41,13 +41,13 @@ pub(super) fn unavailable(message: String, retryable: bool) -> Stop {
     Stop::End(RunStatus::Failed, failure(run_code::UNAVAILABLE, message, retryable))
 }
 
-/// The store said no: for good if it is lost, else about this run alone.
+/// The end of a run whose command the store refused.
 pub(super) fn refused(error: &StoreError) -> Stop {
-    tracing::error!(%error, "a run cannot go on without the store");
+    tracing::error!(%error, "store refused a command, run stops");
     match error {
         StoreError::Lost(_) => Stop::Leave,
         _ => {
-            let message = "what it did could not be stored".to_owned();
+            let message = "its results could not be stored".to_owned();
             Stop::End(RunStatus::Failed, failure(run_code::ERROR, message, false))
         }
     }

@@ -71,7 +71,7 @@ struct Follow {
 
 /// Follows a run; nothing when there is no such run.
 pub(crate) async fn follow(app: &App, what: Following) -> Result<Option<Response>, StoreError> {
-    let asked = app.host.asked();
+    let asked = app.host.approval_requests();
     let run_id = what.translator.stream().run_id.clone();
     let Some(results) = app.host.subscribe(&what.workspace, &run_id, 0).await? else {
         return Ok(None);

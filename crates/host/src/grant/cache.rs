@@ -1,7 +1,7 @@
-//! Grants as they were made for earlier events of the same agents.
+//! A cache of grants, by agent.
 //!
-//! Invariant: a grant is given out again only for the very settings, manifest and resources that it was made
-//! of. None of them is kept alive here.
+//! Invariant: a cached grant is used only for the same settings, manifest and resources, by identity. The cache
+//! keeps none of them alive.
 
 use super::Grant;
 use crate::resources::Resources;
@@ -13,18 +13,18 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// By the agent's name.
 #[derive(Default)]
-pub(crate) struct MadeGrants(Mutex<HashMap<String, Made>>);
+pub(crate) struct GrantCache(Mutex<HashMap<String, Cached>>);
 
-/// What a grant is made of.
+/// The inputs of a grant.
 #[derive(Clone, Copy)]
 pub(crate) struct Sources<'a> {
-    /// Those that the agent is one of.
+    /// The settings that hold the agent.
     pub(crate) settings: &'a Arc<Settings>,
     pub(crate) descriptor: &'a Arc<Descriptor>,
     pub(crate) resources: &'a Arc<Resources>,
 }
 
-struct Made {
+struct Cached {
     settings: Weak<Settings>,
     descriptor: Weak<Descriptor>,
     resources: Weak<Resources>,
@@ -33,21 +33,23 @@ struct Made {
     doc: GrantDoc,
 }
 
-impl MadeGrants {
-    /// The grant of a run that begins now, and the document it is stored as.
+impl GrantCache {
+    /// The grant of a run that starts now, and the document to store.
     pub(crate) fn of(&self, agent: &Agent, sources: Sources<'_>) -> (Arc<Grant>, GrantDoc) {
-        // Read before the names are: a list that changes in between is noticed by the next event.
+        // Read before the names: the next event notices a list that changes in between.
         let tool_lists = sources.resources.tools.lists();
-        let mut made = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(made) = made.get(&agent.name).filter(|made| made.is_of(sources, &tool_lists)) {
-            return (Arc::clone(&made.grant), made.doc.clone());
+        let mut cache = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(cached) =
+            cache.get(&agent.name).filter(|cached| cached.is_of(sources, &tool_lists))
+        {
+            return (Arc::clone(&cached.grant), cached.doc.clone());
         }
-        // Agents of an older configuration may be gone.
-        made.retain(|_, made| is(&made.settings, sources.settings));
+        // Agents of an older configuration may have been removed.
+        cache.retain(|_, cached| is(&cached.settings, sources.settings));
         let names = sources.resources.names();
         let grant = Arc::new(Grant::build(agent, &sources.descriptor.manifest, &names));
         let doc = grant.to_doc();
-        let new = Made {
+        let new = Cached {
             settings: Arc::downgrade(sources.settings),
             descriptor: Arc::downgrade(sources.descriptor),
             resources: Arc::downgrade(sources.resources),
@@ -55,12 +57,12 @@ impl MadeGrants {
             grant: Arc::clone(&grant),
             doc: doc.clone(),
         };
-        made.insert(agent.name.clone(), new);
+        cache.insert(agent.name.clone(), new);
         (grant, doc)
     }
 }
 
-impl Made {
+impl Cached {
     fn is_of(&self, sources: Sources<'_>, tool_lists: &[u64]) -> bool {
         is(&self.settings, sources.settings)
             && is(&self.descriptor, sources.descriptor)
@@ -69,7 +71,7 @@ impl Made {
     }
 }
 
-/// Whether it is this very one; what is only remembered holds its address, so no other can have it.
+/// Whether both are the same object: a `Weak` keeps the address from being used again.
 fn is<T>(remembered: &Weak<T>, this: &Arc<T>) -> bool {
     std::ptr::eq(remembered.as_ptr(), Arc::as_ptr(this))
 }
