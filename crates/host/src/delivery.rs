@@ -186,7 +186,7 @@ impl Desk {
 /// Settles what waits for one target, one after the other, until one is not taken. What is under way when the
 /// host stops gets the time the host gives its tasks, so that its outcome is known.
 async fn serve(
-    shared: &Shared,
+    shared: &Arc<Shared>,
     lane: &Lane,
     reports: &mpsc::Sender<Report>,
 ) -> (Left, Option<Box<Failed>>) {
@@ -214,7 +214,7 @@ async fn serve(
 }
 
 async fn serve_next(
-    shared: &Shared,
+    shared: &Arc<Shared>,
     lane: &Lane,
 ) -> Result<Option<(DeliveryRow, Attempted)>, StoreError> {
     let target = lane.target.clone();

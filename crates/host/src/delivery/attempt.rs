@@ -5,6 +5,7 @@
 
 use super::lanes::{Left, Pause};
 use super::schedule::{RetryLimits, on_clock_ms, waited_ms};
+use crate::follow_up::FollowUp;
 use crate::host::Shared;
 use crate::ids::{self, now_ms};
 use crate::metrics::Metrics;
@@ -14,6 +15,7 @@ use greenroom_store::types::{DeliveryRow, DeliveryStatus, HostEvent};
 use greenroom_store::{StoreError, fault};
 use greenroom_surfaces::{Delivery, SendOutcome, Surface};
 use serde_json::{Value, json};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -39,7 +41,10 @@ enum Outcome {
 }
 
 /// Tries one delivery, once.
-pub(super) async fn attempt(shared: &Shared, row: &DeliveryRow) -> Result<Attempted, StoreError> {
+pub(super) async fn attempt(
+    shared: &Arc<Shared>,
+    row: &DeliveryRow,
+) -> Result<Attempted, StoreError> {
     let settings = shared.settings.load_full();
     let began_ms = now_ms();
     if !shared.store.commit(ClaimDelivery { id: row.id, now_ms: began_ms }).await? {
@@ -131,7 +136,7 @@ fn span(ms: i64) -> String {
 
 /// Stores how a delivery ended, with its entry in the event log.
 async fn settle(
-    shared: &Shared,
+    shared: &Arc<Shared>,
     row: &DeliveryRow,
     outcome: DeliveryOutcome,
 ) -> Result<(), StoreError> {
@@ -150,7 +155,8 @@ async fn settle(
         body: body.to_string(),
     };
     finish(shared, row, outcome, Some(log)).await?;
-    shared.approvals.delivered.wake(&row.delivery_id);
+    let wake = FollowUp::WakeDelivery { delivery_id: row.delivery_id.clone() };
+    shared.follow_up(vec![wake]).await;
     Ok(())
 }
 

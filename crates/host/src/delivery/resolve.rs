@@ -3,12 +3,14 @@
 //! Invariant: each is decided once; the event log says who decided.
 
 use super::attempt::{about, conversation_of};
+use crate::follow_up::FollowUp;
 use crate::host::{Host, Shared};
 use crate::ids::{self, now_ms};
 use greenroom_store::commands::{Resolution, ResolveDelivery, Resolved};
 use greenroom_store::reads::deliveries::Lane;
 use greenroom_store::types::HostEvent;
 use greenroom_store::{StoreError, reads};
+use std::sync::Arc;
 
 impl Host {
     /// Sends a delivery again that failed or whose outcome is unknown, or discards one.
@@ -31,7 +33,7 @@ impl Host {
 
 impl Shared {
     async fn resolve(
-        &self,
+        self: &Arc<Self>,
         workspace_id: String,
         delivery_id: String,
         resolution: Resolution,
@@ -69,8 +71,9 @@ impl Shared {
                 by,
                 "delivery {word}"
             );
-            self.approvals.delivered.wake(&row.delivery_id);
-            self.deliveries.hurry(Lane { surface: row.surface, target: row.target });
+            let lane = Lane { surface: row.surface, target: row.target };
+            let wake = FollowUp::WakeDelivery { delivery_id: row.delivery_id };
+            self.follow_up(vec![wake, FollowUp::DeliverNow(lane)]).await;
         }
         Ok(resolved)
     }

@@ -179,15 +179,15 @@ impl StateQuery {
 }
 
 /// Owner and name.
-type StateKey = (String, String);
+type StatePosition = (String, String);
 
 fn state_page(
     tx: &mut dyn Tx,
     workspace: &str,
     query: &StateQuery,
-    after: Option<StateKey>,
+    after: Option<StatePosition>,
     limit: usize,
-) -> Result<(Vec<Value>, Option<StateKey>), StoreError> {
+) -> Result<(Vec<Value>, Option<StatePosition>), StoreError> {
     let first = query.owners();
     let now_ms = now_ms();
     let mut span = StateKeys {

@@ -281,10 +281,10 @@ mod tests {
             last_ok_at: None,
             last_error_at: Some(1),
         };
-        let summary = summary([].iter(), [call].iter());
-        assert_eq!(summary["input_tokens"], Value::Null);
-        assert_eq!(summary["cost_usd"], Value::Null);
-        assert_eq!((&summary["model_calls"], &summary["p50_ms"]), (&json!(2), &Value::Null));
+        let unknown = summary([].iter(), [call].iter());
+        assert_eq!(unknown["input_tokens"], Value::Null);
+        assert_eq!(unknown["cost_usd"], Value::Null);
+        assert_eq!((&unknown["model_calls"], &unknown["p50_ms"]), (&json!(2), &Value::Null));
         let nothing = summary([].iter(), [].iter());
         assert_eq!((&nothing["cost_usd"], &nothing["runs"]), (&json!(0.0), &json!(0)));
     }
