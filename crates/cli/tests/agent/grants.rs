@@ -1,4 +1,4 @@
-//! A tool that exists and is not granted: the operator learns which line to add, the model learns nothing.
+//! A tool that exists but is not granted: the operator learns which line to add, the model learns nothing.
 
 use crate::programs::greenroom;
 use crate::scene::Setting;
@@ -22,9 +22,9 @@ async fn a_call_of_a_tool_that_is_not_granted_says_which_line_to_add_and_to_whom
     let grant = "tools = [\"forge.add\"], modules = [\"calendar.read\"]";
     let scene = Setting { script: SCRIPT, grant, ..Setting::default() }.open().await;
     let run = scene.say("c1", "go").await;
-    let tool = "the tool `forge.text` exists and is not granted; to allow it, write \
+    let tool = "the tool `forge.text` exists but is not granted; to allow it, write \
                 `tools = [\"forge.add\", \"forge.text\"]` in `[agents.agent.grant]`";
-    let method = "the method `calendar.delete` exists and is not granted; to allow it, write \
+    let method = "the method `calendar.delete` exists but is not granted; to allow it, write \
                   `modules = [\"calendar.read\", \"calendar.delete\"]` in `[agents.agent.grant]`";
     let noted =
         greenroom_testkit::wait::wait_for("both notes", crate::stage::PATIENCE, async || {
