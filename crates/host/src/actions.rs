@@ -1,7 +1,7 @@
-//! Actions on the surface that a run answers to: what is asked for becomes a delivery, or is refused.
+//! Actions on the surface that a run answers to: each becomes a delivery or is refused.
 //!
-//! Invariant: pure. An action needs the frozen grant and a surface that takes it; it reaches the run's own
-//! surface and conversation and nothing else, whatever its target says.
+//! Invariant: pure. An action needs the frozen grant and a surface that supports it; it reaches only the run's
+//! own surface and conversation, whatever its target is.
 
 use crate::context::Identity;
 use crate::ids;
@@ -16,25 +16,25 @@ use std::collections::BTreeMap;
 use uuid::Uuid;
 
 /// Longest id of a message, and longest reaction.
-const WORD_BYTES_MAX: usize = 512;
-/// Longest payload, as JSON: it waits in memory and in lists until somebody answers.
+const LABEL_BYTES_MAX: usize = 512;
+/// Longest payload, as JSON: it stays in memory and in lists until it is answered.
 const PAYLOAD_BYTES_MAX: usize = 64 * 1024;
 
-/// Which actions a run may have carried out, and how long somebody may think about one.
+/// Which actions a run may request, and how long an approval may stay open.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ActionRights {
     pub(crate) granted: BTreeMap<String, Approval>,
     pub(crate) expires_ms: i64,
-    /// Approvals of the run that may be pending.
+    /// Pending approvals that the run may have.
     pub(crate) pending_max: i64,
 }
 
-/// Why an action is not carried out.
+/// Why an action is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Refused {
     #[error("action `{0}` is not granted to this run")]
     NotGranted(String),
-    #[error("the surface of this run does not take `{0}`")]
+    #[error("the surface of this run does not support `{0}`")]
     Unsupported(String),
     #[error("there is no such {0}")]
     NotFound(&'static str),
@@ -47,7 +47,7 @@ pub(crate) enum Refused {
 }
 
 impl Refused {
-    /// As the call is answered that asked for it.
+    /// The answer to the call that requested it.
     pub(crate) fn to_error(&self) -> AgentAPIError {
         let error = |code| AgentAPIError::new(code, self.to_string());
         match self {
@@ -74,7 +74,7 @@ impl Refused {
     }
 }
 
-/// An action that may be carried out, now or once somebody has allowed it.
+/// An action that may be carried out, at once or after an approval.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Planned {
     pub(crate) approval: Approval,
@@ -84,14 +84,14 @@ pub(crate) struct Planned {
     payload: Value,
 }
 
-/// Decides about an action of a run; `sequence` is the number of the result that asked for it, 0 for a call.
+/// Decides about an action; `sequence` is the number of the result that requested it, 0 for a call.
 pub(crate) fn plan(
-    asked: RequestActionParams,
+    request: RequestActionParams,
     sequence: i64,
     granted: &BTreeMap<String, Approval>,
     identity: &Identity,
 ) -> Result<Planned, Refused> {
-    let RequestActionParams { action, target, payload } = asked;
+    let RequestActionParams { action, target, payload } = request;
     let approval = granted.get(&action).copied().filter(|approval| *approval != Approval::Never);
     let Some(approval) = approval else { return Err(Refused::NotGranted(action)) };
     let surface = identity.surface.as_ref();
@@ -115,7 +115,7 @@ pub(crate) fn plan(
 }
 
 impl Planned {
-    /// The question that has to be answered first.
+    /// The approval to request first.
     pub(crate) fn question(
         &self,
         kind: ApprovalKind,
@@ -137,7 +137,7 @@ impl Planned {
         }
     }
 
-    /// The record in the event log of an action that nobody has to be asked about.
+    /// The event log entry of an action that needs no approval.
     pub(crate) fn log(&self, identity: &Identity) -> HostEvent {
         let body = json!({"run_id": identity.run_id, "action": self.action,
             "target": self.target, "payload": self.payload, "executed": true,
@@ -150,13 +150,13 @@ impl Planned {
     }
 }
 
-/// The target with the run's own surface and conversation filled in. Whoever names others finds nothing.
+/// The target with the run's own surface and conversation filled in. Others are reported as not found.
 fn own_target(target: &Object, surface: &str, identity: &Identity) -> Result<Object, Refused> {
     let mut own = Object::new();
     own.insert("surface".to_owned(), surface.into());
-    let places =
+    let own_ids =
         [("conversation_id", &identity.conversation_id), ("thread_id", &identity.thread_id)];
-    for (name, value) in places {
+    for (name, value) in own_ids {
         if let Some(value) = value {
             own.insert(name.to_owned(), value.as_str().into());
         }
@@ -164,7 +164,7 @@ fn own_target(target: &Object, surface: &str, identity: &Identity) -> Result<Obj
     for (name, value) in target {
         match (name.as_str(), value) {
             (_, Value::Null) => {}
-            ("message_id", Value::String(id)) if is_word(id) => {
+            ("message_id", Value::String(id)) if is_label(id) => {
                 own.insert(name.clone(), value.clone());
             }
             ("surface", value) if own.get(name) != Some(value) => {
@@ -189,7 +189,7 @@ fn own_target(target: &Object, surface: &str, identity: &Identity) -> Result<Obj
     Ok(own)
 }
 
-/// What an action cannot be without.
+/// Checks what an action requires.
 fn check(
     action: &str,
     target: &Object,
@@ -200,23 +200,23 @@ fn check(
     if action != MESSAGE_SEND && !names_message {
         return Err(Refused::Invalid(format!("`{action}` needs `target.message_id`")));
     }
-    let says = matches!(action, MESSAGE_SEND | MESSAGE_EDIT);
-    if says && payload.is_empty() {
+    let has_text = matches!(action, MESSAGE_SEND | MESSAGE_EDIT);
+    if has_text && payload.is_empty() {
         return Err(Refused::Invalid(format!("`{action}` needs a `payload`, such as a `text`")));
     }
     let reaction = ["reaction", "emoji"].iter().find_map(|name| payload.get(*name)?.as_str());
-    if action == MESSAGE_REACT && !reaction.is_some_and(is_word) {
+    if action == MESSAGE_REACT && !reaction.is_some_and(is_label) {
         return Err(Refused::Invalid("`message.react` needs `payload.reaction`".to_owned()));
     }
     let text = payload.get("text").and_then(Value::as_str).unwrap_or_default();
     match identity.capabilities.as_ref().and_then(|can| can.text_max) {
-        Some(max) if says && !max.fits(text) => Err(Refused::TooLong(max)),
+        Some(max) if has_text && !max.fits(text) => Err(Refused::TooLong(max)),
         _ => Ok(()),
     }
 }
 
-fn is_word(text: &str) -> bool {
-    (1..=WORD_BYTES_MAX).contains(&text.len()) && !text.contains(char::is_control)
+fn is_label(text: &str) -> bool {
+    (1..=LABEL_BYTES_MAX).contains(&text.len()) && !text.contains(char::is_control)
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
-//! Bringing output to surfaces: one first-in-first-out lane per target.
+//! Sends output to surfaces: one first-in-first-out lane per target.
 //!
-//! Invariant: claimed before the socket is written to, settled after; the next of a lane goes out when the
-//! one before is settled. A restart forgets pauses: whatever is open is tried at once, and the time that it
-//! has waited so far is kept.
+//! Invariant: a delivery is claimed before the socket write and settled after it; the next of a lane is sent
+//! when the one before is settled. After a restart every open delivery is tried at once; the time it has
+//! waited so far is kept.
 
 mod attempt;
 mod lanes;
@@ -18,34 +18,34 @@ use attempt::{Attempted, attempt};
 use greenroom_store::reads::deliveries::Lane;
 use greenroom_store::types::DeliveryRow;
 use greenroom_store::{StoreError, reads};
-use lanes::{LANES_PER_SURFACE, Lanes, Left, Pause};
+use lanes::{LANES_PER_SURFACE, Lanes, Pause, Released};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-/// Targets read from the outbox at once.
-const ROUND: usize = 1_000;
-/// A look into the outbox for lanes that nobody has announced, as a safety net.
-const LOOK_AGAIN: Duration = Duration::from_secs(30);
-/// When the store does not answer.
-const STORE_AGAIN: Duration = Duration::from_secs(5);
+/// Targets per read of the outbox.
+const LANES_PER_READ: usize = 1_000;
+/// Between two scans of the outbox for lanes that were not announced.
+const SCAN_INTERVAL: Duration = Duration::from_secs(30);
+/// Pause after a failed read or write of the store.
+const STORE_RETRY_PAUSE: Duration = Duration::from_secs(5);
 /// Between two warnings about the same surface.
-const WARN_AGAIN: Duration = Duration::from_secs(600);
+const WARN_INTERVAL: Duration = Duration::from_secs(600);
 
-/// What tasks that serve lanes report.
+/// Reports of the tasks that serve lanes.
 enum Report {
-    /// The first delivery that was taken since the lane is served.
+    /// The first delivery since the task started.
     Delivered(Lane),
-    Left {
+    Released {
         lane: Lane,
-        left: Left,
+        released: Released,
         failed: Option<Box<Failed>>,
     },
 }
 
-/// The attempt that a lane was left with.
+/// The failed attempt that ended the service of a lane.
 struct Failed {
     row: DeliveryRow,
     error: String,
@@ -54,99 +54,100 @@ struct Failed {
 /// Serves the outbox until the host stops.
 pub(crate) async fn deliver(shared: Arc<Shared>) {
     let (sender, mut reports) = mpsc::channel::<Report>(LANES_PER_SURFACE);
-    let mut desk = Desk::default();
-    let mut look = Look { at: Instant::now(), after: String::new() };
+    let mut dispatcher = Dispatcher::default();
+    let mut scan = Scan { at: Instant::now(), after: String::new() };
     loop {
-        if look.at <= Instant::now() {
-            look.round(&shared, &mut desk.lanes).await;
+        if scan.at <= Instant::now() {
+            scan.read_next(&shared, &mut dispatcher.lanes).await;
         }
         let notes = shared.deliveries.take();
         if notes.overflowed {
-            look = Look { at: Instant::now(), after: String::new() };
+            scan = Scan { at: Instant::now(), after: String::new() };
         }
-        notes.work.into_iter().for_each(|lane| desk.lanes.has_work(lane));
-        notes.hurried.into_iter().for_each(|lane| desk.lanes.hurry(lane));
-        if notes.hurry_all {
-            desk.lanes.hurry_all();
+        notes.work.into_iter().for_each(|lane| dispatcher.lanes.has_work(lane));
+        notes.urgent.into_iter().for_each(|lane| dispatcher.lanes.serve_now(lane));
+        if notes.serve_all_now {
+            dispatcher.lanes.serve_all_now();
         }
         while let Ok(report) = reports.try_recv() {
-            desk.note(report);
+            dispatcher.note(report);
         }
-        for lane in desk.lanes.start(Instant::now()) {
+        for lane in dispatcher.lanes.start(Instant::now()) {
             let (worker, reports) = (Arc::clone(&shared), sender.clone());
             shared.tasks.spawn("delivery lane", async move {
-                let (left, failed) = serve(&worker, &lane, &reports).await;
-                let _ = reports.send(Report::Left { lane, left, failed }).await;
+                let (released, failed) = serve(&worker, &lane, &reports).await;
+                let _ = reports.send(Report::Released { lane, released, failed }).await;
             });
         }
-        let due = desk.lanes.next_due().map_or(look.at, |due| due.min(look.at));
+        let due = dispatcher.lanes.next_due().map_or(scan.at, |due| due.min(scan.at));
         tokio::select! {
-            () = shared.deliveries.news() => {}
-            report = reports.recv() => { report.into_iter().for_each(|report| desk.note(report)); }
+            () = shared.deliveries.changed() => {}
+            report = reports.recv() => { report.into_iter().for_each(|report| dispatcher.note(report)); }
             () = tokio::time::sleep_until(due) => {}
             () = shared.tasks.stopping().cancelled() => return,
         }
     }
 }
 
-/// Goes through the outbox, a round at a time.
-struct Look {
+/// Scans the outbox, `LANES_PER_READ` targets at a time.
+struct Scan {
     at: Instant,
     after: String,
 }
 
-impl Look {
-    async fn round(&mut self, shared: &Shared, lanes: &mut Lanes) {
+impl Scan {
+    async fn read_next(&mut self, shared: &Shared, lanes: &mut Lanes) {
         let after = self.after.clone();
         let read = move |tx: &mut dyn greenroom_store::sql::Tx| {
-            reads::deliveries::lanes(tx, &after, ROUND as i64)
+            reads::deliveries::lanes(tx, &after, LANES_PER_READ as i64)
         };
         let pause = match shared.store.read(read).await {
             Ok(found) => {
-                let has_more = found.len() == ROUND;
+                let has_more = found.len() == LANES_PER_READ;
                 let last = found.last().map(|lane| lane.target.clone());
                 self.after = last.filter(|_| has_more).unwrap_or_default();
                 found.into_iter().for_each(|lane| lanes.found(lane));
                 match (has_more, lanes.is_full()) {
                     (true, false) => Duration::ZERO,
-                    (true, true) => STORE_AGAIN,
-                    (false, _) => LOOK_AGAIN,
+                    (true, true) => STORE_RETRY_PAUSE,
+                    (false, _) => SCAN_INTERVAL,
                 }
             }
             Err(error) => {
-                tracing::warn!(%error, "the outbox cannot be read");
-                STORE_AGAIN
+                tracing::warn!(%error, "cannot read the outbox");
+                STORE_RETRY_PAUSE
             }
         };
         self.at = Instant::now() + pause;
     }
 }
 
-/// The lanes, and what the log says about their surfaces.
+/// The lanes, and which warnings about their surfaces were logged.
 #[derive(Default)]
-struct Desk {
+struct Dispatcher {
     lanes: Lanes,
-    /// When a warning about a surface was written that has taken nothing since, or may not be repeated yet.
+    /// Surfaces that fail, or whose warning must not be repeated yet.
     warned: HashMap<String, Warned>,
 }
 
 struct Warned {
     at: Instant,
-    is_back: bool,
+    recovered: bool,
 }
 
-impl Desk {
+impl Dispatcher {
     fn note(&mut self, report: Report) {
         match report {
             Report::Delivered(lane) => {
                 self.lanes.delivered(&lane);
-                if let Some(warned) = self.warned.get_mut(&lane.surface).filter(|it| !it.is_back) {
-                    warned.is_back = true;
-                    tracing::info!(surface = lane.surface, "the surface takes deliveries again");
+                if let Some(warned) = self.warned.get_mut(&lane.surface).filter(|it| !it.recovered)
+                {
+                    warned.recovered = true;
+                    tracing::info!(surface = lane.surface, "surface accepts deliveries again");
                 }
             }
-            Report::Left { lane, left, failed } => {
-                self.lanes.left(&lane.target, left);
+            Report::Released { lane, released, failed } => {
+                self.lanes.released(&lane.target, released);
                 if let Some(failed) = failed {
                     self.warn(&failed, Instant::now());
                 }
@@ -154,12 +155,12 @@ impl Desk {
         }
     }
 
-    /// Once when a surface begins to fail, then rarely: a thousand lanes may wait for it.
+    /// Warns once when a surface begins to fail, then rarely: thousands of lanes may wait for it.
     fn warn(&mut self, Failed { row, error }: &Failed, now: Instant) {
         let DeliveryRow { run_id, delivery_id, surface, .. } = row;
         let (attempts, waiting) = (row.attempts + 1, self.lanes.waiting());
-        let is_silent = |warned: &Warned| now.duration_since(warned.at) < WARN_AGAIN;
-        if self.warned.get(surface).is_some_and(is_silent) {
+        let is_recent = |warned: &Warned| now.duration_since(warned.at) < WARN_INTERVAL;
+        if self.warned.get(surface).is_some_and(is_recent) {
             tracing::debug!(
                 run.id = run_id,
                 delivery.id = delivery_id,
@@ -170,7 +171,7 @@ impl Desk {
             );
             return;
         }
-        self.warned.insert(surface.clone(), Warned { at: now, is_back: false });
+        self.warned.insert(surface.clone(), Warned { at: now, recovered: false });
         tracing::warn!(
             run.id = run_id,
             delivery.id = delivery_id,
@@ -183,13 +184,13 @@ impl Desk {
     }
 }
 
-/// Settles what waits for one target, one after the other, until one is not taken. What is under way when the
-/// host stops gets the time the host gives its tasks, so that its outcome is known.
+/// Sends what waits for one target, in order, until an attempt fails. When the host stops, the attempt in
+/// progress gets the shutdown grace time, so that its outcome is known.
 async fn serve(
     shared: &Arc<Shared>,
     lane: &Lane,
     reports: &mpsc::Sender<Report>,
-) -> (Left, Option<Box<Failed>>) {
+) -> (Released, Option<Box<Failed>>) {
     let mut has_delivered = false;
     while !shared.tasks.stopping().is_cancelled() {
         match serve_next(shared, lane).await {
@@ -199,18 +200,18 @@ async fn serve(
                 }
             }
             Ok(Some((_, Attempted::Settled))) => {}
-            Ok(Some((row, Attempted::Failed { error, left }))) => {
-                return (left, Some(Box::new(Failed { row, error })));
+            Ok(Some((row, Attempted::Failed { error, released }))) => {
+                return (released, Some(Box::new(Failed { row, error })));
             }
             Ok(None) => break,
             Err(error) => {
-                tracing::warn!(%error, target = lane.target, "a delivery could not be settled");
-                let due = Instant::now() + STORE_AGAIN;
-                return (Left::Waiting { due, pause: Pause::Firm }, None);
+                tracing::warn!(%error, target = lane.target, "cannot settle a delivery");
+                let due = Instant::now() + STORE_RETRY_PAUSE;
+                return (Released::Waiting { due, pause: Pause::Fixed }, None);
             }
         }
     }
-    (Left::Empty, None)
+    (Released::Empty, None)
 }
 
 async fn serve_next(

@@ -152,7 +152,7 @@ impl Shared {
                 }
                 FollowUp::Index => self.wake_indexing.notify_one(),
                 FollowUp::Deliver(lanes) => self.deliveries.has_work(lanes),
-                FollowUp::DeliverNow(lane) => self.deliveries.hurry(lane),
+                FollowUp::DeliverNow(lane) => self.deliveries.serve_now(lane),
                 FollowUp::AnnounceApproval { run_id } => self.approvals.announce(&run_id),
                 FollowUp::WakeApproval { approval_id } => {
                     self.approvals.answered.wake(&approval_id);

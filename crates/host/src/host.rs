@@ -132,7 +132,7 @@ impl Host {
         self.shared.runtime.apply(runners).await;
         self.shared.settings.store(Arc::new(settings));
         self.shared.resources.store(Arc::new(resources));
-        self.shared.deliveries.hurry_all();
+        self.shared.deliveries.serve_all_now();
         self.shared.tool_vectors.look_again();
         self.shared.ungranted.clear();
         Ok(())

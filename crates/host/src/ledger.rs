@@ -1,8 +1,8 @@
-//! A run's results, taken in: numbered, checked, and turned into what has to be committed.
+//! Takes in a run's results: numbers and checks them, and collects what has to be committed.
 //!
-//! Invariant: pure; no IO and no clock. A number is given once, increasing over all attempts. Deltas within
-//! the reserved numbers may be shown at once; everything behind the first other result waits for its commit.
-//! Nothing gets a number, and nothing is noted, before secrets are taken out of it.
+//! Invariant: pure; no IO and no clock. Numbers are unique and increase over all attempts. Deltas within the
+//! reserved numbers may be published at once; everything after the first other result waits for its commit.
+//! Secrets are removed before a result is numbered or recorded.
 
 mod deltas;
 mod effect;
@@ -32,11 +32,11 @@ use serde_json::value::{RawValue, to_raw_value};
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// Numbers reserved ahead with each commit.
+/// Numbers reserved with each commit.
 const RESERVE_AHEAD: i64 = 65_536;
 /// Numbers a new run has before its first commit.
 pub(crate) const RESERVE_FIRST: i64 = 1024;
-/// Text of deltas that may wait for their `message.completed`.
+/// Text of deltas that may wait for its `message.completed`.
 const UNFINISHED_BYTES_MAX: usize = 16 << 20;
 /// Diagnostics kept of one run.
 const DIAGNOSTICS_MAX: usize = 100;
@@ -52,16 +52,16 @@ pub(crate) struct Ledger {
     changes: Changes,
     diagnostics: Vec<Diagnostic>,
     diagnostics_count: usize,
-    /// Text of deltas that no `message.completed` has taken in yet.
+    /// Text of deltas without a `message.completed` so far.
     unfinished: String,
-    /// The message that it has become, if that is a large one.
+    /// The message made of it, if it is large.
     folded: Option<Folded>,
     saw_message: bool,
     ended_by_host: bool,
     terminal: Option<Terminal>,
 }
 
-/// What a run's results have to keep to.
+/// The rights and limits of a run's results.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Terms {
     pub(crate) state: StateRights,
@@ -71,12 +71,12 @@ pub(crate) struct Terms {
     pub(crate) tool_calls: Arc<ToolCalls>,
 }
 
-/// What a batch of results led to.
+/// The outcome of a batch of results.
 #[derive(Default)]
 pub(crate) struct Intake {
-    /// Deltas to be shown now.
+    /// Deltas to publish now.
     pub(crate) live: Vec<ResultRecord>,
-    /// Results to be shown once they are stored.
+    /// Results to publish once they are stored.
     pub(crate) held: Vec<ResultRecord>,
 }
 
@@ -109,7 +109,7 @@ impl Ledger {
         self.terminal.is_some()
     }
 
-    /// The runner sent more than it may and possibly goes on.
+    /// The runner exceeded a limit and may still be sending.
     pub(crate) fn has_overflowed(&self) -> bool {
         let error = self.terminal.as_ref().and_then(|terminal| terminal.error.as_ref());
         error.is_some_and(|error| error.code == run_code::OVERFLOW)
@@ -119,15 +119,15 @@ impl Ledger {
         self.pending.bytes()
     }
 
-    /// Takes in what the runner sent, in order.
+    /// Takes in results of the runner, in order.
     pub(crate) fn take_in(&mut self, results: Vec<RawResult>, now_ms: i64) -> Intake {
         let mut intake = Intake::default();
         self.deltas.refresh();
         for result in results {
             if self.is_over() {
-                // A runner that winds up after a cancel does as it should.
+                // A runner may end properly after a cancel.
                 if !self.ended_by_host {
-                    let text = format!("`{}` came after the end", result.kind);
+                    let text = format!("`{}` arrived after the end", result.kind);
                     self.note("after_terminal", &text, now_ms);
                 }
             } else if self.is_repeated(&result) {
@@ -197,7 +197,7 @@ impl Ledger {
         intake.held.push(record);
     }
 
-    /// Ends the run from the host's side and returns what is to be shown: the terminal is its last.
+    /// Ends the run by the host; returns the results to publish, the terminal last.
     pub(crate) fn end(
         &mut self,
         status: RunStatus,
@@ -213,13 +213,13 @@ impl Ledger {
         self.fail(status, error, &record);
         self.ended_by_host = true;
         self.pending.push(&record);
-        // Stored before they are shown, as the terminal behind them is.
+        // Stored before they are published, as the terminal after them is.
         intake.live.into_iter().chain(intake.held).chain([record]).collect()
     }
 
-    /// Ends a run whose host went away. What its readers saw of an unfinished message may go beyond the text
-    /// that is stored: a `message.completed` of the host's own tells them which text stands, also when it is
-    /// none at all. It is without secrets already, and small enough.
+    /// Ends a run whose host stopped. Readers may have seen more of an unfinished message than is stored: a
+    /// `message.completed` by the host says which text is valid, even if it is empty. `stored` is free of secrets
+    /// and small enough.
     pub(crate) fn end_interrupted(
         &mut self,
         mut stored: Message,
@@ -238,7 +238,7 @@ impl Ledger {
         self.end(status, error, now_ms);
     }
 
-    /// Everything since the last commit; the ledger goes on with empty hands.
+    /// Takes everything since the last commit.
     pub(crate) fn commit(&mut self) -> Pending {
         self.reserved_seq = self.reserved_seq.max(self.next_seq - 1 + self.ahead());
         Pending {
@@ -251,7 +251,7 @@ impl Ledger {
         }
     }
 
-    /// Something that took no number.
+    /// Records something that gets no number.
     pub(crate) fn note(&mut self, note_kind: &str, message: &str, now_ms: i64) {
         self.diagnostics_count += 1;
         if self.diagnostics_count <= DIAGNOSTICS_MAX {
@@ -281,7 +281,7 @@ impl Ledger {
         repeated
     }
 
-    /// Why a result is too much, if it is.
+    /// Why a result is too large, if it is.
     fn oversized(&self, result: &RawResult) -> Option<String> {
         let length =
             |part: &Option<Box<RawValue>>| part.as_ref().map_or(0, |part| part.get().len());
@@ -300,7 +300,7 @@ impl Ledger {
         })
     }
 
-    /// Takes secrets out of what a runner says, before anything acts on it.
+    /// Removes secrets from a result before anything acts on it.
     fn clean(&self, result: &mut RawResult) {
         let redactor = &self.terms.redactor;
         if let Some(clean) = result.data.as_ref().and_then(|data| redactor.json(data)) {

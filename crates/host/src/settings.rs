@@ -1,6 +1,6 @@
-//! What the host is told to do: agents, surfaces, limits. Plain values, no IO.
+//! The settings of the host: agents, surfaces, limits. Plain values, no IO.
 //!
-//! Invariant: a `Settings` is used whole or not at all; a run keeps what it was started with.
+//! Invariant: `Settings` are replaced as a whole; a run keeps those it was started with.
 
 use crate::budget::{Budget, Micro};
 use greenroom_protocol::manifest::StorageArea;
@@ -21,13 +21,13 @@ pub struct Settings {
     pub limits: Limits,
     pub retention: Retention,
     pub approvals: Approvals,
-    /// What the models of all agents may cost together, from midnight to midnight UTC.
+    /// Limit for the cost of all models of all agents, per day in UTC.
     pub budget_day: Option<Micro>,
-    /// The time zone of this machine by its IANA name, where it has one.
+    /// The time zone of this machine, as an IANA name, if known.
     pub timezone: Option<String>,
 }
 
-/// `[approvals]`: how long a question stands. Who may answer is for the server to know.
+/// `[approvals]`: how long an approval stays open. The server decides who may answer.
 #[derive(Debug, Clone)]
 pub struct Approvals {
     pub expires: Duration,
@@ -43,10 +43,10 @@ impl Default for Approvals {
 #[derive(Debug, Clone)]
 pub struct Agent {
     pub name: String,
-    /// Built-in agents yield to any agent of the user's that matches.
+    /// A built-in agent yields to any matching agent of the user.
     pub built_in: bool,
     pub runner: RunnerId,
-    /// Event types, with `*` for any run of characters. None at all: taken only when named.
+    /// Event types, with `*` for any characters. Empty: only events that name the agent.
     pub events: Vec<String>,
     pub scope: Scope,
     /// Dotted event field → the values it may have.
@@ -62,7 +62,7 @@ pub struct Agent {
     pub budget: Budget,
 }
 
-/// Where an agent listens; an absent part means anywhere.
+/// Where an agent listens; an absent part matches anything.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Scope {
     pub workspace: Option<String>,
@@ -71,7 +71,7 @@ pub struct Scope {
     pub actor: Option<String>,
 }
 
-/// How far a run sees beyond its own event.
+/// What a run may read beyond its own event.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reach {
@@ -81,7 +81,7 @@ pub enum Reach {
     Workspace,
 }
 
-/// Whether an action is refused, asked about or done.
+/// Whether an action is refused, needs an approval or is carried out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Approval {
@@ -123,7 +123,7 @@ impl Default for GrantPolicy {
             files: Vec::new(),
             skills: Vec::new(),
             modules: Vec::new(),
-            // What cannot be brought back is asked about.
+            // What cannot be undone needs an approval.
             risks: Risk::ALL
                 .into_iter()
                 .map(|risk| match risk {
@@ -135,7 +135,7 @@ impl Default for GrantPolicy {
     }
 }
 
-/// `[retention]`: how long facts are kept; without a time for ever.
+/// `[retention]`: how long rows are kept; `None`: for ever.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Retention {
     pub events: Option<Duration>,
@@ -143,7 +143,7 @@ pub struct Retention {
     pub ledger: Option<Duration>,
     pub audit: Option<Duration>,
     pub artifacts: Option<Duration>,
-    /// Pause between two looks for what is past its time.
+    /// Pause between two searches for expired rows.
     pub collect_every: Duration,
 }
 

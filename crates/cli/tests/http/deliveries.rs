@@ -181,7 +181,7 @@ async fn a_delivery_is_tried_for_as_long_as_the_configuration_says() {
     let log = stage.host.log();
     let warnings = log.lines().filter(|line| line.contains("delivery failed, will retry"));
     assert_eq!(warnings.count(), 1, "not one for each attempt: {log}");
-    assert!(log.contains("the surface takes deliveries again"), "{log}");
+    assert!(log.contains("surface accepts deliveries again"), "{log}");
 }
 
 #[tokio::test]

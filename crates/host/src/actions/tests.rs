@@ -31,8 +31,8 @@ fn decide(action: &str, target: Value, payload: Value) -> Result<Planned, Refuse
     );
     let object = |value: Value| value.as_object().cloned().unwrap();
     let (target, payload) = (object(target), object(payload));
-    let asked = RequestActionParams { action: action.to_owned(), target, payload };
-    plan(asked, 7, &granted, &identity())
+    let request = RequestActionParams { action: action.to_owned(), target, payload };
+    plan(request, 7, &granted, &identity())
 }
 
 #[test]
@@ -61,7 +61,7 @@ fn the_same_question_is_never_asked_with_the_same_nonce() {
 }
 
 #[test]
-fn what_is_not_granted_or_not_taken_is_refused() {
+fn an_action_that_is_not_granted_or_not_supported_is_refused() {
     let text = || json!({"text": "hi"});
     let not_granted = |action: &str| Err(Refused::NotGranted(action.to_owned()));
     assert_eq!(decide("member.kick", json!({}), text()), not_granted("member.kick"));
@@ -71,7 +71,7 @@ fn what_is_not_granted_or_not_taken_is_refused() {
 }
 
 #[test]
-fn a_target_names_nothing_but_the_runs_own_places() {
+fn a_target_names_only_the_runs_own_surface_and_conversation() {
     let send = |target: Value| decide(MESSAGE_SEND, target, json!({"text": "hi"}));
     let own = json!({"surface": "hook", "conversation_id": "c1", "thread_id": null});
     assert!(send(own).is_ok());
@@ -85,7 +85,7 @@ fn a_target_names_nothing_but_the_runs_own_places() {
 }
 
 #[test]
-fn an_action_has_what_it_needs() {
+fn an_action_has_what_it_requires() {
     let at = || json!({"message_id": "m"});
     assert!(decide(MESSAGE_REACT, at(), json!({"reaction": "👍"})).is_ok());
     for (action, target, payload) in [
@@ -102,7 +102,7 @@ fn an_action_has_what_it_needs() {
 }
 
 #[test]
-fn a_payload_has_its_limit() {
+fn a_payload_has_a_size_limit() {
     let payload = json!({"blocks": "x".repeat(PAYLOAD_BYTES_MAX)});
     let refused = decide(MESSAGE_SEND, json!({}), payload).unwrap_err();
     assert_eq!(refused.to_error().code, ErrorCode::PayloadTooLarge);

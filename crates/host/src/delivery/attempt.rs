@@ -1,10 +1,10 @@
-//! One attempt of a delivery: claimed, sent, and what came of it stored.
+//! One attempt of a delivery: claim it, send it, store the outcome.
 //!
-//! Invariant: what may have arrived is `unknown` and not sent again, unless the surface drops repeated ids or
-//! somebody asks for it.
+//! Invariant: a delivery that may have arrived is `unknown` and not sent again, unless the surface is
+//! idempotent or a user asks for it.
 
-use super::lanes::{Left, Pause};
-use super::schedule::{RetryLimits, on_clock_ms, waited_ms};
+use super::lanes::{Pause, Released};
+use super::schedule::{RetryLimits, to_real_ms, waited_ms};
 use crate::follow_up::FollowUp;
 use crate::host::Shared;
 use crate::ids::{self, now_ms};
@@ -19,18 +19,18 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// When the store cannot be written to.
-const STORE_AGAIN: Duration = Duration::from_millis(500);
+/// Pause before the outcome is written again.
+const STORE_RETRY_PAUSE: Duration = Duration::from_millis(500);
 
-/// What came of an attempt.
+/// How an attempt ended.
 pub(super) enum Attempted {
     Delivered,
-    /// Settled otherwise, now or before.
+    /// Settled with another outcome, or by another task.
     Settled,
-    /// It will be tried again.
+    /// To be tried again.
     Failed {
         error: String,
-        left: Left,
+        released: Released,
     },
 }
 
@@ -62,20 +62,20 @@ pub(super) async fn attempt(
         Outcome::Again { error, retry_after, last } => (error, retry_after, last),
     };
     let waited_ms = waited_ms(row, began_ms, began.elapsed());
-    let asked_for_ms =
+    let requested_ms =
         retry_after.map(|pause| i64::try_from(pause.as_millis()).unwrap_or(i64::MAX));
-    let Some(pause_ms) = retry_limits(&settings.limits).pause_ms(waited_ms, asked_for_ms) else {
+    let Some(pause_ms) = retry_limits(&settings.limits).pause_ms(waited_ms, requested_ms) else {
         settle(shared, row, give_up(row, &error, waited_ms, last)).await?;
         return Ok(Attempted::Settled);
     };
-    let pause_ms = on_clock_ms(pause_ms);
+    let pause_ms = to_real_ms(pause_ms);
     let next_attempt_at = now_ms().saturating_add(pause_ms);
     let outcome = DeliveryOutcome::Again { error: error.clone(), waited_ms, next_attempt_at };
     finish(shared, row, outcome, None).await?;
     Metrics::add(&shared.metrics.deliveries_retried);
     let due = Instant::now() + Duration::from_millis(u64::try_from(pause_ms).unwrap_or(0));
-    let pause = if retry_after.is_some() { Pause::Firm } else { Pause::Own };
-    Ok(Attempted::Failed { error, left: Left::Waiting { due, pause } })
+    let pause = if retry_after.is_some() { Pause::Fixed } else { Pause::Backoff };
+    Ok(Attempted::Failed { error, released: Released::Waiting { due, pause } })
 }
 
 fn retry_limits(limits: &Limits) -> RetryLimits {
@@ -85,10 +85,10 @@ fn retry_limits(limits: &Limits) -> RetryLimits {
 
 async fn send(shared: &Shared, row: &DeliveryRow, surface: Option<&Surface>) -> Outcome {
     if row.status == DeliveryStatus::Claimed && !surface.is_some_and(Surface::is_idempotent) {
-        let error = "the host ended while it was being sent".to_owned();
+        let error = "the host stopped while sending".to_owned();
         return Outcome::Settled(DeliveryOutcome::Unknown { error });
     }
-    // It may be back in the configuration with the next reload.
+    // A reload may bring the surface back.
     let Some(surface) = surface else {
         let error = format!("surface `{}` is not configured", row.surface);
         return Outcome::Again { error, retry_after: None, last: DeliveryStatus::Failed };
@@ -107,7 +107,7 @@ async fn send(shared: &Shared, row: &DeliveryRow, surface: Option<&Surface>) -> 
     }
 }
 
-/// The outcome of a delivery that is not tried again.
+/// The final outcome after the last retry.
 fn give_up(
     row: &DeliveryRow,
     error: &str,
@@ -125,7 +125,7 @@ fn give_up(
     }
 }
 
-/// A time in its largest whole unit.
+/// A duration in its largest whole unit.
 fn span(ms: i64) -> String {
     match ms / 1_000 {
         seconds @ ..120 => format!("{seconds} s"),
@@ -134,7 +134,7 @@ fn span(ms: i64) -> String {
     }
 }
 
-/// Stores how a delivery ended, with its entry in the event log.
+/// Stores the final outcome with its entry in the event log.
 async fn settle(
     shared: &Arc<Shared>,
     row: &DeliveryRow,
@@ -146,7 +146,7 @@ async fn settle(
         DeliveryOutcome::Done | DeliveryOutcome::Again { .. } => ("done", None),
     };
     report(shared, row, status, error.unwrap_or_default());
-    let mut body = about(row);
+    let mut body = log_body(row);
     body["status"] = status.into();
     body["error"] = error.into();
     let log = HostEvent {
@@ -171,7 +171,7 @@ fn report(shared: &Shared, row: &DeliveryRow, status: &str, error: &str) {
                 delivery.id = delivery_id,
                 surface,
                 error,
-                "delivery has an unknown outcome: it may have arrived, it is not sent again"
+                "delivery outcome unknown, not sent again"
             );
         }
         _ => {
@@ -187,8 +187,8 @@ fn report(shared: &Shared, row: &DeliveryRow, status: &str, error: &str) {
     }
 }
 
-/// What entries of the event log say about a delivery.
-pub(super) fn about(row: &DeliveryRow) -> Value {
+/// The part that all event log entries about a delivery share.
+pub(super) fn log_body(row: &DeliveryRow) -> Value {
     json!({"run_id": row.run_id, "delivery_id": row.delivery_id, "surface": row.surface,
         "sequence": row.sequence})
 }
@@ -214,14 +214,14 @@ async fn finish(
         log,
         now_ms: now_ms(),
     };
-    // The outcome is known: a store that is away for a moment must not turn it into `unknown`.
+    // The outcome is known: a store that is briefly unavailable must not turn it into `unknown`.
     loop {
         match shared.store.commit(command.clone()).await {
             Err(error @ (StoreError::Unavailable(_) | StoreError::Full)) => {
                 tracing::warn!(%error, delivery.id = row.delivery_id,
-                    "the outcome of a delivery is not stored yet");
+                    "cannot store the outcome of a delivery, will retry");
                 tokio::select! {
-                    () = tokio::time::sleep(STORE_AGAIN) => {}
+                    () = tokio::time::sleep(STORE_RETRY_PAUSE) => {}
                     () = shared.tasks.stopping().cancelled() => return Err(error),
                 }
             }
@@ -235,8 +235,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_told_in_their_largest_whole_unit() {
-        let told = [0, 1_500, 119_999, 120_000, 7_199_000, 7_200_000, 86_400_000].map(span);
-        assert_eq!(told, ["0 s", "1 s", "119 s", "2 min", "119 min", "2 h", "24 h"]);
+    fn durations_are_shown_in_their_largest_whole_unit() {
+        let shown = [0, 1_500, 119_999, 120_000, 7_199_000, 7_200_000, 86_400_000].map(span);
+        assert_eq!(shown, ["0 s", "1 s", "119 s", "2 min", "119 min", "2 h", "24 h"]);
     }
 }

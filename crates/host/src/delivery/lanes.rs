@@ -1,33 +1,33 @@
-//! Which lanes are served now, which wait for a free slot, and which for the time of their next attempt; pure.
+//! Which lanes are served, wait for a slot, or wait for their next attempt; pure.
 //!
-//! Invariant: a target is served by one task at a time, and a surface by a bounded number of them; a lane that
-//! waits for its next attempt holds no slot.
+//! Invariant: one task serves a target at a time, and a bounded number of tasks a surface; a lane that waits for
+//! its next attempt holds no slot.
 
 use greenroom_store::reads::deliveries::Lane;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use tokio::time::Instant;
 
-/// Targets of one surface that are served at the same time; a surface that is down keeps no other waiting.
+/// Targets of one surface that are served at the same time, so that a surface that is down delays no other.
 pub(super) const LANES_PER_SURFACE: usize = 64;
-/// Lanes that are known at the same time; more are found in the outbox once there is room.
+/// Lanes in memory; further ones are read from the outbox once there is room.
 pub(super) const LANES_MAX: usize = 100_000;
 
-/// How a lane is left by the task that served it.
+/// The state of a lane when its task ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Left {
-    /// Nothing waits for the target.
+pub(super) enum Released {
+    /// No delivery waits.
     Empty,
-    /// Its next delivery is tried again at that time.
+    /// The next delivery is tried again at `due`.
     Waiting { due: Instant, pause: Pause },
 }
 
 /// Whether a pause may end early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Pause {
-    /// It ends when there is a sign that the surface is back.
-    Own,
-    /// The receiver asked for it, or the store does not answer.
-    Firm,
+    /// Our own backoff: a success of the same surface ends it.
+    Backoff,
+    /// Requested by the receiver, or the store is unavailable.
+    Fixed,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,41 +37,41 @@ enum State {
     Waiting { due: Instant, pause: Pause },
 }
 
-/// What came while a lane was being served.
+/// What arrived while a lane was being served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Again {
     Nothing,
     Work,
-    Hurry,
+    Now,
 }
 
 #[derive(Debug)]
 struct Entry {
     surface: String,
     state: State,
-    /// Its pause was cut short once; the next one is not, until an attempt was made in its time.
-    was_early: bool,
+    /// Its pause was ended early; the next one is not, until an attempt was made on time.
+    ended_early: bool,
 }
 
 #[derive(Debug, Default)]
 struct Surface {
     busy: usize,
     ready: VecDeque<String>,
-    /// Lanes whose pause ends when the surface takes something.
-    hopeful: BTreeSet<String>,
+    /// Lanes whose pause ends with the next success of the surface.
+    wake_on_success: BTreeSet<String>,
 }
 
 /// All lanes with deliveries that are not settled.
 #[derive(Debug, Default)]
 pub(super) struct Lanes {
     by_target: HashMap<String, Entry>,
-    /// By name, so that the same facts give the same order of service.
+    /// Sorted by name: the same input gives the same order of service.
     surfaces: BTreeMap<String, Surface>,
     due: BTreeSet<(Instant, String)>,
 }
 
 impl Lanes {
-    /// A lane that was found in the outbox.
+    /// A lane was read from the outbox.
     pub(super) fn found(&mut self, lane: Lane) {
         match self.by_target.get_mut(&lane.target).map(|entry| &mut entry.state) {
             Some(State::Busy { again }) => *again = Again::Work.max(*again),
@@ -80,45 +80,45 @@ impl Lanes {
         }
     }
 
-    /// A lane has a new delivery. If it waits, it is tried once before its time: somebody is active there.
+    /// A lane has a new delivery. If it waits, it is tried once before it is due.
     pub(super) fn has_work(&mut self, lane: Lane) {
-        match self.by_target.get(&lane.target).map(|entry| (entry.state, entry.was_early)) {
-            Some((State::Waiting { pause: Pause::Own, .. }, false)) => self.wake(&lane.target),
+        match self.by_target.get(&lane.target).map(|entry| (entry.state, entry.ended_early)) {
+            Some((State::Waiting { pause: Pause::Backoff, .. }, false)) => self.wake(&lane.target),
             _ => self.found(lane),
         }
     }
 
-    /// A lane is to be served now.
-    pub(super) fn hurry(&mut self, lane: Lane) {
+    /// Ends every pause of a lane.
+    pub(super) fn serve_now(&mut self, lane: Lane) {
         match self.by_target.get_mut(&lane.target).map(|entry| &mut entry.state) {
-            Some(State::Busy { again }) => *again = Again::Hurry,
+            Some(State::Busy { again }) => *again = Again::Now,
             Some(State::Waiting { .. }) => self.wake(&lane.target),
             Some(State::Ready) => {}
             None => self.add(lane),
         }
     }
 
-    pub(super) fn hurry_all(&mut self) {
+    pub(super) fn serve_all_now(&mut self) {
         let waiting: Vec<String> = self.due.iter().map(|(_, target)| target.clone()).collect();
         waiting.iter().for_each(|target| self.wake(target));
     }
 
-    /// A delivery of this lane was taken: the others that wait for its surface are tried.
+    /// A delivery of this lane succeeded: the lanes that wait for its surface are tried.
     pub(super) fn delivered(&mut self, lane: &Lane) {
         if let Some(entry) = self.by_target.get_mut(&lane.target) {
-            entry.was_early = false;
+            entry.ended_early = false;
         }
         let Some(surface) = self.surfaces.get_mut(&lane.surface) else { return };
-        let hopeful = std::mem::take(&mut surface.hopeful);
-        hopeful.iter().for_each(|target| self.wake(target));
+        let wake_on_success = std::mem::take(&mut surface.wake_on_success);
+        wake_on_success.iter().for_each(|target| self.wake(target));
     }
 
-    /// The lanes to serve from now on.
+    /// The lanes to start serving now.
     pub(super) fn start(&mut self, now: Instant) -> Vec<Lane> {
         while let Some((_, target)) = self.due.first().filter(|(due, _)| *due <= now).cloned() {
             self.wake(&target);
             if let Some(entry) = self.by_target.get_mut(&target) {
-                entry.was_early = false;
+                entry.ended_early = false;
             }
         }
         let mut started = Vec::new();
@@ -135,31 +135,31 @@ impl Lanes {
         started
     }
 
-    /// A lane is no longer served.
-    pub(super) fn left(&mut self, target: &str, left: Left) {
+    /// A lane's task has ended.
+    pub(super) fn released(&mut self, target: &str, released: Released) {
         let Some(entry) = self.by_target.get_mut(target) else { return };
         let State::Busy { again } = entry.state else { return };
         let surface = self.surfaces.entry(entry.surface.clone()).or_default();
         surface.busy = surface.busy.saturating_sub(1);
-        match (left, again) {
-            (Left::Empty, Again::Nothing) => {
+        match (released, again) {
+            (Released::Empty, Again::Nothing) => {
                 self.by_target.remove(target);
             }
-            (Left::Empty, _) | (Left::Waiting { .. }, Again::Hurry) => {
+            (Released::Empty, _) | (Released::Waiting { .. }, Again::Now) => {
                 entry.state = State::Ready;
                 surface.ready.push_back(target.to_owned());
             }
-            (Left::Waiting { due, pause }, _) => {
+            (Released::Waiting { due, pause }, _) => {
                 entry.state = State::Waiting { due, pause };
                 self.due.insert((due, target.to_owned()));
-                if pause == Pause::Own && !entry.was_early {
-                    surface.hopeful.insert(target.to_owned());
+                if pause == Pause::Backoff && !entry.ended_early {
+                    surface.wake_on_success.insert(target.to_owned());
                 }
             }
         }
     }
 
-    /// When the next pause is over.
+    /// When the next pause ends.
     pub(super) fn next_due(&self) -> Option<Instant> {
         self.due.first().map(|(due, _)| *due)
     }
@@ -179,19 +179,19 @@ impl Lanes {
         }
         let surface = self.surfaces.entry(lane.surface.clone()).or_default();
         surface.ready.push_back(lane.target.clone());
-        let entry = Entry { surface: lane.surface, state: State::Ready, was_early: false };
+        let entry = Entry { surface: lane.surface, state: State::Ready, ended_early: false };
         self.by_target.insert(lane.target, entry);
     }
 
-    /// Ends the pause of a lane, early unless the caller says otherwise.
+    /// Ends the pause of a lane early.
     fn wake(&mut self, target: &str) {
         let Some(entry) = self.by_target.get_mut(target) else { return };
         let State::Waiting { due, .. } = entry.state else { return };
         self.due.remove(&(due, target.to_owned()));
         entry.state = State::Ready;
-        entry.was_early = true;
+        entry.ended_early = true;
         let surface = self.surfaces.entry(entry.surface.clone()).or_default();
-        surface.hopeful.remove(target);
+        surface.wake_on_success.remove(target);
         surface.ready.push_back(target.to_owned());
     }
 }

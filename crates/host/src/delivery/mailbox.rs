@@ -1,17 +1,17 @@
-//! What the rest of the host tells the task that serves the outbox.
+//! Wake-ups for the task that serves the outbox.
 //!
-//! Invariant: nothing is lost by a full mailbox; the outbox is then read instead.
+//! Invariant: a full mailbox loses nothing: the outbox is scanned instead.
 
 use greenroom_store::reads::deliveries::Lane;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 
-/// Notes that are kept between two looks.
+/// Notes that are kept until they are read.
 const NOTES_MAX: usize = 10_000;
 
 #[derive(Default)]
 pub(crate) struct Mailbox {
-    news: Notify,
+    changed: Notify,
     notes: Mutex<Notes>,
 }
 
@@ -19,48 +19,48 @@ pub(crate) struct Mailbox {
 pub(super) struct Notes {
     /// Lanes that have new deliveries.
     pub(super) work: Vec<Lane>,
-    /// Lanes that are to be served now, whatever they wait for.
-    pub(super) hurried: Vec<Lane>,
-    pub(super) hurry_all: bool,
-    /// There were more notes than fit.
+    /// Lanes to serve now, even if they are paused.
+    pub(super) urgent: Vec<Lane>,
+    pub(super) serve_all_now: bool,
+    /// Notes were dropped because there were too many.
     pub(super) overflowed: bool,
 }
 
 impl Mailbox {
-    /// To be called once deliveries are stored.
+    /// Deliveries were stored.
     pub(crate) fn has_work(&self, lanes: impl IntoIterator<Item = Lane>) {
         self.note(|notes| notes.work.extend(lanes));
     }
 
-    /// A delivery of this lane was sent again or discarded by somebody.
-    pub(crate) fn hurry(&self, lane: Lane) {
-        self.note(|notes| notes.hurried.push(lane));
+    /// A user retried or discarded a delivery of this lane.
+    pub(crate) fn serve_now(&self, lane: Lane) {
+        self.note(|notes| notes.urgent.push(lane));
     }
 
-    /// Surfaces may have changed: whatever waits is tried now.
-    pub(crate) fn hurry_all(&self) {
-        self.note(|notes| notes.hurry_all = true);
+    /// Surfaces may have changed: every paused lane is tried.
+    pub(crate) fn serve_all_now(&self) {
+        self.note(|notes| notes.serve_all_now = true);
     }
 
     pub(super) fn take(&self) -> Notes {
         std::mem::take(&mut *self.lock())
     }
 
-    pub(super) async fn news(&self) {
-        self.news.notified().await;
+    pub(super) async fn changed(&self) {
+        self.changed.notified().await;
     }
 
     fn note(&self, add: impl FnOnce(&mut Notes)) {
         let mut notes = self.lock();
         add(&mut notes);
-        if notes.work.len() + notes.hurried.len() > NOTES_MAX {
+        if notes.work.len() + notes.urgent.len() > NOTES_MAX {
             let overflowed = notes.overflowed || !notes.work.is_empty();
-            // A lane that is hurried is tried with all others then.
-            let hurry_all = notes.hurry_all || !notes.hurried.is_empty();
-            *notes = Notes { overflowed, hurry_all, ..Notes::default() };
+            // Paused lanes are tried with all others then.
+            let serve_all_now = notes.serve_all_now || !notes.urgent.is_empty();
+            *notes = Notes { overflowed, serve_all_now, ..Notes::default() };
         }
         drop(notes);
-        self.news.notify_one();
+        self.changed.notify_one();
     }
 
     fn lock(&self) -> MutexGuard<'_, Notes> {
@@ -80,9 +80,9 @@ mod tests {
         let notes = mailbox.take();
         assert_eq!((notes.work, notes.overflowed), (vec![lane(1)], false));
         mailbox.has_work((0..NOTES_MAX).map(lane));
-        mailbox.hurry(lane(0));
+        mailbox.serve_now(lane(0));
         let notes = mailbox.take();
-        assert!(notes.work.is_empty() && notes.hurried.is_empty());
-        assert!(notes.overflowed && notes.hurry_all);
+        assert!(notes.work.is_empty() && notes.urgent.is_empty());
+        assert!(notes.overflowed && notes.serve_all_now);
     }
 }

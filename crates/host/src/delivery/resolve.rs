@@ -1,8 +1,8 @@
-//! Deliveries that somebody sends again or discards.
+//! Deliveries that a user retries or discards.
 //!
-//! Invariant: each is decided once; the event log says who decided.
+//! Invariant: each is decided once; the event log records who decided.
 
-use super::attempt::{about, conversation_of};
+use super::attempt::{conversation_of, log_body};
 use crate::follow_up::FollowUp;
 use crate::host::{Host, Shared};
 use crate::ids::{self, now_ms};
@@ -13,7 +13,7 @@ use greenroom_store::{StoreError, reads};
 use std::sync::Arc;
 
 impl Host {
-    /// Sends a delivery again that failed or whose outcome is unknown, or discards one.
+    /// Retries a delivery that failed or whose outcome is unknown, or discards one.
     pub async fn resolve_delivery(
         &self,
         workspace: &str,
@@ -24,7 +24,7 @@ impl Host {
         let host = self.clone();
         let (workspace, id) = (workspace.to_owned(), delivery_id.to_owned());
         let by = by.to_owned();
-        // In a task of its own: a caller that goes away must not leave the lane without news of it.
+        // In a task: a caller that disconnects must not leave the lane without its wake-up.
         let work = async move { host.shared.resolve(workspace, id, resolution, &by).await };
         let resolved = self.shared.tasks.spawn("resolve a delivery", work).await;
         resolved.map_err(|error| StoreError::Refused(error.to_string()))?
@@ -42,12 +42,12 @@ impl Shared {
         let workspace = workspace_id.clone();
         let read = self.store.read(move |tx| reads::deliveries::get(tx, &workspace, &delivery_id));
         let Some(row) = read.await? else { return Ok(Resolved::NotFound) };
-        let word = match resolution {
+        let verb = match resolution {
             Resolution::Retry => "retried",
             Resolution::Discard => "discarded",
         };
-        let mut body = about(&row);
-        body["status"] = word.into();
+        let mut body = log_body(&row);
+        body["status"] = verb.into();
         body["by"] = by.into();
         let command = ResolveDelivery {
             id: row.id,
@@ -57,7 +57,7 @@ impl Shared {
             resolution,
             log: HostEvent {
                 event_id: ids::fresh("evt"),
-                event_type: format!("delivery.{word}"),
+                event_type: format!("delivery.{verb}"),
                 body: body.to_string(),
             },
             now_ms: now_ms(),
@@ -69,7 +69,7 @@ impl Shared {
                 delivery.id = row.delivery_id,
                 surface = row.surface,
                 by,
-                "delivery {word}"
+                "delivery {verb}"
             );
             let lane = Lane { surface: row.surface, target: row.target };
             let wake = FollowUp::WakeDelivery { delivery_id: row.delivery_id };

@@ -1,16 +1,16 @@
-//! When a delivery is tried again, and when it is given up; pure.
+//! When a delivery is retried, and when it is given up; pure.
 //!
-//! Invariant: a delivery is given up only after an attempt, and a clock that jumps counts for one pause at
-//! most: what counts is the time that was spent waiting, never the time of day.
+//! Invariant: a delivery is given up only after an attempt. Time spent waiting counts, not the time of day: a
+//! clock jump counts for one pause at most.
 
 use greenroom_store::fault;
 use greenroom_store::types::DeliveryRow;
 use std::time::Duration;
 
-/// The pause after the first attempt; the time spent doubles with every further one.
+/// The pause after the first attempt; the total doubles with each further one.
 const PAUSE_MIN_MS: i64 = 500;
 
-/// How long and how often is tried.
+/// For how long a delivery is retried, and the longest pause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct RetryLimits {
     pub(super) retry_ms: i64,
@@ -18,20 +18,20 @@ pub(super) struct RetryLimits {
 }
 
 impl RetryLimits {
-    /// The pause before the next attempt of a delivery that was not taken; nothing when it is given up. The
-    /// last attempt is made when the time for retries is over.
-    pub(super) fn pause_ms(self, waited_ms: i64, asked_for_ms: Option<i64>) -> Option<i64> {
+    /// The pause before the next attempt of a delivery that failed; `None`: give it up. The last attempt is made
+    /// when the retry time is over.
+    pub(super) fn pause_ms(self, waited_ms: i64, requested_ms: Option<i64>) -> Option<i64> {
         let left_ms = self.retry_ms - waited_ms;
         if left_ms <= 0 {
             return None;
         }
         let own_ms = waited_ms.max(PAUSE_MIN_MS);
-        let wanted_ms = own_ms.max(asked_for_ms.unwrap_or(0));
+        let wanted_ms = own_ms.max(requested_ms.unwrap_or(0));
         Some(wanted_ms.min(self.pause_max_ms).min(left_ms).max(1))
     }
 }
 
-/// Time spent on a delivery, up to and with an attempt that began at `began_ms` and took `took`.
+/// Time spent on a delivery, up to and including an attempt that began at `began_ms` and took `took`.
 pub(super) fn waited_ms(row: &DeliveryRow, began_ms: i64, took: Duration) -> i64 {
     let planned_ms = row.next_attempt_at.map_or(0, |at| at.saturating_sub(row.updated_at).max(0));
     let paused_ms = began_ms.saturating_sub(row.updated_at).clamp(0, planned_ms);
@@ -40,13 +40,12 @@ pub(super) fn waited_ms(row: &DeliveryRow, began_ms: i64, took: Duration) -> i64
     row.waited_ms.saturating_add(passed_ms)
 }
 
-/// A pause as it passes on the machine's clock.
-pub(super) fn on_clock_ms(pause_ms: i64) -> i64 {
+/// A pause in real time.
+pub(super) fn to_real_ms(pause_ms: i64) -> i64 {
     (pause_ms / clock_rate()).max(1)
 }
 
-/// How much faster than the machine's clock time passes for deliveries: 1, unless a test lets hours pass in
-/// seconds.
+/// How much faster than real time the clock of deliveries runs: 1, except in tests.
 fn clock_rate() -> i64 {
     fault::setting("delivery_clock").and_then(|rate| i64::try_from(rate).ok()).unwrap_or(1).max(1)
 }
@@ -58,7 +57,7 @@ mod tests {
 
     const DAY: RetryLimits = RetryLimits { retry_ms: 86_400_000, pause_max_ms: 900_000 };
 
-    /// When attempts are made that take no time, in milliseconds.
+    /// When attempts that take no time are made, in milliseconds.
     fn attempts(limits: RetryLimits) -> Vec<i64> {
         let mut at = vec![0];
         while let Some(pause) = limits.pause_ms(at[at.len() - 1], None) {
@@ -88,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_receiver_asks_for_counts_up_to_the_longest_pause() {
+    fn a_pause_requested_by_the_receiver_counts_up_to_the_longest_pause() {
         assert_eq!(DAY.pause_ms(0, Some(30_000)), Some(30_000));
         assert_eq!(DAY.pause_ms(0, Some(0)), Some(500));
         assert_eq!(DAY.pause_ms(60_000, Some(1_000)), Some(60_000), "never sooner than planned");

@@ -1,7 +1,7 @@
-//! The texts of deltas on their way in, without secrets.
+//! Removes secrets from the texts of deltas.
 //!
-//! Invariant: each message is one text, however it is cut and whatever comes between its deltas. What is held
-//! back of it comes out before any result of another kind.
+//! Invariant: each message is one text, however it is split and whatever comes between its deltas. Text that is
+//! held back is released before any other result.
 
 use super::json::empty_object;
 use super::{Intake, Ledger};
@@ -14,7 +14,7 @@ use greenroom_store::types::ResultRecord;
 use serde_json::value::{RawValue, to_raw_value};
 use std::borrow::Cow;
 
-/// Messages of one run that grow at the same time.
+/// Messages of one run that are streamed at the same time.
 const MESSAGES_MAX: usize = 16;
 
 impl Ledger {
@@ -26,7 +26,7 @@ impl Ledger {
         };
         let (before, changed) = self.deltas.clean(&delta, &record.data);
         for delta in before {
-            self.give_delta(&delta, now_ms, intake);
+            self.release_delta(&delta, now_ms, intake);
         }
         record.sequence = self.next_number();
         match changed {
@@ -41,14 +41,14 @@ impl Ledger {
         self.show_delta(record, intake);
     }
 
-    /// Gives out what was held back of deltas.
+    /// Releases the text of deltas that is held back.
     pub(super) fn flush_deltas(&mut self, now_ms: i64, intake: &mut Intake) {
         for delta in self.deltas.flush() {
-            self.give_delta(&delta, now_ms, intake);
+            self.release_delta(&delta, now_ms, intake);
         }
     }
 
-    fn give_delta(&mut self, delta: &MessageDelta, now_ms: i64, intake: &mut Intake) {
+    fn release_delta(&mut self, delta: &MessageDelta, now_ms: i64, intake: &mut Intake) {
         let data = to_raw_value(delta).unwrap_or_else(|_| empty_object());
         let record = self.host_record(kind::MESSAGE_DELTA, data, now_ms);
         if let Ok(delta) = DeltaRef::parse(record.data.get()) {
@@ -84,12 +84,12 @@ impl Ledger {
 #[derive(Debug)]
 pub(super) struct Deltas {
     redactor: Redactor,
-    /// The one that grew last is the last.
-    messages: Vec<Growing>,
+    /// The most recent is last.
+    messages: Vec<Streamed>,
 }
 
 #[derive(Debug)]
-struct Growing {
+struct Streamed {
     role: Role,
     message_id: Option<String>,
     id_is_clean: bool,
@@ -101,18 +101,18 @@ impl Deltas {
         Self { redactor, messages: Vec::new() }
     }
 
-    /// Takes secrets into account that have become known meanwhile.
+    /// Applies secrets that became known since.
     pub(super) fn refresh(&mut self) {
         self.messages.iter_mut().for_each(|message| message.text.refresh());
     }
 
-    /// The data of a delta, written anew when it differs from what came; and what has to be said before it.
+    /// The data of a delta, rewritten if it contained a secret, and what has to be published before it.
     pub(super) fn clean(
         &mut self,
         delta: &DeltaRef<'_>,
         data: &RawValue,
     ) -> (Vec<MessageDelta>, Option<Box<RawValue>>) {
-        let before = self.turn_to(delta);
+        let before = self.touch(delta);
         let Some(message) = self.messages.last_mut() else { return (before, None) };
         let content = message.text.push(&delta.content);
         let more = delta.has_more.then(|| self.redactor.json(data)).flatten();
@@ -126,16 +126,16 @@ impl Deltas {
         (before, to_raw_value(&value).ok())
     }
 
-    /// What is held back of all messages.
+    /// The held back text of all messages.
     pub(super) fn flush(&mut self) -> Vec<MessageDelta> {
         let redactor = &self.redactor;
         self.messages.iter_mut().filter_map(|message| message.flush(redactor)).collect()
     }
 
-    /// Makes the delta's message the last. The one that has not grown for longest may have to go.
-    fn turn_to(&mut self, delta: &DeltaRef<'_>) -> Vec<MessageDelta> {
+    /// Makes the delta's message the most recent; the least recent may be dropped.
+    fn touch(&mut self, delta: &DeltaRef<'_>) -> Vec<MessageDelta> {
         let is_its =
-            |message: &Growing| message.message_id.as_deref() == delta.message_id.as_deref();
+            |message: &Streamed| message.message_id.as_deref() == delta.message_id.as_deref();
         if self.messages.last().is_some_and(is_its) {
             return Vec::new();
         }
@@ -147,7 +147,7 @@ impl Deltas {
         let id = message_id.as_deref().unwrap_or_default();
         let id_is_clean = matches!(self.redactor.text(id), Cow::Borrowed(_));
         let text = self.redactor.stream();
-        self.messages.push(Growing { role: delta.role, message_id, id_is_clean, text });
+        self.messages.push(Streamed { role: delta.role, message_id, id_is_clean, text });
         if self.messages.len() <= MESSAGES_MAX {
             return Vec::new();
         }
@@ -155,7 +155,7 @@ impl Deltas {
     }
 }
 
-impl Growing {
+impl Streamed {
     fn flush(&mut self, redactor: &Redactor) -> Option<MessageDelta> {
         if !self.text.is_holding() {
             return None;

@@ -1,7 +1,7 @@
 //! What results change beside the ledger: transcript, state, deliveries, the event log.
 //!
-//! Invariant: only what the grant covers and the run's own event reaches; everything lands in the same
-//! commit as the result that caused it.
+//! Invariant: changes stay within the grant and the run's own event, and are part of the commit of the result
+//! that caused them.
 
 use super::Terms;
 use crate::actions::{self, ActionRights};
@@ -28,9 +28,9 @@ pub(crate) struct Changes {
     pub(crate) deliveries: Vec<NewDelivery>,
     pub(crate) approvals: Vec<NewApproval>,
     pub(crate) log: Vec<HostEvent>,
-    /// Something was done that a second attempt would do twice.
+    /// A second attempt would repeat something.
     pub(crate) effects: bool,
-    /// Why an action is not carried out, for the diagnostics of the run.
+    /// Why actions were refused, for the diagnostics of the run.
     pub(crate) refused: Vec<String>,
 }
 
@@ -62,7 +62,7 @@ impl Changes {
                 terms.tool_calls.begins(&call.tool_call_id);
             }
             Payload::ToolCallCompleted(call) => {
-                // A call that the host carries out has its item, its record and its outcome from there.
+                // The host records the calls that it carries out itself.
                 if terms.tool_calls.report(&call.tool_call_id) {
                     self.tool_call(&call, identity);
                 }
@@ -83,7 +83,7 @@ impl Changes {
         }
     }
 
-    /// A complete message: into the transcript, and on its way to the surface.
+    /// A complete message: into the transcript and the outbox.
     pub(super) fn message(&mut self, message: &Message, sequence: i64, identity: &Identity) {
         self.effects = true;
         let text = message.content.text();
@@ -124,7 +124,7 @@ impl Changes {
         }
     }
 
-    /// An action: on its way, asked about first, or recorded alone because it may not be carried out.
+    /// An action: into the outbox, asked about first, or only recorded because it is refused.
     fn action(
         &mut self,
         asked: ActionRequested,
@@ -161,7 +161,7 @@ impl Changes {
         self.host_event("action.requested", record, identity, &body);
     }
 
-    /// A failed run: into the event log, and told to the surface.
+    /// A failed run: into the event log and the outbox.
     pub(super) fn failed(&mut self, error: &RunError, record: &ResultRecord, identity: &Identity) {
         let body = json!({"run_id": identity.run_id, "agent": identity.agent, "error": error});
         self.host_event("run.failed", record, identity, &body);
@@ -222,16 +222,16 @@ impl Changes {
     }
 }
 
-/// Which state a run may write, and how much at once.
+/// Which state a run may write, and how much.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct StateRights {
     pub(crate) scopes: BTreeSet<StateScope>,
     pub(crate) value_bytes_max: usize,
-    /// What the state of one owner may take together.
+    /// Limit for all state of one owner.
     pub(crate) owner_bytes_max: Option<i64>,
 }
 
-/// Whether the run may do what the payload asks for.
+/// Whether the payload is within the run's rights.
 pub(super) fn check(
     payload: &Payload,
     identity: &Identity,

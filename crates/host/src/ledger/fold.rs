@@ -1,27 +1,27 @@
-//! Text that no `message.completed` took in becomes one message when its run ends.
+//! Text without a `message.completed` becomes one message when its run ends.
 //!
-//! Invariant: a message that is more than a result may hold waits until its bytes are kept; it stands before
-//! what else the end of the run delivers.
+//! Invariant: a message larger than a result may be waits until its bytes are stored; it comes before the other
+//! deliveries of the run's end.
 
 use super::Ledger;
 use crate::artifacts::is_large;
 use greenroom_protocol::payload::Message;
 
-/// A message whose bytes have to be kept before it can be committed.
+/// A message whose bytes have to be stored before it can be committed.
 pub(crate) struct Folded {
     pub(crate) message: Message,
     sequence: i64,
-    /// Deliveries that come before it.
+    /// Number of deliveries before it.
     deliveries: usize,
 }
 
 impl Ledger {
-    /// What was said and not finished, or what the end of the run says itself.
+    /// Adds the unfinished text, or the message that the terminal carries.
     pub(super) fn finish_messages(&mut self, message: Option<Message>, sequence: i64) {
         let unfinished = std::mem::take(&mut self.unfinished);
         let message = match message {
             Some(message) if !self.saw_message => message,
-            // What other results stood between may be a secret once it is put together.
+            // Text that was separated by other results may be a secret once it is joined.
             _ if !unfinished.is_empty() => {
                 Message::assistant(self.terms.redactor.text(&unfinished).into_owned())
             }
@@ -35,12 +35,12 @@ impl Ledger {
         }
     }
 
-    /// The message that has to become smaller before the next commit.
+    /// The message that has to be made smaller before the next commit.
     pub(crate) fn take_folded(&mut self) -> Option<Folded> {
         self.folded.take()
     }
 
-    /// Takes in what was taken out, now small enough.
+    /// Puts the message back, now small enough.
     pub(crate) fn put_folded(&mut self, folded: &Folded) {
         let behind = self.changes.deliveries.split_off(folded.deliveries);
         self.changes.message(&folded.message, folded.sequence, &self.identity);

@@ -1,4 +1,4 @@
-//! JSON text as it is kept: objects, one line each, failures complete.
+//! JSON text in its stored form: objects, one line each, failures complete.
 
 use greenroom_protocol::RunError;
 use serde_json::value::{RawValue, to_raw_value};
@@ -11,7 +11,7 @@ pub(super) fn is_object(json: &RawValue) -> bool {
     serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(json.get()).is_ok()
 }
 
-/// JSON text without line breaks between its tokens, so that it fits one line of a stream.
+/// JSON text without line breaks between its tokens, for one line of a stream.
 pub(super) fn one_line(json: Box<RawValue>) -> Box<RawValue> {
     let bytes = json.get().as_bytes();
     if !bytes.contains(&b'\n') && !bytes.contains(&b'\r') {
@@ -21,7 +21,7 @@ pub(super) fn one_line(json: Box<RawValue>) -> Box<RawValue> {
     value.and_then(|value| to_raw_value(&value)).unwrap_or(json)
 }
 
-/// `run.failed` as readers may rely on it: `code`, `message` and `retryable` are always there.
+/// `run.failed` with `code`, `message` and `retryable`, which readers rely on.
 pub(super) fn complete_failure(data: &RawValue, error: &RunError) -> Box<RawValue> {
     let mut object: serde_json::Map<String, serde_json::Value> =
         serde_json::from_str(data.get()).unwrap_or_default();

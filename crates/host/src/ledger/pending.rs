@@ -1,12 +1,12 @@
-//! What a run's results have led to since the last commit.
+//! The changes of a run since the last commit.
 //!
-//! Invariant: it is committed as a whole or not at all.
+//! Invariant: committed as a whole or not at all.
 
 use super::effect::Changes;
 use greenroom_store::commands::{ApplyResults, Terminal};
 use greenroom_store::types::{Chunk, Diagnostic, RunRow};
 
-/// What the next commit has to carry.
+/// The content of the next commit.
 pub(crate) struct Pending {
     pub(crate) chunk: Option<Chunk>,
     pub(crate) reserved_seq: i64,
@@ -17,7 +17,7 @@ pub(crate) struct Pending {
 }
 
 impl Pending {
-    /// The command that commits it, conditional on the run still being its writer's.
+    /// The command that commits it, on condition that this host still owns the run.
     pub(crate) fn into_command(
         self,
         run: &RunRow,

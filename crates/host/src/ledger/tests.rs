@@ -60,7 +60,7 @@ fn notes(pending: &Pending) -> Vec<&str> {
 }
 
 #[test]
-fn deltas_go_out_at_once_and_everything_behind_another_result_waits() {
+fn deltas_are_published_at_once_and_everything_after_another_result_waits() {
     let mut ledger = ledger();
     let intake =
         ledger.take_in(vec![delta("a"), delta("b"), completed("ab"), delta("c"), end()], 0);
@@ -97,7 +97,7 @@ fn deltas_without_a_completed_message_become_one_transcript_item_at_the_end() {
 }
 
 #[test]
-fn the_message_of_run_completed_is_not_told_twice() {
+fn the_message_of_run_completed_is_not_repeated() {
     let with_message = || {
         result("run.completed", json!({"message": {"role": "assistant", "content": "hi"}}), None)
     };
@@ -121,7 +121,7 @@ fn results_after_the_terminal_take_no_number() {
 }
 
 #[test]
-fn a_runner_that_winds_up_after_a_cancel_is_not_blamed() {
+fn a_runner_that_ends_after_a_cancel_gets_no_diagnostic() {
     let mut ledger = ledger();
     let error = crate::run::failure("cancelled", "cancelled".into(), false);
     ledger.end(RunStatus::Cancelled, error, 0);
@@ -217,7 +217,7 @@ fn a_failure_that_says_cancelled_is_a_cancelled_run() {
 }
 
 #[test]
-fn what_goes_to_a_reader_fits_one_line() {
+fn published_results_fit_one_line() {
     let mut ledger = ledger();
     let raw = "{\"run_id\":\"r1\",\"type\":\"x.y\",\"data\":{\n\"a\":\r\n1}}";
     let intake = ledger.take_in(vec![serde_json::from_str(raw).unwrap()], 0);
@@ -257,7 +257,7 @@ proptest! {
 }
 
 #[test]
-fn a_large_text_without_its_message_waits_to_be_kept_and_stands_before_the_failure() {
+fn a_large_unfinished_text_waits_to_be_stored_and_comes_before_the_failure() {
     let surfaced = Identity { surface: Some("s".into()), ..(*identity()).clone() };
     let mut ledger = ledger();
     ledger.identity = Arc::new(surfaced);

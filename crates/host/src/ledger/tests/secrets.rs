@@ -1,4 +1,4 @@
-//! No result brings a secret further than the ledger.
+//! Secrets do not pass the ledger.
 
 use super::*;
 
@@ -18,7 +18,7 @@ fn delta_of(message: &str, text: &str) -> RawResult {
 }
 
 #[test]
-fn a_secret_that_is_split_over_deltas_is_taken_out() {
+fn a_secret_that_is_split_over_deltas_is_removed() {
     for cut in 0..=SECRET.len() {
         let (one, other) = SECRET.split_at(cut);
         let mut ledger = ledger();
@@ -35,7 +35,7 @@ fn a_secret_that_is_split_over_deltas_is_taken_out() {
 }
 
 #[test]
-fn what_is_held_back_comes_out_before_anything_else() {
+fn held_back_text_is_released_before_anything_else() {
     let mut ledger = ledger();
     let intake = ledger.take_in(vec![delta("a s3"), delta("cr"), completed("a s3cr"), end()], 0);
     assert_eq!(
@@ -54,7 +54,7 @@ fn what_is_held_back_comes_out_before_anything_else() {
 }
 
 #[test]
-fn a_secret_with_something_in_between_is_not_put_together_again() {
+fn a_secret_split_by_another_result_is_not_joined() {
     for cut in 1..SECRET.len() {
         let (one, other) = SECRET.split_at(cut);
         let mut ledger = ledger();
@@ -68,7 +68,7 @@ fn a_secret_with_something_in_between_is_not_put_together_again() {
 }
 
 #[test]
-fn messages_that_grow_side_by_side_are_texts_of_their_own() {
+fn messages_streamed_at_the_same_time_are_separate_texts() {
     let mut ledger = ledger();
     let results = vec![
         delta_of("a", "s3cret"),
@@ -86,7 +86,7 @@ fn messages_that_grow_side_by_side_are_texts_of_their_own() {
 }
 
 #[test]
-fn deltas_keep_what_else_they_carry() {
+fn deltas_keep_their_other_fields() {
     let mut ledger = ledger();
     let data = json!({"chunk": {"role": "assistant", "content": "it is s3cret-value.",
         "message_id": "m s3cret-value", "lang": "en"}, "more": ["s3cret-value", 1]});
@@ -98,7 +98,7 @@ fn deltas_keep_what_else_they_carry() {
 }
 
 #[test]
-fn results_that_are_clean_keep_their_very_text() {
+fn results_without_secrets_keep_their_exact_text() {
     let mut ledger = ledger();
     let data = r#"{ "chunk": {"content":"caf\u00e9 1.50", "role":"assistant"} }"#;
     let text = format!(r#"{{"run_id":"r1","type":"message.delta","data":{data}}}"#);
@@ -107,7 +107,7 @@ fn results_that_are_clean_keep_their_very_text() {
 }
 
 #[test]
-fn a_secret_is_taken_out_of_everything_a_result_leads_to() {
+fn a_secret_is_removed_from_all_effects_of_a_result() {
     let mut ledger = ledger();
     let hidden = r#"{"run_id":"r1","type":"tool.call.completed","data":{"tool_call_id":"t",
         "tool_name":"x","result":{"s3cret-value":"\u00733cret-value"},"error":null}}"#;
