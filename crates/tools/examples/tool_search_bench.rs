@@ -1,9 +1,8 @@
-//! How well and how fast tools are found among those of real MCP servers:
+//! Quality and speed of the tool search with the tools of real MCP servers:
 //! `cargo run --release -p greenroom-tools --example tool_search_bench -- TOOLS.json [wrong]`.
 //!
-//! `bench/tools/collect.sh` makes the file, `bench/tools/queries.tsv` has the questions. With `wrong` the
-//! questions of the half that may be tuned on are listed that were not answered among the first five; those of
-//! the other half are only counted.
+//! `bench/tools/collect.sh` makes the file, `bench/tools/queries.tsv` has the queries. With `wrong`, the failed
+//! queries of the half for tuning are listed; those of the other half are only counted.
 
 use greenroom_tools::search::ToolIndex;
 use greenroom_tools::{Risk, Source, Tool};
@@ -13,7 +12,7 @@ use std::time::{Duration, Instant};
 
 const QUERIES: &str = include_str!("../../../bench/tools/queries.tsv");
 const TOP: usize = 5;
-/// How often all questions are asked when the time is taken.
+/// Repetitions of all queries when the time is measured.
 const ROUNDS: usize = 20;
 
 /// One line of `queries.tsv`.
@@ -21,7 +20,7 @@ struct Query {
     half: &'static str,
     language: &'static str,
     text: &'static str,
-    /// Any of these is right.
+    /// Any of these is correct.
     right: Vec<&'static str>,
 }
 
@@ -76,7 +75,7 @@ fn tool(value: &Value) -> Tool {
     }
 }
 
-/// This many tools: those that are asked for, and others from all over the list.
+/// This many tools: the expected ones, and others from all over the list.
 fn chosen(tools: &[Tool], queries: &[Query], count: usize) -> Vec<Tool> {
     let asked: BTreeSet<&str> = queries.iter().flat_map(|query| query.right.clone()).collect();
     let (asked, others): (Vec<&Tool>, Vec<&Tool>) =
@@ -86,7 +85,7 @@ fn chosen(tools: &[Tool], queries: &[Query], count: usize) -> Vec<Tool> {
     asked.into_iter().chain(spread).cloned().collect()
 }
 
-/// The same tools again under other servers until there are this many.
+/// The same tools under other servers until there are this many.
 fn repeated(tools: &[Tool], count: usize) -> Vec<Tool> {
     let again = |at: usize| {
         let tool = tools[at % tools.len()].clone();

@@ -1,7 +1,7 @@
-//! One method of a module, run as a child: names in its arguments, the payload on its input, one answer.
+//! Runs one method of a module as a child process: names as arguments, the payload on stdin, one answer.
 //!
-//! Invariant: whatever the child does, the caller gets one output; what the child wrote to stderr is for the
-//! log alone, because it may hold what nobody else should read.
+//! Invariant: whatever the child does, the caller gets one output. Its stderr goes to the log only, because it
+//! may contain secrets.
 
 use crate::project_cli::CliResult;
 use crate::{ToolFailure, ToolOutput};
@@ -9,13 +9,13 @@ use greenroom_runtime::{ChildEnd, ChildError, ChildSpec, Children, Finished};
 use serde_json::Value;
 use tokio::time::Instant;
 
-/// The most that a method may answer.
+/// Largest answer of a method.
 const OUTPUT_BYTES_MAX: usize = 8 * 1024 * 1024;
 
-/// A shorter text of stderr is all of it.
+/// A shorter stderr is complete.
 const UNCUT_BYTES: usize = 2048;
 
-/// A method that is to be run.
+/// A method to run.
 #[derive(Debug)]
 pub struct MethodCall<'a> {
     /// The program with its environment; module and method are added to its arguments.
@@ -26,7 +26,7 @@ pub struct MethodCall<'a> {
     pub deadline: Instant,
 }
 
-/// Runs it to its end. Dropping the future ends the child and everything it started.
+/// Runs it to its end. Dropping the future kills the child and its descendants.
 pub async fn run_method(children: &Children, call: MethodCall<'_>) -> ToolOutput {
     let MethodCall { mut program, module, method, input, deadline } = call;
     program.command.extend([module.to_owned(), method.to_owned()]);
@@ -45,10 +45,10 @@ pub async fn run_method(children: &Children, call: MethodCall<'_>) -> ToolOutput
     }
 }
 
-/// A method that fails says so and exits with 1; one that exits so without saying anything has crashed.
+/// A method that fails reports it and exits with 1; one that exits with 1 without output has crashed.
 fn read(module: &str, method: &str, finished: &Finished) -> Result<CliResult, ToolFailure> {
     if !finished.warnings.is_empty() {
-        tracing::warn!(module, method, warnings = ?finished.warnings, "a method is confined less");
+        tracing::warn!(module, method, warnings = ?finished.warnings, "a method runs with a weaker sandbox");
     }
     let crashed = || {
         let Finished { message, stderr_tail, .. } = finished;
@@ -61,15 +61,15 @@ fn read(module: &str, method: &str, finished: &Finished) -> Result<CliResult, To
         (ChildEnd::Exited(0), Ok(result)) => Ok(result),
         (ChildEnd::Exited(0), Err(error)) => Err(ToolFailure::new(
             "INVALID_OUTPUT",
-            format!("the method answered with what is not JSON: {error}"),
+            format!("the answer of the method is not JSON: {error}"),
         )),
         (ChildEnd::Exited(_), Ok(failed @ CliResult::Failed(_))) => Ok(failed),
         _ => Err(crashed()),
     }
 }
 
-/// Of a text whose beginning may have been cut off, what certainly has its beginning: the rest of a secret
-/// is not known for what it is.
+/// The complete lines of a text whose beginning may be cut off: the rest of a secret could not be
+/// recognised.
 fn whole_lines(tail: &str) -> &str {
     if tail.len() < UNCUT_BYTES {
         return tail;

@@ -1,6 +1,6 @@
-//! Tools behind one gate: what exists, what a call gives, and how it is shown.
+//! Tools: which exist, what a call returns, and how the result is shown.
 //!
-//! Invariant: nothing here decides who may call; every call gets exactly one output, whatever happens to it.
+//! Invariant: nothing here decides who may call; every call has exactly one output, whatever happens.
 
 mod child;
 pub mod manifest;

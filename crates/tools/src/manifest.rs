@@ -1,7 +1,7 @@
-//! Modules of one's own: a TOML file with methods, their schemas and the command that runs them.
+//! User-defined modules: a TOML file with methods, their schemas and the command that runs them.
 //!
-//! Invariant: what was read is complete and consistent; a module never stands in for a built-in one, and its
-//! schemas refer to nothing outside of them.
+//! Invariant: a manifest that was read is complete and consistent; it never replaces a built-in module, and its
+//! schemas refer to nothing outside.
 
 mod modules;
 
@@ -19,7 +19,7 @@ use std::time::Duration;
 
 /// Largest manifest.
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
-/// What is told of the reason why a text cannot be understood.
+/// Longest quote of a parse error.
 const REASON_CHARS_MAX: usize = 100;
 const TIMEOUT_S: u64 = 30;
 const TIMEOUT_S_MAX: u64 = 600;
@@ -27,7 +27,7 @@ const METHODS_MAX: usize = 100;
 const NAME_BYTES_MAX: usize = 64;
 const DESCRIPTION_CHARS_MAX: usize = 2000;
 
-/// A module as its manifest describes it.
+/// A module as described by its manifest.
 #[derive(Debug, Clone)]
 pub struct Manifest {
     pub module: String,
@@ -37,7 +37,7 @@ pub struct Manifest {
     pub methods: BTreeMap<String, ModuleMethod>,
 }
 
-/// One method: what it takes to check a call and to run it.
+/// One method: what is needed to check a call and to run it.
 #[derive(Debug, Clone)]
 pub struct ModuleMethod {
     pub module: String,
@@ -45,15 +45,15 @@ pub struct ModuleMethod {
     pub description: String,
     pub risk: Risk,
     pub timeout: Duration,
-    /// The program with its arguments; module and method are added when it is run.
+    /// The program with its arguments; module and method are appended.
     pub command: Vec<String>,
-    /// Where it is run: the folder of the manifest.
+    /// The working directory: the folder of the manifest.
     pub dir: PathBuf,
     pub network: bool,
     /// Further folders that it may use.
     pub paths: Vec<PathBuf>,
     pub input: Arc<Schema>,
-    /// The inputs that a question about a call shows, in this order; all of them where it is absent.
+    /// The inputs that an approval shows, in this order; all of them if absent.
     pub show: Option<Vec<String>>,
 }
 
@@ -133,18 +133,18 @@ impl Manifest {
             let reason = format!("it is not a file of at most {FILE_BYTES_MAX} bytes");
             return Err(unreadable(std::io::Error::other(reason)));
         }
-        if leads_out(path).map_err(unreadable)? {
+        if is_outside(path).map_err(unreadable)? {
             return Err(unreadable(std::io::Error::other("it is a link out of its folder")));
         }
         let text = std::fs::read_to_string(path).map_err(unreadable)?;
         Self::parse(&text, path)
     }
 
-    /// Reads the text of a manifest; relative paths in it start at the folder of `path`.
+    /// Parses a manifest; relative paths start at the folder of `path`.
     pub fn parse(text: &str, path: &Path) -> Result<Self, ManifestError> {
         let file: File = toml::from_str(text).map_err(|error| ManifestError::Syntax {
             path: path.to_owned(),
-            message: told(&error, text),
+            message: parse_error(&error, text),
         })?;
         let dir = path.parent().unwrap_or(Path::new("")).to_owned();
         let checked = checked(file, &dir);
@@ -154,8 +154,8 @@ impl Manifest {
     }
 }
 
-/// Whether the file that is read lies outside the folder in which it is named.
-fn leads_out(path: &Path) -> std::io::Result<bool> {
+/// Whether the file, with links resolved, is outside its folder.
+fn is_outside(path: &Path) -> std::io::Result<bool> {
     let folder = match path.parent() {
         Some(folder) if folder != Path::new("") => folder,
         _ => Path::new("."),
@@ -163,9 +163,9 @@ fn leads_out(path: &Path) -> std::io::Result<bool> {
     Ok(!path.canonicalize()?.starts_with(folder.canonicalize()?))
 }
 
-/// Where the text is wrong and why. The line itself is not told: whoever may write the file may have put
-/// another one in its place, and errors go into the log.
-fn told(error: &toml::de::Error, text: &str) -> String {
+/// Where the text is wrong and why. The line is not quoted: a link may have replaced the file, and errors are
+/// logged.
+fn parse_error(error: &toml::de::Error, text: &str) -> String {
     let at = error.span().map_or(0, |span| span.start);
     let line = text.get(..at).unwrap_or(text).matches('\n').count() + 1;
     let reason: String = error.message().chars().take(REASON_CHARS_MAX).collect();
@@ -206,7 +206,7 @@ fn checked(file: File, dir: &Path) -> Result<Checked, Problem> {
             description: method.description,
             risk: method.risk,
             timeout: Duration::from_secs(timeout_s),
-            command: placed(command, dir),
+            command: resolve_program(command, dir),
             dir: dir.to_owned(),
             network: method.network.unwrap_or(network),
             paths: paths.clone(),
@@ -240,8 +240,8 @@ fn shown(
     }
 }
 
-/// A program that is written with a slash lies beside the manifest; a bare name is looked up where programs are.
-fn placed(mut command: Vec<String>, dir: &Path) -> Vec<String> {
+/// A program with a slash is relative to the manifest; a bare name is looked up in `PATH`.
+fn resolve_program(mut command: Vec<String>, dir: &Path) -> Vec<String> {
     if let Some(program) = command.first_mut().filter(|program| program.contains('/')) {
         *program = dir.join(&*program).to_string_lossy().into_owned();
     }

@@ -1,7 +1,7 @@
 //! MCP servers as sources of tools: kept connected in the background, called on demand.
 //!
-//! Invariant: whatever a server does ends at its own connection; its tools carry its name, so that it cannot
-//! pass for another; every call gets exactly one output before its deadline.
+//! Invariant: a failure of a server is confined to its connection; its tools carry its name, so that it cannot
+//! impersonate another; every call has exactly one output before its deadline.
 
 mod call;
 mod client;
@@ -30,35 +30,35 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-/// One configured server. Dropping the last reference ends its connection.
+/// One configured server. Dropping the last reference closes its connection.
 pub struct McpServer {
     shared: Arc<Shared>,
     stop: CancellationToken,
 }
 
-/// What one call may use.
+/// The limits of one call.
 pub struct McpCall {
-    /// The last moment, whatever the server reports. Within it, progress makes up for silence.
+    /// Absolute, whatever the server reports. Within it, progress restarts the silence timeout.
     pub deadline: Instant,
     pub cancel: CancellationToken,
-    /// Told of progress in its order.
+    /// Receives progress in order.
     pub progress: Option<OnProgress>,
 }
 
-/// How a server is, for operators.
+/// The state of a server, for operators.
 #[derive(Debug, Clone, PartialEq)]
 pub struct McpHealth {
     pub status: McpStatus,
-    /// What it calls itself, e.g. `everything 2.0.0`.
+    /// The name it reports, e.g. `everything 2.0.0`.
     pub server: Option<String>,
     pub protocol_version: Option<String>,
-    /// The process of a server on stdio, and what confines it.
+    /// The process of a server on stdio, and its sandbox.
     pub pid: Option<u32>,
     pub isolation: Option<String>,
     pub tools: usize,
-    /// Tools that were refused, and what the sandbox could not do.
+    /// Refused tools, and what the sandbox could not do.
     pub warnings: Vec<String>,
-    /// Why the last connection or the last attempt at one ended.
+    /// Why the last connection or attempt ended.
     pub last_error: Option<String>,
     pub restarts: u64,
 }
@@ -80,13 +80,13 @@ pub(crate) struct Shared {
     state: watch::Sender<State>,
 }
 
-/// What is known of a server now.
+/// What is known of a server.
 #[derive(Clone)]
 struct State {
     status: McpStatus,
-    /// Kept while it is away: its names stay what they are.
+    /// Kept while it is disconnected: its names stay reserved.
     tools: Arc<Vec<Tool>>,
-    /// Counts the lists that differed from the one before.
+    /// Incremented when the list of tools changes.
     list: u64,
     connection: Option<Arc<Connection>>,
     server: Option<String>,
@@ -99,7 +99,7 @@ struct State {
     restarts: u64,
 }
 
-/// A connection that answers.
+/// A working connection.
 struct Connection {
     peer: Peer<RoleClient>,
     handler: Handler,
@@ -138,24 +138,24 @@ impl McpServer {
         &self.shared.settings.name
     }
 
-    /// Its tools as far as they are known, by name.
+    /// Its known tools, by name.
     pub fn tools(&self) -> Vec<Tool> {
         self.shared.state.borrow().tools.to_vec()
     }
 
-    /// The number of its list of tools: it changes with the list.
+    /// The version number of its list of tools.
     pub fn list_number(&self) -> u64 {
         self.shared.state.borrow().list
     }
 
-    /// Whether it is worth waiting for: it starts for the first time, and has done so for less than `patience`.
+    /// Whether it starts for the first time, and has done so for less than `patience`.
     pub fn is_awaited(&self, patience: Duration) -> bool {
         let state = self.shared.state.borrow();
         let is_first = state.status == McpStatus::Starting && state.restarts == 0;
         is_first && self.shared.began.elapsed() < patience
     }
 
-    /// Waits until it answers or has failed to; says whether it answers.
+    /// Waits until it answers or has failed; returns whether it answers.
     pub async fn ready(&self, deadline: Instant) -> bool {
         let mut state = self.shared.state.subscribe();
         let settled = state.wait_for(|state| state.status != McpStatus::Starting);
@@ -163,7 +163,7 @@ impl McpServer {
         settled.is_ok_and(|state| state.is_ok_and(|state| state.status == McpStatus::Ready))
     }
 
-    /// Waits for the next change of its list of tools, seen from the number of the list that was known.
+    /// Waits until its list of tools differs from version `known`.
     pub async fn changed(&self, known: u64) -> u64 {
         let mut state = self.shared.state.subscribe();
         let changed = state.wait_for(|state| state.list != known).await;
@@ -190,7 +190,7 @@ impl McpServer {
         call::call(&self.shared, tool, args, call).await
     }
 
-    /// Ends the connection and, on stdio, the server; returns when nothing of it is left.
+    /// Closes the connection and, on stdio, stops the server; returns when no process is left.
     pub async fn stop(&self) {
         self.stop.cancel();
         self.shared.tasks.close();
@@ -205,7 +205,7 @@ impl Drop for McpServer {
 }
 
 impl McpSettings {
-    /// The name under which others know a tool of this server.
+    /// The name of a tool of this server for others.
     fn full_name(&self, tool: &str) -> String {
         format!("{}.{tool}", self.name)
     }

@@ -1,19 +1,19 @@
-//! What a call gives: from its source, and as the system keeps it (seed 004 §7, §8).
+//! The output of a call: from its source, and as it is stored (seed 004 §7, §8).
 //!
-//! Invariant: `result` is the truth; what the model reads and what people see are made from it.
+//! Invariant: what the model reads and what people see is derived from `result`.
 
 use greenroom_protocol::Object;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// What a source gave.
+/// The output of a source.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolOutput {
     pub status: Status,
     /// Null when there is none.
     pub result: Value,
     pub error: Option<ToolFailure>,
-    /// Bytes that belong to it; `result` refers to each by its place: `{"attachment": 0}`.
+    /// Bytes that belong to it; `result` refers to each by its index: `{"attachment": 0}`.
     pub attachments: Vec<Attachment>,
 }
 
@@ -25,7 +25,7 @@ pub enum Status {
     Partial,
 }
 
-/// What went wrong, so that the caller can correct itself.
+/// What went wrong, in a form that lets the caller correct it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolFailure {
     pub code: String,
@@ -48,7 +48,7 @@ impl std::fmt::Debug for Attachment {
     }
 }
 
-/// The canonical record of a call; `ui_hints` never leaves the host as it is.
+/// The canonical record of a call; `ui_hints` never leave the host.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolAgentOutput {
     pub tool_name: String,

@@ -1,6 +1,6 @@
-//! Tools of plugin processes: known as `RUNNER.tool`, after the entry of the configuration that starts them.
+//! Tools of plugin processes: named `RUNNER.tool`, after the entry of the configuration that starts them.
 //!
-//! Invariant: who a process says it is plays no part; whatever it does, a call has one output.
+//! Invariant: the identity that a process claims is not used; whatever it does, a call has one output.
 
 use crate::toolbox::Invocation;
 use crate::{Source, Status, Tool, ToolFailure, ToolOutput};
@@ -9,7 +9,7 @@ use greenroom_runtime::{PluginToolCall, PluginToolError, Runtime};
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// How long a tool may take that does not say.
+/// For a tool that declares none.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Every tool of every process.
@@ -62,7 +62,7 @@ fn output(answer: CallToolResult) -> ToolOutput {
             let failure = read.unwrap_or_else(told);
             ToolOutput { status: Status::Failure, result, ..ToolOutput::failure(failure) }
         }
-        // A tool that gives text alone means it as its result.
+        // A tool that returns only text means it as its result.
         None => match (result, content) {
             (Value::Null, Some(text)) => ToolOutput::success(json!({"text": text})),
             (result, _) => ToolOutput::success(result),

@@ -1,6 +1,6 @@
-//! Once a tool has answered: the canonical output, and the text that the model reads (seed 004 §6, §7).
+//! After a tool has answered: the canonical output, and the text for the model (seed 004 §6, §7).
 //!
-//! Invariant: deterministic; everything is made from `result` and the call, nothing is left out of the text.
+//! Invariant: deterministic; derived from `result` and the call; the text omits nothing.
 
 use crate::project_cli::TOOL_NAME;
 use crate::{Status, ToolAgentOutput, ToolFailure, ToolOutput, ui};
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 /// The canonical output of a call.
 ///
-/// Attachments must be stored before, and `result` refer to what they became.
+/// Attachments must be stored before; `result` refers to what they became.
 pub fn finish(
     tool_name: &str,
     tool_call_id: &str,
@@ -17,7 +17,7 @@ pub fn finish(
     output: ToolOutput,
 ) -> ToolAgentOutput {
     let ToolOutput { status, result, error, attachments: _ } = output;
-    // A failure without a reason is one too: whoever reads it is told that there is none.
+    // A failure without a reason gets one.
     let error = match status {
         Status::Failure => Some(error.unwrap_or_else(|| {
             ToolFailure::new("TOOL_FAILED", "the tool failed without saying why")
@@ -39,7 +39,7 @@ pub fn finish(
     }
 }
 
-/// What the model reads: the complete JSON text of `result`, or what went wrong.
+/// The text for the model: the complete JSON of `result`, or the error.
 pub fn content(output: &ToolAgentOutput) -> String {
     match (output.status, &output.error) {
         (Status::Failure, Some(error)) => failed(error).to_string(),
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_is_told_with_everything_that_helps_to_correct_it() {
+    fn a_failure_carries_everything_that_helps_to_correct_it() {
         let failure = ToolFailure::new(
             "INVALID_ACTION_INPUT",
             "calendar.read input does not match method schema",
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_project_cli_has_a_ui_of_its_own() {
+    fn only_the_project_cli_has_a_ui() {
         let result = json!({"module": "calendar", "method": "read", "data": {"id": "evt_123", "title": "x"}});
         let output = finish("files.read", "call_1", &Object::new(), ToolOutput::success(result));
         assert_eq!(output.ui_hints, None);

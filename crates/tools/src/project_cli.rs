@@ -1,7 +1,7 @@
 //! The project CLI (seed 004): one tool for the model, a static table of methods, one router.
 //!
-//! Invariant: what is not in the table, or not allowed here, is not run; an input that does not fit its method
-//! exactly reaches no handler. Data is touched through [`Records`] alone.
+//! Invariant: a method that is not in the table, or not allowed here, is not run; an input that does not match
+//! its method exactly reaches no handler. Handlers access data only through [`Records`].
 
 mod calendar;
 mod contacts;
@@ -19,7 +19,7 @@ pub use dry::check;
 pub use http::{HttpRecords, OnBehalf};
 pub use methods::MethodSet;
 pub use outcome::CliResult;
-pub use records::{Found, LIST_MAX, Module, Put, Records, RecordsError};
+pub use records::{LIST_MAX, Module, Put, RecordWithLinks, Records, RecordsError};
 pub(crate) use subject::{named as named_records, subject};
 pub use table::{Action, MethodSpec, find, specs};
 
@@ -31,14 +31,14 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// The one name that models know.
+/// The name of the tool for models.
 pub const TOOL_NAME: &str = "project_cli";
-/// The code of a method that may not be used, or that is not there.
+/// The code of a method that is not allowed or does not exist.
 pub const NOT_ALLOWED: &str = "METHOD_NOT_ALLOWED";
-/// How long a built-in method may take.
+/// For built-in methods.
 pub const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// What the model asks for (seed 004 §4).
+/// The call of a model (seed 004 §4).
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Call {
@@ -48,12 +48,12 @@ pub struct Call {
 }
 
 impl Call {
-    /// Reads the arguments of the tool; only the three layers are looked at here.
+    /// Reads the arguments of the tool; only the three layers are checked here.
     pub fn read(args: &Object) -> Result<Self, ToolFailure> {
         input::read(args).map_err(|trouble| {
             let (field, message) = match trouble {
                 Trouble::Input { field, message } => (field, message),
-                Trouble::Told(failure) => return failure,
+                Trouble::Failure(failure) => return failure,
             };
             ToolFailure::new("INVALID_ARGUMENT", format!("{TOOL_NAME} arguments: {message}"))
                 .detail("field", field)
@@ -62,7 +62,7 @@ impl Call {
     }
 }
 
-/// The tool as models see it: thin on purpose, the contract of a method comes with its errors and skills.
+/// The tool for models: thin on purpose, the contract of a method comes with its errors and skills.
 pub fn tool() -> Tool {
     Tool {
         name: TOOL_NAME.to_owned(),
@@ -91,7 +91,7 @@ fn input_schema() -> Value {
     })
 }
 
-/// Runs a built-in method: the second check, the strict input, the handler.
+/// Runs a built-in method: the second permission check, the strict input, the handler.
 pub async fn route(
     module: &str,
     method: &str,
@@ -109,7 +109,7 @@ pub async fn route(
     };
     match done {
         Ok(data) => CliResult::Done { module: module.to_owned(), method: method.to_owned(), data },
-        Err(trouble) => CliResult::Failed(told(spec, trouble)),
+        Err(trouble) => CliResult::Failed(to_failure(spec, trouble)),
     }
 }
 
@@ -132,7 +132,7 @@ async fn handle(action: Action, input: &Object, records: &dyn Records) -> Result
     }
 }
 
-fn told(spec: &MethodSpec, trouble: Trouble) -> ToolFailure {
+fn to_failure(spec: &MethodSpec, trouble: Trouble) -> ToolFailure {
     let failure = match trouble {
         Trouble::Input { field, message } => {
             let message = format!("{} input does not match method schema: {message}", spec.name());
@@ -143,12 +143,12 @@ fn told(spec: &MethodSpec, trouble: Trouble) -> ToolFailure {
                 false => failure.detail("field", field),
             }
         }
-        Trouble::Told(failure) => failure,
+        Trouble::Failure(failure) => failure,
     };
     failure.detail("module", spec.module).detail("method", spec.method)
 }
 
-/// The method if it exists and may be used here.
+/// The method, if it exists and is allowed here.
 pub fn allowed_method(
     module: &str,
     method: &str,
@@ -163,7 +163,7 @@ pub fn allowed_method(
     }
 }
 
-/// The refusal of a method, with the names that come close among those that may be used.
+/// The refusal of a method, with similar names among the allowed ones.
 pub fn not_allowed(module: &str, method: &str, exists: bool, usable: Vec<String>) -> ToolFailure {
     let name = format!("{module}.{method}");
     let close = if exists { Vec::new() } else { close_matches(&name, &usable) };
@@ -179,7 +179,7 @@ pub fn not_allowed(module: &str, method: &str, exists: bool, usable: Vec<String>
         .detail("allowed_methods", usable)
 }
 
-/// Up to three names that were probably meant, the nearest first.
+/// Up to three similar names, the nearest first.
 pub fn close_matches(name: &str, among: &[String]) -> Vec<String> {
     const NEAR: f64 = 0.8;
     let name = name.to_lowercase();

@@ -1,7 +1,7 @@
-//! The schema of a tool's arguments: compiled once, then asked for every call.
+//! The schema of a tool's arguments: compiled once, checked on every call.
 //!
-//! Invariant: a schema never makes us read a file or an address, and what it costs to check arguments is known
-//! before they are checked. The schema itself is kept as it came.
+//! Invariant: a schema never makes us read a file or a url, and the cost of a check is bounded before it runs.
+//! The source of the schema is kept unchanged.
 
 mod weight;
 
@@ -15,15 +15,15 @@ use weight::Weight;
 pub const SCHEMA_BYTES_MAX: usize = 256 * 1024;
 /// Deepest nesting of a schema.
 pub const SCHEMA_DEPTH_MAX: usize = 64;
-/// Steps back that one pattern may take on one text.
+/// Backtracking steps of one pattern on one text.
 const BACKTRACK_MAX: usize = 100_000;
 /// Largest compiled pattern.
 const PATTERN_BYTES_MAX: usize = 1024 * 1024;
-/// Most mistakes that are told at once.
-const TOLD_MAX: usize = 5;
+/// Mistakes that are reported at once.
+const MISTAKES_MAX: usize = 5;
 const MESSAGE_CHARS_MAX: usize = 300;
 
-/// A schema that arguments can be checked against.
+/// A schema to check arguments against.
 #[derive(Debug)]
 pub struct Schema {
     source: Value,
@@ -31,7 +31,7 @@ pub struct Schema {
     weight: Weight,
 }
 
-/// Why a schema is not taken.
+/// Why a schema is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadSchema {
     #[error("the schema is not an object")]
@@ -52,7 +52,7 @@ pub enum BadSchema {
     Invalid(String),
 }
 
-/// One thing that is wrong with arguments.
+/// One mistake in the arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mistake {
     /// Where, e.g. `filter.tags[0]`; empty for the arguments as a whole.
@@ -80,24 +80,24 @@ impl Schema {
         Ok(Self { source: source.clone(), validator, weight })
     }
 
-    /// The schema as it came.
+    /// The schema, unchanged.
     pub fn source(&self) -> &Value {
         &self.source
     }
 
-    /// Everything that is wrong, up to a handful.
+    /// The mistakes, up to `MISTAKES_MAX`.
     pub fn mistakes(&self, args: &Value) -> Vec<Mistake> {
-        if !self.weight.bears(args) {
+        if !self.weight.is_affordable(args) {
             let message = "the arguments are too large or too deep for the schema".to_owned();
             return vec![Mistake { field: String::new(), message }];
         }
         if self.validator.is_valid(args) {
             return Vec::new();
         }
-        self.validator.iter_errors(args).take(TOLD_MAX).map(|error| mistake(&error)).collect()
+        self.validator.iter_errors(args).take(MISTAKES_MAX).map(|error| mistake(&error)).collect()
     }
 
-    /// Refuses arguments that do not fit, naming the field and carrying the schema.
+    /// Refuses arguments with mistakes, with the field and the schema.
     pub fn check(&self, args: &Value) -> Result<(), ToolFailure> {
         let mistakes = self.mistakes(args);
         let Some(first) = mistakes.first() else { return Ok(()) };
@@ -117,7 +117,7 @@ impl std::fmt::Display for Mistake {
     }
 }
 
-/// How deep a value is nested; a bare value is 1 deep.
+/// The nesting depth of a value; a scalar has depth 1.
 fn depth(value: &Value) -> usize {
     let below = match value {
         Value::Array(items) => items.iter().map(depth).max(),
@@ -145,14 +145,13 @@ fn mistake(error: &ValidationError<'_>) -> Mistake {
             let first = unexpected.first().map(String::as_str).unwrap_or_default();
             (inside(first), "is not a known field".to_owned())
         }
-        // The value itself stays out of the message: it may be long, or nobody's business.
+        // The value is not quoted: it may be long or private.
         _ => (at, short(&error.masked_with("the value").to_string())),
     };
     Mistake { field, message }
 }
 
-/// Of alternatives that all failed, the mistake of the one that came furthest: the fewest mistakes, then the
-/// deepest one.
+/// Of alternatives that all failed, the mistake of the nearest one: the fewest mistakes, then the deepest.
 fn nearest(kind: &ValidationErrorKind) -> Option<&ValidationError<'static>> {
     let (ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context }) =
         kind
@@ -170,7 +169,7 @@ fn nearest(kind: &ValidationErrorKind) -> Option<&ValidationError<'static>> {
     context.iter().filter(|errors| !errors.is_empty()).min_by_key(reach)?.first()
 }
 
-/// `/filter/tags/0` as people write it: `filter.tags[0]`.
+/// `/filter/tags/0` as `filter.tags[0]`.
 fn field(pointer: &str) -> String {
     let mut text = String::new();
     for part in pointer.split('/').skip(1) {

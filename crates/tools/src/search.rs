@@ -1,7 +1,7 @@
-//! Finding tools by words: names, modules, descriptions and parameters, in English and Chinese.
+//! Full-text search of tools: names, modules, descriptions and parameters, in English and Chinese.
 //!
-//! Invariant: the same tools and the same query give the same names in the same order; a tool that is not allowed
-//! is neither found nor does it change what is.
+//! Invariant: the same tools and query give the same names in the same order; a tool that is not allowed is not
+//! found and does not change the ranking.
 
 mod stem;
 mod synonyms;
@@ -14,22 +14,22 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use terms::{Concept, Term, concepts, words};
 
-/// How soon more of the same word stops counting.
+/// BM25 term frequency saturation.
 const SATURATION: f64 = 1.2;
-/// How much longer texts count for less.
+/// BM25 length normalisation.
 const LENGTH: f64 = 0.6;
-/// How much more a tool counts whose whole name was asked for.
+/// Bonus for a query that contains the whole name of a tool.
 const WHOLE_NAME: f64 = 0.25;
 /// Ranks of the two lists are added as `1 / (RANK + rank)`.
 const RANK: f64 = 20.0;
-/// What nearness counts against words: the same rank, but words decide between equals.
+/// Weight of vector similarity against words: equal ranks are decided by words.
 const NEARNESS: f64 = 0.999;
 /// Deepest nesting of a schema that is read for names of parameters.
 const SCHEMA_DEPTH: usize = 4;
 
-/// Where a word stands, and how much it counts there.
+/// Weights of the fields.
 const FIELDS: [f64; 6] = [3.0, 3.0, 2.0, 0.6, 0.3, 0.1];
-/// The tool's own name, without that of its module.
+/// The name without its module.
 const NAME: usize = 0;
 const MODULE: usize = 1;
 /// The first sentence of the description.
@@ -42,7 +42,7 @@ const PARAMETER_TEXT: usize = 5;
 #[derive(Debug, Default)]
 pub struct ToolIndex {
     tools: Vec<Indexed>,
-    /// For every word the tools that hold it.
+    /// The tools that contain a word.
     postings: HashMap<String, Vec<Posting>>,
 }
 
@@ -52,7 +52,7 @@ struct Indexed {
     lengths: [usize; FIELDS.len()],
 }
 
-/// What one model made of a query, and of tools by their names.
+/// The vectors of one model: of a query, and of tools by name.
 #[derive(Debug, Clone)]
 pub struct Vectors {
     pub query: Arc<[f32]>,
@@ -65,11 +65,11 @@ struct Posting {
     counts: [u32; FIELDS.len()],
 }
 
-/// What one tool has of one thing that is asked for.
+/// What one tool has of one search term.
 struct Hit {
     tool: usize,
     score: f64,
-    /// How much of it stands in the tool's name.
+    /// How much of it is in the tool's name.
     named: f64,
 }
 
@@ -82,7 +82,7 @@ impl ToolIndex {
         index
     }
 
-    /// What a model is given to make the vector of a tool.
+    /// The text of a tool for the embedding model.
     pub fn vector_text(tool: &Tool) -> String {
         format!("{}: {}", tool.name, tool.description)
     }
@@ -92,7 +92,7 @@ impl ToolIndex {
         self.named(self.by_words(query, &allowed), top_k)
     }
 
-    /// The same with vectors: the ranks by words and by nearness are added.
+    /// The same with vectors: the ranks by words and by similarity are added.
     pub fn search_near(
         &self,
         query: &str,
@@ -144,7 +144,7 @@ impl ToolIndex {
         for ((score, named), tool) in scores.iter_mut().zip(named).zip(&self.tools) {
             *score *= 1.0 + WHOLE_NAME * (named / tool.lengths[NAME].max(1) as f64).min(1.0);
         }
-        // Who names a tool means it.
+        // A query that names a tool means it.
         let named = query.trim().to_lowercase();
         for (tool, score) in scores.iter_mut().enumerate().filter(|(tool, _)| open[*tool]) {
             if self.tools[tool].name.to_lowercase() == named {
@@ -154,7 +154,7 @@ impl ToolIndex {
         self.ranked(scores)
     }
 
-    /// What each tool has of one thing that is asked for: of all words for it the best counts.
+    /// What each tool has of one search term: the best of its synonyms counts.
     fn hits(
         &self,
         Concept(terms): Concept,
@@ -180,7 +180,7 @@ impl ToolIndex {
         hits
     }
 
-    /// How often a word stands in a tool, by where it stands and how long that is.
+    /// The weighted frequency of a word in a tool, by field and length.
     fn weighted(&self, posting: &Posting, means: &[f64; FIELDS.len()]) -> f64 {
         let lengths = &self.tools[posting.tool].lengths;
         let fields = FIELDS.iter().zip(&posting.counts).zip(lengths.iter().zip(means));
@@ -193,7 +193,7 @@ impl ToolIndex {
 
     fn by_nearness(&self, vectors: &Vectors, allowed: &dyn Fn(&str) -> bool) -> Vec<(usize, f64)> {
         let near = |tool: &Indexed| match vectors.tools.get(&tool.name) {
-            // Rounded: the last digits of a vector may differ from one answer of a model to the next.
+            // Rounded: a model's vectors may differ slightly between calls.
             Some(own) if allowed(&tool.name) => (cosine(own, &vectors.query) * 1e4).round(),
             _ => 0.0,
         };
@@ -210,7 +210,7 @@ impl ToolIndex {
         fields[SUMMARY] = words(summary);
         fields[DESCRIPTION] = words(rest);
         if tool.name == project_cli::TOOL_NAME {
-            // Its modules and methods are behind one name; whoever looks for them shall find it.
+            // Its modules and methods share one name: a search for them finds it.
             for spec in project_cli::specs() {
                 fields[MODULE].extend(words(&spec.name()));
                 fields[SUMMARY].extend(words(spec.about));
@@ -231,7 +231,7 @@ impl ToolIndex {
     }
 }
 
-/// The first sentence of a text or its first line, and what comes after.
+/// The first sentence or line of a text, and the rest.
 fn first_sentence(text: &str) -> (&str, &str) {
     let text = text.trim_start();
     let ends = [". ", ".\n", "\n", "。", "；", "! ", "? "];

@@ -1,7 +1,7 @@
-//! Skills: folders with a `SKILL.md` that tell a model how something is done.
+//! Skills: folders with a `SKILL.md` that explains a task to a model.
 //!
-//! Invariant: cards are cheap and always there, bodies are read when they are asked for; nothing outside a
-//! skill's own folder is ever read. A skill grants nothing.
+//! Invariant: cards are always loaded, bodies are read on demand; nothing outside a skill's folder is read. A
+//! skill grants nothing.
 
 use crate::{Risk, Source, Tool, ToolFailure, ToolOutput};
 use greenroom_protocol::Object;
@@ -13,19 +13,19 @@ use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
-/// The tool by which bodies are read.
+/// The tool that reads bodies.
 pub const TOOL_NAME: &str = "skill.read";
 const FILE: &str = "SKILL.md";
-/// Largest file of a skill that is read.
+/// Largest file of a skill.
 const FILE_BYTES_MAX: u64 = 256 * 1024;
 /// Longest description on a card.
 const DESCRIPTION_CHARS_MAX: usize = 1024;
-/// Files that are listed of one skill.
+/// Files listed per skill.
 const FILES_MAX: usize = 200;
-/// Folders that are looked into below a skill.
+/// Depth of folders below a skill.
 const DEPTH_MAX: usize = 4;
 
-/// What is told of a skill before anybody reads it.
+/// The front matter of a skill.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Card {
     pub name: String,
@@ -38,13 +38,13 @@ struct Skill {
     dir: PathBuf,
 }
 
-/// Every skill that was found.
+/// All skills.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Skills {
     by_name: BTreeMap<String, Skill>,
 }
 
-/// Why a skill is not there.
+/// Why the skills cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum SkillError {
     #[error("cannot read `{}`", path.display())]
@@ -106,30 +106,32 @@ impl Skills {
     }
 
     fn try_read(&self, args: &Object, granted: &BTreeSet<String>) -> Result<Value, ToolFailure> {
-        let asked: Asked = serde_json::from_value(Value::Object(args.clone()))
+        let request: ReadArgs = serde_json::from_value(Value::Object(args.clone()))
             .map_err(|error| ToolFailure::new("INVALID_ARGUMENT", error.to_string()))?;
-        let skill = self.by_name.get(&asked.skill).filter(|_| granted.contains(&asked.skill));
+        let skill = self.by_name.get(&request.skill).filter(|_| granted.contains(&request.skill));
         let Some(skill) = skill else {
             let failure =
-                ToolFailure::new("NOT_FOUND", format!("there is no skill `{}`", asked.skill));
+                ToolFailure::new("NOT_FOUND", format!("there is no skill `{}`", request.skill));
             return Err(failure.detail("skills", granted.iter().cloned().collect::<Vec<_>>()));
         };
-        let path = asked.path.unwrap_or_else(|| FILE.to_owned());
+        let path = request.path.unwrap_or_else(|| FILE.to_owned());
         let no_file = || {
-            let message = format!("skill `{}` has no file `{path}`", asked.skill);
+            let message = format!("skill `{}` has no file `{path}`", request.skill);
             ToolFailure::new("NOT_FOUND", message).detail("files", skill.files())
         };
         let file = skill.file(&path).ok_or_else(no_file)?;
         let content = read_limited(&file).map_err(|error| {
             ToolFailure::new("NOT_READABLE", format!("`{path}` cannot be read: {error}"))
         })?;
-        Ok(json!({"skill": asked.skill, "path": path, "content": content, "files": skill.files()}))
+        Ok(
+            json!({"skill": request.skill, "path": path, "content": content, "files": skill.files()}),
+        )
     }
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Asked {
+struct ReadArgs {
     skill: String,
     #[serde(default)]
     path: Option<String>,
@@ -143,7 +145,7 @@ impl Skill {
         (file.starts_with(&self.dir) && file.is_file()).then_some(file)
     }
 
-    /// Everything that can be read of it, in order.
+    /// All files that can be read, sorted.
     fn files(&self) -> Vec<String> {
         let mut files = Vec::new();
         collect(&self.dir, &self.dir, DEPTH_MAX, &mut files);
@@ -168,7 +170,7 @@ fn collect(root: &Path, dir: &Path, depth: usize, files: &mut Vec<String>) {
     }
 }
 
-/// The tool as models see it.
+/// The tool for models.
 pub fn tool() -> Tool {
     Tool {
         name: TOOL_NAME.to_owned(),
@@ -222,7 +224,7 @@ fn card(text: &str) -> Result<Card, &'static str> {
                 let text = if is_block { String::new() } else { unquoted(value).to_owned() };
                 fields.insert(key, text);
             }
-            // A longer value goes on in lines that are set in.
+            // A longer value continues on indented lines.
             _ => {
                 if let Some(value) = open.and_then(|key| fields.get_mut(key)) {
                     if !value.is_empty() {
@@ -282,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn a_card_tells_what_a_skill_is_for_and_its_body_is_read_on_demand() {
+    fn a_card_describes_a_skill_and_its_body_is_read_on_demand() {
         let (_root, skills) = skills();
         let granted = BTreeSet::from(["booking".to_owned()]);
         let cards = skills.cards(&granted);
@@ -309,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn a_skill_without_a_proper_card_is_refused() {
+    fn a_skill_without_a_valid_card_is_refused() {
         for (text, reason) in [
             ("# no front matter", "begins with"),
             ("---\nname: x\n---\n", "description"),

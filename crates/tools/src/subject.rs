@@ -1,6 +1,6 @@
-//! What a call is about, for people who are asked whether it may be made.
+//! What a call is about, for the person who approves it.
 //!
-//! Invariant: of bounded size, whatever the call holds; text is clipped, never reworded.
+//! Invariant: of bounded size, whatever the call contains; text is clipped, never reworded.
 
 mod words;
 
@@ -10,14 +10,14 @@ use greenroom_protocol::Object;
 use greenroom_protocol::api::platform::{ApprovalSubject, SubjectField};
 use serde_json::Value;
 
-/// Records that a question shows.
+/// Records in an approval.
 pub(crate) const RECORDS_MAX: usize = 10;
-/// Inputs that a question shows.
+/// Inputs in an approval.
 const FIELDS_MAX: usize = 12;
-/// Longest text of one of them.
+/// Longest text of each.
 const TEXT_CHARS_MAX: usize = 200;
 
-/// The inputs of a call; `shown` says which of them and in which order.
+/// The inputs of a call; `shown` selects and orders them.
 pub(crate) fn of_inputs(input: &Object, shown: Option<&[String]>) -> ApprovalSubject {
     let fields = match shown {
         Some(names) => {
@@ -29,7 +29,7 @@ pub(crate) fn of_inputs(input: &Object, shown: Option<&[String]>) -> ApprovalSub
     ApprovalSubject { fields, ..ApprovalSubject::default() }
 }
 
-/// At most as much as a question can show; nothing where there is nothing to show.
+/// The subject within its limits; `None` if it is empty.
 pub(crate) fn bounded(mut subject: ApprovalSubject) -> Option<ApprovalSubject> {
     let more = |count: usize, max: usize| count.saturating_sub(max) as u64;
     let ApprovalSubject { records, fields, left_out } = &mut subject;
@@ -44,7 +44,7 @@ pub(crate) fn field(name: &str, value: &Value) -> SubjectField {
     SubjectField { name: clip(name), value: clipped(value), before: None }
 }
 
-/// A value as one line: words as they are, lists of them with commas, the rest as JSON.
+/// A value as one line: text as it is, lists of text with commas, the rest as JSON.
 pub(crate) fn clipped(value: &Value) -> String {
     let text = match value {
         Value::String(text) => text.clone(),
@@ -75,20 +75,20 @@ mod tests {
     }
 
     #[test]
-    fn inputs_are_told_in_words_and_within_limits() {
+    fn inputs_are_shown_as_text_and_within_limits() {
         let input = object(json!({"to": ["ann", "bob"], "sum": 12, "note": "a\nb", "by": null}));
-        let told = json!(of_inputs(&input, None).fields);
+        let subject = json!(of_inputs(&input, None).fields);
         let expected = json!([{"name": "by", "value": "–"}, {"name": "note", "value": "a b"},
             {"name": "sum", "value": "12"}, {"name": "to", "value": "ann, bob"}]);
-        assert_eq!(told, expected);
+        assert_eq!(subject, expected);
         let shown = ["to".to_owned(), "absent".to_owned(), "sum".to_owned()];
-        let told = json!(of_inputs(&input, Some(&shown)).fields);
+        let subject = json!(of_inputs(&input, Some(&shown)).fields);
         let expected = json!([{"name": "to", "value": "ann, bob"}, {"name": "sum", "value": "12"}]);
-        assert_eq!(told, expected);
+        assert_eq!(subject, expected);
         let many = (0..20).map(|number| (format!("k{number:02}"), json!("字".repeat(500))));
-        let told = bounded(of_inputs(&many.collect(), None)).unwrap();
-        assert_eq!((told.fields.len(), told.left_out), (12, 8));
-        assert_eq!(told.fields[0].value.chars().count(), 201);
+        let subject = bounded(of_inputs(&many.collect(), None)).unwrap();
+        assert_eq!((subject.fields.len(), subject.left_out), (12, 8));
+        assert_eq!(subject.fields[0].value.chars().count(), 201);
         assert_eq!(bounded(of_inputs(&Object::new(), None)), None);
     }
 }

@@ -1,6 +1,6 @@
-//! What a tool is, wherever it comes from.
+//! A tool, independent of its source.
 //!
-//! Invariant: a name is stable and belongs to one source; the schema is the source's own, unchanged.
+//! Invariant: a name is stable and belongs to one source; the schema is the source's, unchanged.
 
 pub use greenroom_protocol::wire::ToolRisk as Risk;
 use serde_json::Value;
@@ -13,12 +13,12 @@ pub struct Tool {
     pub input_schema: Value,
     pub output_schema: Option<Value>,
     pub source: Source,
-    /// What a call does at worst; that of `project_cli` depends on its method.
+    /// The worst effect of a call; that of `project_cli` depends on its method.
     pub risk: Risk,
     pub timeout: Duration,
 }
 
-/// Where a tool comes from.
+/// The source of a tool.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Source {
     ProjectCli,

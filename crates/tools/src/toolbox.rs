@@ -1,7 +1,7 @@
-//! Every tool that is configured, from all sources, under one roof.
+//! All configured tools, from all sources.
 //!
-//! Invariant: a name belongs to one source; two that claim it are a mistake that names both. A tool whose
-//! schema cannot be checked against is not offered.
+//! Invariant: a name belongs to one source; a conflict is an error that names both. A tool with an unusable
+//! schema is not offered.
 
 mod programs;
 mod settled;
@@ -31,11 +31,11 @@ use tokio::sync::OnceCell;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// What is configured of tools.
+/// The settings of tools.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ToolSettings {
     pub mcp: Vec<McpSettings>,
-    /// Manifests of modules of the user's own.
+    /// Manifests of user-defined modules.
     pub modules: Vec<PathBuf>,
     /// Folders of skills.
     pub skills: Vec<PathBuf>,
@@ -45,14 +45,14 @@ pub struct ToolSettings {
 /// How a built-in method is run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CliProgram {
-    /// The program and its arguments in front of module and method.
+    /// The program and its arguments before module and method.
     pub command: Vec<String>,
-    /// Where it reaches the host, and on which port.
+    /// The address of the host for it, and the port.
     pub url: String,
     pub port: u16,
 }
 
-/// Why what is configured cannot be used.
+/// Why the settings cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ToolsError {
     #[error("a module cannot be used")]
@@ -63,11 +63,11 @@ pub enum ToolsError {
     Server { server: String, reason: String },
 }
 
-/// A tool with what is needed to check calls of it.
+/// A tool with its compiled schema.
 #[derive(Debug)]
 pub struct Entry {
     pub tool: Tool,
-    /// That of a tool of our own is compiled when it is first asked for: most hosts never do.
+    /// A schema of our own is compiled on first use: most hosts never need it.
     schema: OnceLock<Schema>,
 }
 
@@ -79,7 +79,7 @@ impl Entry {
         match Schema::compile(&tool.input_schema) {
             Ok(schema) => Some(Self { tool, schema: schema.into() }),
             Err(error) => {
-                tracing::warn!(tool = tool.name, %error, "the tool is not offered");
+                tracing::warn!(tool = tool.name, %error, "tool has an unusable schema and is not offered");
                 None
             }
         }
@@ -87,8 +87,7 @@ impl Entry {
 
     fn schema(&self) -> &Schema {
         self.schema.get_or_init(|| {
-            Schema::compile(&self.tool.input_schema)
-                .expect("a schema of our own, which tests check arguments against")
+            Schema::compile(&self.tool.input_schema).expect("our own schemas are valid")
         })
     }
 
@@ -100,26 +99,26 @@ impl Entry {
 /// What is known of a call before it is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Admitted {
-    /// What it does at worst.
+    /// Its worst effect.
     pub risk: Risk,
-    /// How long it may take at most. A server that reports progress may take longer than its tools say.
+    /// Its longest time. A server that reports progress may take longer than its tools declare.
     pub timeout: Duration,
 }
 
-/// One call that may be made.
+/// One call that was admitted.
 pub struct Invocation<'a> {
     pub entry: &'a Entry,
     pub args: &'a Object,
     pub tool_call_id: &'a str,
     pub run_id: &'a str,
-    /// What the run may use of the project CLI, and of skills.
+    /// The methods of the project CLI and the skills that the run may use.
     pub methods: &'a BTreeSet<String>,
     pub skills: &'a BTreeSet<String>,
-    /// With which a method of the project CLI reaches the host.
+    /// The credential of a project CLI method for the host.
     pub credential: Option<&'a str>,
     pub deadline: Instant,
     pub cancel: CancellationToken,
-    /// Told how far the call is, where its source says so.
+    /// Receives progress, where the source reports it.
     pub progress: Option<OnProgress>,
 }
 
@@ -130,22 +129,22 @@ pub struct Toolbox {
     skills: Skills,
     modules: Modules,
     runtime: Runtime,
-    /// What confines the programs of modules, once somebody has asked.
+    /// The sandbox of module programs, once determined.
     tried: OnceCell<Vec<ModuleHealth>>,
-    /// What was last put together, and from which lists.
+    /// The last catalogue, and the lists it was made from.
     known: Mutex<Arc<Catalogue>>,
 }
 
 #[derive(Debug, Default)]
 struct Catalogue {
-    /// Numbers of the lists of all sources that change.
+    /// Version numbers of all sources that change.
     lists: Vec<u64>,
     entries: BTreeMap<String, Arc<Entry>>,
     index: ToolIndex,
 }
 
 impl Toolbox {
-    /// Puts the sources to work; servers that `before` had with the same settings go on.
+    /// Starts the sources; servers of `before` with the same settings are kept.
     pub fn start(
         settings: ToolSettings,
         runtime: Runtime,
@@ -173,7 +172,7 @@ impl Toolbox {
         &self.servers
     }
 
-    /// The numbers of what sources offer now: as long as they stay, `names` stays.
+    /// The version numbers of all sources: `names` changes only with them.
     pub fn lists(&self) -> Vec<u64> {
         self.catalogue().lists.clone()
     }
@@ -187,7 +186,7 @@ impl Toolbox {
         self.modules.all().map(|(name, _, _)| name).collect()
     }
 
-    /// What each of these methods is about and takes.
+    /// Description and input of each of these methods.
     pub fn contracts(&self, methods: &BTreeSet<String>) -> Object {
         self.modules.contracts(&MethodSet::new(methods.iter().cloned()))
     }
@@ -200,7 +199,7 @@ impl Toolbox {
         self.skills.cards(names)
     }
 
-    /// Every tool there is now.
+    /// All tools.
     pub fn entries(&self) -> Vec<Arc<Entry>> {
         self.catalogue().entries.values().cloned().collect()
     }
@@ -216,7 +215,7 @@ impl Toolbox {
         found.iter().filter_map(|name| catalogue.entries.get(name).cloned()).collect()
     }
 
-    /// The same with what a model made of the query and of the tools.
+    /// The same with vectors of the query and of the tools.
     pub fn search_near(
         &self,
         query: &str,
@@ -230,7 +229,7 @@ impl Toolbox {
         found.iter().filter_map(|name| catalogue.entries.get(name).cloned()).collect()
     }
 
-    /// Whether a call can be made at all: its arguments fit, and a method of the project CLI is one of these.
+    /// Whether a call can be made: its arguments are valid, and its project CLI method is allowed.
     pub fn admit(
         &self,
         entry: &Entry,
@@ -246,13 +245,13 @@ impl Toolbox {
                 let target = self.modules.resolve(&call, &allowed)?;
                 Ok(Admitted { risk: target.risk(), timeout: target.timeout() })
             }
-            // Its own time is for silence: a call that gets on may take as long as its run.
+            // Its timeout limits silence: a call that reports progress may take as long as its run.
             Source::Mcp(_) => Ok(Admitted { risk, timeout: CALL_MAX }),
             Source::Skills | Source::Plugin(_) => Ok(Admitted { risk, timeout }),
         }
     }
 
-    /// The records that a call names: their module and their ids.
+    /// The records that a call names: their module and ids.
     pub fn named_records(
         &self,
         entry: &Entry,
@@ -262,7 +261,7 @@ impl Toolbox {
         project_cli::named_records(&call)
     }
 
-    /// What a call is about, for whoever is asked; `found` are the records it names, if they were looked up.
+    /// What a call is about, for an approval; `found` are the records it names, if they were looked up.
     pub fn subject(
         &self,
         entry: &Entry,
@@ -281,7 +280,7 @@ impl Toolbox {
         subject::bounded(subject)
     }
 
-    /// Carries a call out. Whatever becomes of it, there is one output.
+    /// Carries out a call. There is always one output.
     pub async fn invoke(&self, call: Invocation<'_>) -> ToolOutput {
         let cancel = call.cancel.clone();
         let work = async {
@@ -293,13 +292,13 @@ impl Toolbox {
             }
         };
         match &call.entry.tool.source {
-            // These end in order by themselves: the other side is told.
+            // These end by themselves and notify the other side.
             Source::Mcp(_) | Source::Plugin(_) => work.await,
             Source::ProjectCli | Source::Skills => tokio::select! {
                 output = work => output,
                 () = cancel.cancelled() => ToolOutput::failure(ToolFailure::new(
                     "CANCELLED",
-                    "the call was given up",
+                    "the call was cancelled",
                 )),
             },
         }
@@ -336,7 +335,7 @@ impl Toolbox {
         run_method(&self.runtime.children(), method).await
     }
 
-    /// What there is now; put together anew when one of the sources has changed.
+    /// The current catalogue; rebuilt when a source has changed.
     fn catalogue(&self) -> Arc<Catalogue> {
         let servers = self.servers.iter().map(|server| server.list_number());
         let plugins = *self.runtime.tools_changes().borrow();
@@ -357,7 +356,7 @@ impl Toolbox {
         tools.extend(plugins::tools(&self.runtime));
         let mut entries: BTreeMap<String, Arc<Entry>> = BTreeMap::new();
         for entry in tools.into_iter().filter_map(Entry::new) {
-            // Names begin with their source's, which is unique; a server that claims one twice has the first.
+            // Names begin with their source's, which is unique; of duplicates within a server the first counts.
             entries.entry(entry.tool.name.clone()).or_insert_with(|| Arc::new(entry));
         }
         let index = ToolIndex::new(entries.values().map(|entry| &entry.tool));
@@ -368,13 +367,13 @@ impl Toolbox {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ends the servers, all at once.
+    /// Stops all servers at once.
     pub async fn stop(&self) {
         futures_util::future::join_all(self.servers.iter().map(|server| server.stop())).await;
     }
 }
 
-/// What can be told of the settings without putting them to work.
+/// Checks the settings without starting anything.
 pub fn check(settings: &ToolSettings) -> Result<(Modules, Skills), ToolsError> {
     for server in &settings.mcp {
         let wrong = |reason| ToolsError::Server { server: server.name.clone(), reason };

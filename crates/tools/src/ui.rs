@@ -1,7 +1,7 @@
-//! What people see of a call: hints are made with the output, and compiled to A2UI when somebody looks.
+//! The UI of a call: hints are made with the output, and compiled to A2UI when it is shown.
 //!
-//! Invariant: hints come from `result` alone and never leave the host; what is compiled from them passes the
-//! catalogue, or there is no UI.
+//! Invariant: hints are derived from `result` and never leave the host; a compiled UI is valid for the
+//! catalogue, or there is none.
 
 mod catalogue;
 mod compile;

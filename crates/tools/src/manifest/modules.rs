@@ -1,7 +1,7 @@
-//! All methods that the project CLI knows: the built-in ones and those of manifests.
+//! All methods of the project CLI: built-in ones and those of manifests.
 //!
-//! Invariant: a name means one method; a call is resolved only if it is allowed and its input fits, so that nobody
-//! is asked about one that could only fail.
+//! Invariant: a name means one method; a call is resolved only if it is allowed and its input is valid, so that
+//! no approval is requested for a call that could only fail.
 
 use super::{Manifest, ManifestError, ModuleMethod};
 use crate::project_cli::{self, Call, MethodSet, MethodSpec};
@@ -17,7 +17,7 @@ pub struct Modules {
     by_name: BTreeMap<String, Manifest>,
 }
 
-/// What a call leads to.
+/// The method that a call runs.
 #[derive(Debug, Clone, Copy)]
 pub enum Target<'a> {
     BuiltIn(&'static MethodSpec),
@@ -64,15 +64,15 @@ impl Modules {
         self.by_name.get(module)?.methods.get(method)
     }
 
-    /// Every method with what it is about and how much harm it can do, built-in ones first.
+    /// Every method with its description and risk, built-in ones first.
     pub fn all(&self) -> impl Iterator<Item = (String, &str, Risk)> {
         let built_in = project_cli::specs().iter().map(|spec| (spec.name(), spec.about, spec.risk));
         let own = self.by_name.values().flat_map(|manifest| manifest.methods.values());
         built_in.chain(own.map(|method| (method.name(), method.description.as_str(), method.risk)))
     }
 
-    /// By name, for each method of a set: what it is about, how much harm it can do, and what it takes, as
-    /// its errors tell it (seed 004 §8).
+    /// For each method of a set, by name: its description, risk and input schema, as errors show them
+    /// (seed 004 §8).
     pub fn contracts(&self, allowed: &MethodSet) -> Object {
         let contract = |about: &str, risk: Risk, takes: Value| json!({"description": about, "risk": risk.as_str(), "input_schema": takes});
         let built_in = project_cli::specs().iter().map(|spec| {
@@ -88,7 +88,7 @@ impl Modules {
         built_in.chain(own).filter(|(name, _)| allowed.contains(name)).collect()
     }
 
-    /// The first check of a call, made by the host: is it allowed, and what is it?
+    /// The first check of a call, by the host: whether it is allowed, and which method it runs.
     pub fn resolve(&self, call: &Call, allowed: &MethodSet) -> Result<Target<'_>, ToolFailure> {
         let Call { module, method, input } = call;
         let is_allowed = allowed.contains(&format!("{module}.{method}"));
@@ -113,13 +113,13 @@ impl ModuleMethod {
         format!("{}.{}", self.module, self.method)
     }
 
-    /// Refuses an input that does not fit, as the built-in methods do (seed 004 §8).
+    /// Refuses an invalid input, as the built-in methods do (seed 004 §8).
     pub fn check(&self, input: &Value) -> Result<(), ToolFailure> {
         let mistakes = self.input.mistakes(input);
         let Some(first) = mistakes.first() else { return Ok(()) };
-        let told: Vec<String> = mistakes.iter().map(ToString::to_string).collect();
+        let messages: Vec<String> = mistakes.iter().map(ToString::to_string).collect();
         let message =
-            format!("{} input does not match method schema: {}", self.name(), told.join("; "));
+            format!("{} input does not match method schema: {}", self.name(), messages.join("; "));
         Err(ToolFailure::new("INVALID_ACTION_INPUT", message)
             .detail("module", self.module.clone())
             .detail("method", self.method.clone())

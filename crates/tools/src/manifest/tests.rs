@@ -82,9 +82,9 @@ fn mistakes_in_a_manifest_are_named() {
         (with("\"Forget a place\"", "\" \""), "the description of `weather.forget` is empty"),
         (with("description = \"Forget a place\"", ""), "missing field `description`"),
     ];
-    for (told, expected) in cases {
-        assert!(told.starts_with("`/etc/modules/weather.toml`"), "{told}");
-        assert!(told.contains(expected), "{told}\n{expected}");
+    for (error, expected) in cases {
+        assert!(error.starts_with("`/etc/modules/weather.toml`"), "{error}");
+        assert!(error.contains(expected), "{error}\n{expected}");
     }
     let unknown_key = with("timeout_s = 20", "timeout = 20");
     assert!(unknown_key.contains("line 5"), "{unknown_key}");
@@ -134,12 +134,12 @@ fn a_call_is_resolved_when_it_is_allowed_and_fits() {
 #[test]
 fn an_error_names_the_line_and_never_quotes_it() {
     let secret = "aws_secret_access_key wJalrXUtnFEMI\n";
-    let told = parse(&format!("# a comment\n{secret}")).unwrap_err().to_string();
+    let error = parse(&format!("# a comment\n{secret}")).unwrap_err().to_string();
     assert!(
-        told.starts_with("`/etc/modules/weather.toml` cannot be understood: line 2: "),
-        "{told}"
+        error.starts_with("`/etc/modules/weather.toml` cannot be understood: line 2: "),
+        "{error}"
     );
-    assert!(!told.contains("wJalrXUtnFEMI") && !told.contains('\n'), "{told}");
+    assert!(!error.contains("wJalrXUtnFEMI") && !error.contains('\n'), "{error}");
     let long = format!(
         "module = \"weather\"\ndescription = \"d\"\ntimeout_s = \"{}\"\n",
         "k".repeat(5000)

@@ -1,7 +1,7 @@
 //! One call of a tool, from its name to its output.
 //!
-//! Invariant: a call ends by its deadline, and before it when its server falls silent; progress breaks the silence
-//! and never moves the deadline. One that is given up, for whatever reason, is called off at the server.
+//! Invariant: a call ends by its deadline, or earlier when its server is silent for too long; progress ends the
+//! silence and never moves the deadline. A call that is abandoned is cancelled at the server.
 
 use super::client::{OnProgress, Progress, Sinks};
 use super::trouble::{in_call, unavailable};
@@ -20,59 +20,64 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout_at};
 use tokio_util::task::TaskTracker;
 
-/// The longest call, however well it gets on; its run is over long before.
+/// The longest call, even with progress; its run ends long before.
 pub(crate) const CALL_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
 pub(super) async fn call(shared: &Shared, tool: &str, args: Object, call: McpCall) -> ToolOutput {
-    let heard = Arc::new(watch::Sender::new(Heard { at: Instant::now(), progress: None }));
+    let last_progress =
+        Arc::new(watch::Sender::new(LastProgress { at: Instant::now(), progress: None }));
     let carried_out = async {
         let name = own_name(shared, tool)?;
         let connection = connection(shared, call.deadline).await?;
-        let tell = telling(Arc::clone(&heard), call.progress.clone());
-        carry_out(shared, &connection, name, args, tell).await
+        let notify = on_progress(Arc::clone(&last_progress), call.progress.clone());
+        carry_out(shared, &connection, name, args, notify).await
     };
     let ended = tokio::select! {
         ended = timeout_at(call.deadline, carried_out) => {
-            ended.unwrap_or_else(|_| Err(late(shared, &heard, "by the end of its time")))
+            ended.unwrap_or_else(|_| Err(late(shared, &last_progress, "by the end of its time")))
         }
-        () = silence(heard.subscribe(), shared.settings.timeout) => {
+        () = silence(last_progress.subscribe(), shared.settings.timeout) => {
             let seconds = shared.settings.timeout.as_secs_f64();
-            Err(late(shared, &heard, &format!("within {seconds} s")))
+            Err(late(shared, &last_progress, &format!("within {seconds} s")))
         }
         () = call.cancel.cancelled() => Err(failure("CANCELLED", "the call was cancelled")),
     };
     ended.unwrap_or_else(ToolOutput::failure)
 }
 
-/// When the server last said something of this call, and what.
-struct Heard {
+/// The last sign of progress of this call.
+struct LastProgress {
     at: Instant,
     progress: Option<Progress>,
 }
 
-/// Ends when nothing was heard for that long.
-async fn silence(mut heard: watch::Receiver<Heard>, bearable: Duration) {
+/// Returns after that long without progress.
+async fn silence(mut last_progress: watch::Receiver<LastProgress>, timeout: Duration) {
     loop {
-        let until = heard.borrow_and_update().at + bearable;
+        let until = last_progress.borrow_and_update().at + timeout;
         tokio::select! {
             () = sleep_until(until) => return,
-            changed = heard.changed() => if changed.is_err() { return },
+            changed = last_progress.changed() => if changed.is_err() { return },
         }
     }
 }
 
-fn telling(heard: Arc<watch::Sender<Heard>>, whom: Option<OnProgress>) -> OnProgress {
+fn on_progress(
+    last_progress: Arc<watch::Sender<LastProgress>>,
+    receiver: Option<OnProgress>,
+) -> OnProgress {
     Arc::new(move |progress: Progress| {
-        heard.send_replace(Heard { at: Instant::now(), progress: Some(progress.clone()) });
-        if let Some(tell) = &whom {
-            tell(progress);
+        last_progress
+            .send_replace(LastProgress { at: Instant::now(), progress: Some(progress.clone()) });
+        if let Some(notify) = &receiver {
+            notify(progress);
         }
     })
 }
 
-fn late(shared: &Shared, heard: &watch::Sender<Heard>, when: &str) -> ToolFailure {
+fn late(shared: &Shared, last_progress: &watch::Sender<LastProgress>, when: &str) -> ToolFailure {
     let server = &shared.settings.name;
-    let so_far = match &heard.borrow().progress {
+    let so_far = match &last_progress.borrow().progress {
         Some(Progress { progress, total: Some(total), .. }) => {
             format!("; it had got to {progress} of {total}")
         }
@@ -83,7 +88,7 @@ fn late(shared: &Shared, heard: &watch::Sender<Heard>, when: &str) -> ToolFailur
     failure("TIMEOUT", message)
 }
 
-/// Only what is listed can be called: what was refused or is not allowed does not exist.
+/// Only listed tools can be called: refused or excluded ones do not exist.
 fn own_name(shared: &Shared, tool: &str) -> Result<String, ToolFailure> {
     let is_listed = shared.state.borrow().tools.iter().any(|listed| listed.name == tool);
     let own = tool.strip_prefix(&shared.settings.name).and_then(|rest| rest.strip_prefix('.'));
@@ -112,7 +117,7 @@ async fn carry_out(
     connection: &Arc<Connection>,
     name: String,
     args: Object,
-    tell: OnProgress,
+    notify: OnProgress,
 ) -> Result<ToolOutput, ToolFailure> {
     let params = CallToolRequestParams::new(name).with_arguments(args);
     let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
@@ -121,7 +126,7 @@ async fn carry_out(
         let handle = connection.peer.send_request_with_option(request, options).await?;
         Ok((handle.progress_token.clone(), handle))
     };
-    let sent = connection.handler.sinks.register(tell, send).await;
+    let sent = connection.handler.sinks.register(notify, send).await;
     let server = &shared.settings.name;
     let (token, handle) = sent.map_err(|error| in_call(&error, server))?;
     let tasks = shared.tasks.clone();
@@ -130,7 +135,7 @@ async fn carry_out(
     let answered = pending.answer().await;
     drop(pending);
     if let Err(ServiceError::TransportSend(_)) = &answered {
-        // Whether the server is still there, and the same, shows when it lists its tools.
+        // A list of its tools shows whether the server is still the same.
         connection.handler.changed.notify_one();
     }
     let odd = |code: &str, what: &str| failure(code, format!("the MCP server `{server}` {what}"));
@@ -148,7 +153,7 @@ async fn carry_out(
     Ok(output::output(result, linked, &shared.settings.limits))
 }
 
-/// Resources of the server that the result only names. One that cannot be read stays a name.
+/// Reads resources that the result only links to. One that cannot be read stays a link.
 async fn read_links(
     connection: &Connection,
     result: &CallToolResult,
@@ -168,7 +173,7 @@ async fn read_links(
     read
 }
 
-/// A call under way. Dropped before its answer, it is called off.
+/// A call in progress. Dropped before its answer, it is cancelled at the server.
 struct Pending {
     handle: Option<RequestHandle<RoleClient>>,
     token: ProgressToken,
@@ -191,7 +196,7 @@ impl Drop for Pending {
         self.tasks.spawn(async move {
             sinks.forget(&token).await;
             if let Some(handle) = handle {
-                // A server that is gone needs no word.
+                // A server that is gone needs no cancellation.
                 let _ = handle.cancel(Some("the call was given up".to_owned())).await;
             }
         });

@@ -1,7 +1,7 @@
-//! Our side of the protocol: what a server may tell us, and what it may not ask of us.
+//! Our side of the protocol: the notifications that we handle, and the requests that we refuse.
 //!
-//! Invariant: a server gets nothing from us but calls. Sampling, elicitation and roots are not offered, and asking
-//! for them is answered with an error.
+//! Invariant: a server gets nothing from us but calls. Sampling, elicitation and roots are not offered; requests
+//! for them are answered with an error.
 
 use rmcp::ClientHandler;
 use rmcp::model::{
@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use tokio::sync::{Mutex, Notify};
 
-/// How far a call is, as the server says.
+/// The progress of a call, as reported by the server.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Progress {
     pub progress: f64,
@@ -22,28 +22,28 @@ pub struct Progress {
     pub message: Option<String>,
 }
 
-/// Whom to tell of progress; must not wait.
+/// Receives progress; must not block.
 pub type OnProgress = Arc<dyn Fn(Progress) + Send + Sync>;
 
-/// Who wants to hear of the progress of which call.
+/// The receivers of progress, by call.
 #[derive(Default)]
 pub(super) struct Sinks(Mutex<HashMap<ProgressToken, Sink>>);
 
 struct Sink {
     last: f64,
-    tell: OnProgress,
+    notify: OnProgress,
 }
 
 impl Sinks {
-    /// Held while a call is sent, so that its first progress finds whom to tell.
+    /// Locked while a call is sent, so that its first progress finds its receiver.
     pub(super) async fn register<E>(
         &self,
-        tell: OnProgress,
+        notify: OnProgress,
         send: impl Future<Output = Result<(ProgressToken, E), rmcp::ServiceError>>,
     ) -> Result<(ProgressToken, E), rmcp::ServiceError> {
         let mut sinks = self.0.lock().await;
         let (token, sent) = send.await?;
-        sinks.insert(token.clone(), Sink { last: f64::NEG_INFINITY, tell });
+        sinks.insert(token.clone(), Sink { last: f64::NEG_INFINITY, notify });
         Ok((token, sent))
     }
 
@@ -51,23 +51,23 @@ impl Sinks {
         self.0.lock().await.remove(token);
     }
 
-    /// Progress only ever increases; what comes late tells nothing.
-    async fn tell(&self, params: ProgressNotificationParam) {
+    /// Progress only increases; late notifications are ignored.
+    async fn notify(&self, params: ProgressNotificationParam) {
         let mut sinks = self.0.lock().await;
         let Some(sink) = sinks.get_mut(&params.progress_token) else { return };
         if params.progress > sink.last {
             sink.last = params.progress;
             let ProgressNotificationParam { progress, total, message, .. } = params;
-            (sink.tell)(Progress { progress, total, message });
+            (sink.notify)(Progress { progress, total, message });
         }
     }
 }
 
-/// What listens to one connection.
+/// Handles notifications of one connection.
 #[derive(Clone, Default)]
 pub(super) struct Handler {
     pub(super) sinks: Arc<Sinks>,
-    /// Rung when the server says that its tools have changed.
+    /// Notified when the server reports that its tools have changed.
     pub(super) changed: Arc<Notify>,
 }
 
@@ -82,7 +82,7 @@ impl ClientHandler for Handler {
         params: ProgressNotificationParam,
         _context: NotificationContext<RoleClient>,
     ) {
-        self.sinks.tell(params).await;
+        self.sinks.notify(params).await;
     }
 
     async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {

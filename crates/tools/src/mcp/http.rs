@@ -1,7 +1,7 @@
-//! The wire to a server on the network: streamable HTTP over the one outgoing client.
+//! Streamable HTTP to a server on the network, over the one outgoing client.
 //!
-//! Invariant: private addresses and redirects are the outgoing client's to refuse; no body and no event above the
-//! limit is held.
+//! Invariant: the outgoing client refuses private addresses and redirects; no body or event above the limit is
+//! buffered.
 
 use super::pace::Pace;
 use super::settings::McpLimits;
@@ -28,7 +28,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// How much of an error's body is looked at.
+/// Largest part of an error's body that is read.
 const ERROR_BYTES_MAX: usize = 64 * 1024;
 
 pub(super) type Headers = HashMap<HeaderName, HeaderValue>;
@@ -45,14 +45,14 @@ pub(super) enum HttpError {
 
 #[derive(Clone)]
 pub(super) struct HttpClient {
-    /// Of the server, in the configuration.
+    /// The name in the configuration.
     name: Arc<str>,
     client: Client,
     limits: McpLimits,
     note: Note,
 }
 
-/// Checks an address and its headers before anything is called.
+/// Checks a url and its headers before anything is called.
 pub(super) fn check(
     url: &str,
     headers: &BTreeMap<String, String>,
@@ -87,8 +87,8 @@ impl HttpClient {
         Ok(Self { name: name.into(), client, limits, note: note.clone() })
     }
 
-    /// Keeps what went wrong, for whoever has to say why there is no connection.
-    fn noted<T>(&self, done: Result<T, Failed>) -> Result<T, Failed> {
+    /// Records the failure, to explain why there is no connection.
+    fn record_failure<T>(&self, done: Result<T, Failed>) -> Result<T, Failed> {
         done.inspect_err(|error| self.note.write(over_http(error, &self.name)))
     }
 
@@ -123,7 +123,7 @@ impl HttpClient {
                 Ok(StreamableHttpPostResponse::Sse(events, session))
             }
             _ if !matches!(message, JsonRpcMessage::Request(_)) => {
-                // Nothing was asked, so whatever stands in the answer is not one.
+                // A notification has no answer, whatever the body is.
                 Ok(StreamableHttpPostResponse::Accepted)
             }
             Some(kind) if kind.starts_with(JSON_MIME_TYPE) => {
@@ -153,7 +153,7 @@ impl HttpClient {
         sent.map_err(|error| StreamableHttpError::Client(HttpError::Request(cause(&error))))
     }
 
-    /// Events as they come, each within the limit and all within their pace.
+    /// The events, with limits for size and rate.
     fn events(&self, response: Response, event_bytes_max: usize) -> Events {
         let mut size = EventSize::new(event_bytes_max.min(self.limits.message_bytes_max));
         let bytes = response.bytes_stream().map(move |chunk| match chunk {
@@ -206,7 +206,7 @@ impl StreamableHttpClient for HttpClient {
     ) -> Result<StreamableHttpPostResponse, Failed> {
         let posted =
             self.post(uri, message, session_id, auth_header, custom_headers, max_sse_event_size);
-        self.noted(posted.await)
+        self.record_failure(posted.await)
     }
 
     async fn delete_session(
@@ -217,7 +217,7 @@ impl StreamableHttpClient for HttpClient {
         custom_headers: Headers,
     ) -> Result<(), Failed> {
         let request = self.client.delete(uri.as_ref());
-        // A server that keeps no sessions, or has let go of this one, is as good.
+        // A server without sessions, or that has dropped this one, is fine.
         self.send(request, Some(session_id), auth_header, custom_headers).await.map(|_| ())
     }
 
@@ -271,8 +271,8 @@ impl StreamableHttpClient for HttpClient {
     }
 }
 
-/// A refusal may carry an answer of the protocol. One of `server/discover` tells that the server is of an
-/// earlier version, whatever its body says, unless it is about who we are.
+/// A refusal may contain an answer of the protocol. A refused `server/discover` means an earlier version of the
+/// protocol, unless the refusal is about authentication.
 async fn refused(
     message: &ClientJsonRpcMessage,
     has_session: bool,
@@ -286,26 +286,25 @@ async fn refused(
         return Err(failed.into());
     }
     let body = body(response, ERROR_BYTES_MAX).await.unwrap_or_default();
-    let told = match serde_json::from_slice(&body) {
+    let answer = match serde_json::from_slice(&body) {
         Ok(ServerJsonRpcMessage::Error(error)) => Some(error),
         _ => None,
     };
     let JsonRpcMessage::Request(request) = message else { return Err(failed.into()) };
-    // Refused before anyone looked at the request: what servers of the reference SDK say to a session that
-    // they do not know, where the protocol wants 404.
-    let unread = told.as_ref().is_some_and(|told| told.id.is_none());
+    // Servers of the reference SDK answer so to an unknown session, where the protocol requires 404.
+    let unread = answer.as_ref().is_some_and(|answer| answer.id.is_none());
     if has_session && status == StatusCode::BAD_REQUEST && unread {
         return Err(StreamableHttpError::SessionExpired);
     }
     let is_discovery = matches!(request.request, ClientRequest::DiscoverRequest(_));
-    let error = match told {
-        Some(told) => told.error,
+    let error = match answer {
+        Some(answer) => answer.error,
         None if is_discovery && !has_session && status.is_client_error() => {
             ErrorData::invalid_request(format!("HTTP {status}"), None)
         }
         None => return Err(failed.into()),
     };
-    // An answer that does not name its request belongs to it all the same.
+    // An answer without an id belongs to this request.
     let message = ServerJsonRpcMessage::error(error, Some(request.id.clone()));
     Ok(StreamableHttpPostResponse::Json(message, None))
 }
@@ -368,7 +367,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_size_of_an_event_starts_anew_with_each() {
+    fn each_event_is_measured_separately() {
         let mut size = EventSize::new(10);
         for _ in 0..5 {
             assert!(size.observe(b"data: 1234\r\n\r\n").is_ok());

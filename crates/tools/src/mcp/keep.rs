@@ -1,7 +1,7 @@
-//! Keeps one server connected: start, list, serve, back off, until it is told to stop.
+//! Keeps one server connected: start, list, serve, back off, until it is stopped.
 //!
-//! Invariant: at most one connection per server; failed attempts come further and further apart, at moments that
-//! many servers do not share; when this returns, no process of the server is left.
+//! Invariant: at most one connection per server; failed attempts back off exponentially with jitter; when this
+//! returns, no process of the server is left.
 
 use super::client::Handler;
 use super::http::{self, HttpClient};
@@ -26,7 +26,7 @@ use tokio_util::sync::CancellationToken;
 
 /// How long a connection and its process may take to end.
 const ENDING_MAX: Duration = Duration::from_secs(5);
-/// How long an ended connection waits for the story of its process.
+/// How long an ended connection waits for the exit status of its process.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
 type Service = RunningService<RoleClient, Handler>;
@@ -35,7 +35,7 @@ struct Live {
     greeted: Greeted,
     handler: Handler,
     process: Option<Running>,
-    /// Of a server over HTTP.
+    /// The failures of a server over HTTP.
     note: Note,
 }
 
@@ -71,7 +71,7 @@ pub(super) async fn keep(shared: Arc<Shared>, stop: CancellationToken) {
         failures = if began.elapsed() >= limits.healthy_after { 1 } else { failures + 1 };
         let delay = delay(failures, limits);
         let retry_ms = delay.as_millis() as u64;
-        tracing::warn!(server = %shared.settings.name, %reason, retry_ms, "an MCP server is away");
+        tracing::warn!(server = %shared.settings.name, %reason, retry_ms, "MCP server is not connected, will retry");
         shared.update(|state| {
             state.status = McpStatus::BackingOff;
             state.last_error = Some(reason);
@@ -101,16 +101,17 @@ async fn connect(shared: &Shared, stop: &CancellationToken) -> Result<Live, Stri
             let stdio = Stdio::new(stdin, stdout, shared.settings.limits.clone(), fault.clone());
             let mut process = Running { hold, fault };
             let started = handler.clone().serve_with_lifecycle(stdio, lifecycle());
-            match greet(shared, started, stop).await {
+            match open_session(shared, started, stop).await {
                 Ok(greeted) => {
                     let (process, note) = (Some(process), Note::default());
                     Ok(Live { greeted, handler, process, note })
                 }
                 Err(reason) => {
-                    // Nobody asks why one did not start that is not wanted any more.
-                    let story = if stop.is_cancelled() { None } else { process.story().await };
+                    // A start that is no longer wanted needs no reason.
+                    let exit_reason =
+                        if stop.is_cancelled() { None } else { process.exit_reason().await };
                     process.end().await;
-                    Err(story.unwrap_or(reason))
+                    Err(exit_reason.unwrap_or(reason))
                 }
             }
         }
@@ -124,15 +125,15 @@ async fn connect(shared: &Shared, stop: &CancellationToken) -> Result<Live, Stri
             let client = HttpClient::new(&shared.settings.name, *allow_private, limits, &note)?;
             let transport = StreamableHttpClientTransport::with_client(client, config);
             let started = handler.clone().serve_with_lifecycle(transport, lifecycle());
-            let greeted = greet(shared, started, stop).await;
-            // What the library tells of it, if the wire itself has nothing to say.
+            let greeted = open_session(shared, started, stop).await;
+            // The library's error, if the transport has none.
             let greeted = greeted.map_err(|reason| note.take().unwrap_or(reason))?;
             Ok(Live { greeted, handler, process: None, note })
         }
     }
 }
 
-/// Servers of every version: the newest are asked what they are, the others are greeted.
+/// Supports servers of every version: `discover` first, then `initialize`.
 fn lifecycle() -> ClientLifecycleMode {
     ClientLifecycleMode::Auto {
         preferred_versions: vec![ProtocolVersion::LATEST],
@@ -140,8 +141,8 @@ fn lifecycle() -> ClientLifecycleMode {
     }
 }
 
-/// From the first word to the list of tools, within the time for it.
-async fn greet(
+/// From the first message to the list of tools, within the start timeout.
+async fn open_session(
     shared: &Shared,
     started: impl Future<Output = Result<Service, ClientInitializeError>>,
     stop: &CancellationToken,
@@ -160,11 +161,11 @@ async fn introduce(
     started: impl Future<Output = Result<Service, ClientInitializeError>>,
 ) -> Result<Greeted, String> {
     let name = &shared.settings.name;
-    let service = started.await.map_err(|error| trouble::at_greeting(&error, name))?;
+    let service = started.await.map_err(|error| trouble::at_handshake(&error, name))?;
     let info = service.peer().peer_info();
-    // Newer servers tell of changes only where they are asked to.
+    // Newer servers report changes only to subscribers.
     let subscription = match &info {
-        Some(info) if tells_changes(info) && !info.protocol_version.has_initialize() => {
+        Some(info) if reports_changes(info) && !info.protocol_version.has_initialize() => {
             let wanted = SubscriptionFilter::builder().tools_list_changed().build();
             service.peer().listen(wanted).await.ok()
         }
@@ -181,21 +182,21 @@ async fn introduce(
 }
 
 async fn list(peer: &Peer<RoleClient>, shared: &Shared) -> Result<Listing, ServiceError> {
-    // A server without tools may not know the question.
+    // A server without tools may not support the request.
     if peer.peer_info().is_some_and(|info| info.capabilities.tools.is_none()) {
         return Ok(Listing::default());
     }
     listing::fetch(peer, &shared.settings).await
 }
 
-fn tells_changes(info: &ServerPeerInfo) -> bool {
+fn reports_changes(info: &ServerPeerInfo) -> bool {
     info.capabilities.tools.as_ref().is_some_and(|tools| tools.list_changed == Some(true))
 }
 
-/// Until the connection is over; says why, or nothing when it is because we stop.
+/// Serves until the connection ends; returns the reason, or nothing if we stop.
 async fn serve(shared: &Shared, live: Live, stop: &CancellationToken) -> Option<String> {
     let Live { greeted, handler, mut process, note } = live;
-    // What went wrong before it answered is over.
+    // Failures before it answered are resolved.
     note.take();
     let Greeted { service, listing, mut subscription } = greeted;
     let peer = service.peer().clone();
@@ -209,9 +210,9 @@ async fn serve(shared: &Shared, live: Live, stop: &CancellationToken) -> Option<
             () = stop.cancelled() => break None,
             () = over.clone() => break Some("ended the connection".to_owned()),
             () = handler.changed.notified() => {}
-            heard = heard(&mut subscription) => if !heard { subscription = None; continue },
+            next_message = next_message(&mut subscription) => if !next_message { subscription = None; continue },
         }
-        // However often it says so, the list is asked for only so often.
+        // Listed at a limited rate, however often it reports changes.
         let next = last_list + shared.settings.limits.refresh_min;
         let refreshed = async {
             tokio::time::sleep_until(next).await;
@@ -239,7 +240,7 @@ async fn serve(shared: &Shared, live: Live, stop: &CancellationToken) -> Option<
     cancel.cancel();
     let _ = timeout(ENDING_MAX, over).await;
     let reason = match (&mut process, reason) {
-        (Some(process), Some(reason)) => Some(process.story().await.unwrap_or(reason)),
+        (Some(process), Some(reason)) => Some(process.exit_reason().await.unwrap_or(reason)),
         (_, reason) => reason,
     };
     if let Some(process) = process {
@@ -248,8 +249,8 @@ async fn serve(shared: &Shared, live: Live, stop: &CancellationToken) -> Option<
     reason
 }
 
-/// Waits for the next word of a subscription; says whether it goes on.
-async fn heard(subscription: &mut Option<Subscription>) -> bool {
+/// Waits for the next message of a subscription; returns whether it continues.
+async fn next_message(subscription: &mut Option<Subscription>) -> bool {
     match subscription {
         Some(subscription) => matches!(subscription.next().await, Ok(Some(_))),
         None => std::future::pending().await,
@@ -257,14 +258,14 @@ async fn heard(subscription: &mut Option<Subscription>) -> bool {
 }
 
 impl Running {
-    /// What became of the process, where that explains more than the end of the connection does.
-    async fn story(&mut self) -> Option<String> {
+    /// The exit status of the process, where it explains more than the end of the connection.
+    async fn exit_reason(&mut self) -> Option<String> {
         if let Some(reason) = self.fault.reason() {
             return Some(reason);
         }
         let (message, how) = timeout(LAST_WORDS, self.hold.ended()).await.ok()?;
         if how == ChildEnd::Exited(0) {
-            // It may have ended because we did.
+            // It may have ended because we stopped it.
             return None;
         }
         match self.hold.last_words() {
@@ -275,7 +276,7 @@ impl Running {
 
     async fn end(mut self) {
         self.hold.kill();
-        // Its supervisor goes on without us, should it take longer.
+        // If it takes longer, its supervisor continues without us.
         let _ = timeout(ENDING_MAX, self.hold.ended()).await;
     }
 }
@@ -285,7 +286,7 @@ impl Shared {
         self.state.send_modify(change);
     }
 
-    /// Makes a list the known one, and with a connection the server ready.
+    /// Publishes a list, and with a connection marks the server ready.
     fn publish(&self, listing: Listing, connection: Option<Arc<Connection>>) {
         for warning in &listing.warnings {
             tracing::warn!(server = %self.settings.name, "{warning}");
@@ -304,7 +305,7 @@ impl Shared {
     }
 }
 
-/// Doubles with every failure, then any part of its upper half.
+/// Doubles with every failure; a random part of its upper half.
 fn delay(failures: u32, limits: &McpLimits) -> Duration {
     let factor = 2_u32.saturating_pow(failures.saturating_sub(1).min(20));
     let longest = limits.backoff_min.saturating_mul(factor).min(limits.backoff_max);

@@ -1,7 +1,7 @@
-//! From what a server lists to tools that we take.
+//! From the list of a server to our tools.
 //!
-//! Invariant: a tool is taken as it is or not at all; one that is not taken leaves a warning. Names are plain, so
-//! that they mean the same wherever they are shown, matched or logged.
+//! Invariant: a tool is accepted unchanged or refused with a warning. Names are plain, so that they mean the same
+//! wherever they are shown, matched or logged.
 
 use super::settings::McpSettings;
 use crate::project_cli::close_matches;
@@ -12,9 +12,9 @@ use rmcp::{Peer, RoleClient, ServiceError};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// Longest name that a server may give a tool.
+/// Longest name of a tool.
 const NAME_CHARS_MAX: usize = 128;
-/// Warnings of one list that are kept.
+/// Warnings kept per list.
 const WARNINGS_MAX: usize = 50;
 
 #[derive(Debug, Default)]
@@ -23,7 +23,7 @@ pub(super) struct Listing {
     pub(super) warnings: Vec<String>,
 }
 
-/// Asks for all pages of the list.
+/// Fetches all pages of the list.
 pub(super) async fn fetch(
     peer: &Peer<RoleClient>,
     settings: &McpSettings,
@@ -50,14 +50,14 @@ pub(super) async fn fetch(
     Ok(listing)
 }
 
-/// Decides on each tool.
+/// Accepts or refuses each tool.
 fn take(listed: Vec<Listed>, settings: &McpSettings) -> Listing {
     let limits = &settings.limits;
     let mut taken: BTreeMap<String, Tool> = BTreeMap::new();
     let mut warnings = unknown(&listed, settings);
     let mut schemas_bytes = 0;
     for tool in listed {
-        if !settings.takes(&tool.name) {
+        if !settings.offers(&tool.name) {
             continue;
         }
         let name = tool.name.escape_debug().to_string();
@@ -87,7 +87,7 @@ fn take(listed: Vec<Listed>, settings: &McpSettings) -> Listing {
     Listing { tools: taken.into_values().collect(), warnings }
 }
 
-/// Names in the configuration that the server does not list, each with the nearest that it does.
+/// Names in the configuration that the server does not list, each with the nearest listed one.
 fn unknown(listed: &[Listed], settings: &McpSettings) -> Vec<String> {
     let names: Vec<String> = listed.iter().map(|tool| tool.name.to_string()).collect();
     let is_there = |wanted: &&String| match wanted.strip_suffix('*') {
@@ -97,12 +97,12 @@ fn unknown(listed: &[Listed], settings: &McpSettings) -> Vec<String> {
     let allowed = settings.allow.iter().flatten().map(|wanted| ("allow", wanted));
     let risks = settings.risk.keys().filter(|name| *name != "*").map(|wanted| ("risk", wanted));
     let unknown = allowed.chain(risks).filter(|(_, wanted)| !is_there(wanted));
-    let told = unknown.map(|(key, wanted)| {
+    let warnings = unknown.map(|(key, wanted)| {
         let near = close_matches(wanted, &names).into_iter().find(|near| is_plain(near));
         let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
         format!("`{key}` names `{wanted}`, which the server does not have{hint}")
     });
-    told.take(WARNINGS_MAX).collect()
+    warnings.take(WARNINGS_MAX).collect()
 }
 
 fn accept(listed: Listed, settings: &McpSettings) -> Result<Tool, String> {
@@ -133,7 +133,7 @@ fn accept(listed: Listed, settings: &McpSettings) -> Result<Tool, String> {
     })
 }
 
-/// What the server says of itself; where it says nothing, the protocol's own defaults are the worst case.
+/// The risk that the server declares; the worst case where it declares none, as the protocol defines.
 fn risk_by_hints(hints: Option<&ToolAnnotations>) -> Risk {
     let Some(hints) = hints else { return Risk::External };
     match (hints.read_only_hint, hints.destructive_hint, hints.open_world_hint) {
@@ -157,7 +157,7 @@ fn is_plain(name: &str) -> bool {
         && name.split('/').all(leads_nowhere)
 }
 
-/// Without control characters other than line ends, and not longer than it may be.
+/// Without control characters other than line ends, and of limited length.
 fn shown(text: &str, bytes_max: usize) -> String {
     let is_shown = |c: &char| !c.is_control() || matches!(c, '\n' | '\t');
     let mut shown: String = text.chars().filter(is_shown).collect();
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_could_mean_something_else_are_refused() {
+    fn ambiguous_names_are_refused() {
         for name in ["read", "read_file", "a.b", "ns/tool-1", "_x"] {
             assert!(is_plain(name), "{name}");
         }
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn hints_become_risks_and_the_configuration_stands_over_them() {
+    fn hints_become_risks_and_the_configuration_overrides_them() {
         let schema = json!({"type": "object"});
         let hints = [
             ("plain", json!(null), Risk::External),
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn schemas_that_reach_out_or_explode_cost_the_tool_its_place() {
+    fn tools_with_external_or_expensive_schemas_are_refused() {
         let mut bomb = json!({"type": "object"});
         for _ in 0..100 {
             bomb = json!({"type": "object", "properties": {"x": bomb}});
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_allowed_is_taken() {
+    fn only_allowed_tools_are_accepted() {
         let tools = ["read", "read_all", "write"]
             .map(|name| json!({"name": name, "inputSchema": {"type": "object"}}));
         let mut settings = settings();
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn a_misspelt_name_in_the_configuration_is_told_with_the_nearest_one() {
+    fn a_misspelt_name_in_the_configuration_is_reported_with_the_nearest_one() {
         let tools = ["read_file", "write_file"]
             .map(|name| json!({"name": name, "inputSchema": {"type": "object"}}));
         let mut settings = settings();

@@ -1,7 +1,7 @@
 //! From the result of a call to our output.
 //!
 //! Invariant: nothing of a result is lost: text and structure stay in `result`, bytes become attachments which
-//! `result` refers to by their place.
+//! `result` refers to by index.
 
 use super::settings::McpLimits;
 use crate::{Attachment, ToolFailure, ToolOutput};
@@ -10,7 +10,7 @@ use base64::engine::general_purpose::STANDARD;
 use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
 use serde_json::{Map, Value, json};
 
-/// Longer texts of resources are attachments only.
+/// Longer texts of resources become attachments.
 const INLINE_TEXT_BYTES_MAX: usize = 64 * 1024;
 
 pub(super) fn output(
@@ -124,7 +124,7 @@ fn decode(data: &str) -> Result<Vec<u8>, &'static str> {
     STANDARD.decode(data).map_err(|_| "its bytes are not base64")
 }
 
-/// The last segment of an address, where it can pass for the name of a file.
+/// The last segment of a uri, where it is a valid file name.
 fn file_name(uri: &str) -> Option<String> {
     let end = uri.find(['?', '#']).unwrap_or(uri.len());
     let name = uri[..end].rsplit('/').next()?;
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_is_a_failure_with_its_words() {
+    fn an_error_is_a_failure_with_its_text() {
         let output =
             seen(json!({"isError": true, "content": [{"type": "text", "text": "no such file"}]}));
         assert_eq!(output, ToolOutput::failure(ToolFailure::new("TOOL_ERROR", "no such file")));

@@ -1,10 +1,10 @@
-//! How fast messages are taken that nobody asked for.
+//! The rate limit for messages that we did not request.
 //!
-//! Invariant: waiting is all that happens here; nothing is lost, the sender is only read more slowly.
+//! Invariant: nothing is dropped; the sender is read more slowly.
 
 use tokio::time::{Duration, Instant, sleep_until};
 
-/// A token bucket that may be in debt.
+/// A token bucket that may go into debt.
 #[derive(Debug)]
 pub(super) struct Pace {
     per_s: f64,
@@ -23,7 +23,7 @@ impl Pace {
         self.spend_at(Instant::now());
     }
 
-    /// Waits until what was spent is within bounds again. May be dropped at any time.
+    /// Waits until the debt is paid. Cancel safe.
     pub(super) async fn ready(&self) {
         if self.tokens < 0.0 {
             sleep_until(self.due()).await;
@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_burst_passes_and_the_rest_comes_at_its_rate() {
+    fn a_burst_passes_and_the_rest_is_limited() {
         let mut pace = Pace::new(100, 10);
         let began = pace.at;
         let mut now = began;

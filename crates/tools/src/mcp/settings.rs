@@ -1,6 +1,6 @@
-//! What is said of an MCP server in the configuration, and the bounds of what it may do.
+//! The configuration of an MCP server, and its limits.
 //!
-//! Invariant: every bound of this module is a field of `McpLimits`, with its default here.
+//! Invariant: every limit of this module is a field of `McpLimits`, with its default here.
 
 use crate::Risk;
 use greenroom_runtime::ChildSpec;
@@ -10,22 +10,22 @@ use std::time::Duration;
 /// One `[tools.NAME]` of kind `mcp`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct McpSettings {
-    /// Letters, digits, `_` and `-`: a dot would reach into another server's names.
+    /// Letters, digits, `_` and `-`: with a dot it could collide with another server's names.
     pub name: String,
     pub transport: McpTransport,
-    /// The tools that are taken, by the server's own names, where `*` at the end stands for any ending.
+    /// The tools to offer, by the server's names; a trailing `*` matches any ending.
     pub allow: Option<Vec<String>>,
-    /// What calls do at worst, by the server's own names or `*`; stands over what the server says of itself.
+    /// The risk of calls, by the server's names or `*`; overrides what the server declares.
     pub risk: BTreeMap<String, Risk>,
-    /// How long a call may be silent: until its answer, or its next progress.
+    /// How long a call may be silent: until its answer or its next progress.
     pub timeout: Duration,
     pub limits: McpLimits,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum McpTransport {
-    /// A program that we start. Most servers of this kind are clients of someone's API, so a configuration
-    /// gives them the network unless it says `network = false`.
+    /// A program that we start. Most such servers are clients of an API, so it has network access unless the
+    /// configuration says `network = false`.
     Stdio(ChildSpec),
     Http {
         url: String,
@@ -37,11 +37,11 @@ pub enum McpTransport {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct McpLimits {
-    /// One message from the server, and so one result. A longer one ends the connection.
+    /// One message from the server, and so one result. A longer one closes the connection.
     pub message_bytes_max: usize,
-    /// Lines on stdout that are not MCP, from programs that log there, before it ends the connection.
+    /// Lines on stdout that are not MCP, from programs that log there, before the connection is closed.
     pub foreign_lines_max: u32,
-    /// Messages that answer nothing; a server that sends more is read more slowly.
+    /// Messages that are not answers; a server that sends more is read more slowly.
     pub notices_per_s: u32,
     pub notices_burst: u32,
     pub tools_max: usize,
@@ -49,21 +49,21 @@ pub struct McpLimits {
     pub description_bytes_max: usize,
     /// All schemas of the server together.
     pub schemas_bytes_max: usize,
-    /// Bytes in one result, as attachments.
+    /// Attachments of one result, in bytes.
     pub attachments_max: usize,
-    /// Resources that a result only links to and that are read with it.
+    /// Linked resources that are read with a result.
     pub links_read_max: usize,
     /// From the start to the list of tools; a package manager may have to fetch the server first.
     pub start_timeout: Duration,
-    /// For one message to be taken by the server.
+    /// For one message to be accepted by the server.
     pub write_timeout: Duration,
-    /// How long a call waits for a server that is away.
+    /// How long a call waits for a server that is not connected.
     pub reconnect_wait: Duration,
-    /// Between two lists of tools, however often the server says that its list has changed.
+    /// Between two lists of tools, however often the server reports changes.
     pub refresh_min: Duration,
     pub backoff_min: Duration,
     pub backoff_max: Duration,
-    /// A connection that lasted this long starts the back-off anew.
+    /// A connection that lasted this long resets the back-off.
     pub healthy_after: Duration,
 }
 
@@ -104,7 +104,7 @@ impl McpSettings {
         }
     }
 
-    /// Says what is wrong with them, as far as that can be seen without trying.
+    /// Checks them without connecting.
     pub fn check(&self) -> Result<(), String> {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
         if self.name.is_empty() || !self.name.chars().all(is_plain) {
@@ -124,7 +124,7 @@ impl McpSettings {
         }
     }
 
-    pub(super) fn takes(&self, tool: &str) -> bool {
+    pub(super) fn offers(&self, tool: &str) -> bool {
         let fits = |pattern: &String| match pattern.strip_suffix('*') {
             Some(beginning) => tool.starts_with(beginning),
             None => tool == pattern,

@@ -1,7 +1,7 @@
-//! The wire to a server that we started: one JSON message per line.
+//! The wire to a server on stdio: one JSON message per line.
 //!
-//! Invariant: no more than one line of the allowed length is held; a longer line, too much that is not MCP, or a
-//! server that does not read, ends the connection and says why.
+//! Invariant: at most one line of the allowed length is buffered; a longer line, too many lines that are not MCP,
+//! or a server that does not read closes the connection with a reason.
 
 use super::pace::Pace;
 use super::settings::McpLimits;
@@ -19,13 +19,13 @@ use tokio::sync::Mutex as AsyncMutex;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-/// A line above this is read beside the runtime's workers.
+/// Longer lines are parsed outside the runtime's workers.
 const LONG_LINE_BYTES: usize = 256 * 1024;
 
 pub(super) struct Stdio {
     stdout: BufReader<pipe::Receiver>,
     line: Vec<u8>,
-    /// A long line that is being read; kept here because `receive` may be dropped at any time.
+    /// A partially read long line; kept here because `receive` may be dropped at any time.
     parsing: Option<JoinHandle<Parsed>>,
     stdin: Arc<AsyncMutex<Option<pipe::Sender>>>,
     pace: Pace,
@@ -35,15 +35,15 @@ pub(super) struct Stdio {
     fault: Fault,
 }
 
-/// Why a connection cannot go on, once it cannot.
+/// Why a connection has failed.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Fault {
     reason: Arc<Mutex<Option<String>>>,
     raised: CancellationToken,
 }
 
-/// The question that newer servers know. One that takes long to start answers it when we have given up on it
-/// and greeted the server in the older way; that answer would end the connection.
+/// The `discover` request. A server that starts slowly may answer it after we have given up on it and sent
+/// `initialize`; that late answer would end the connection.
 #[derive(Debug, Default)]
 struct Discovery {
     asked: Option<RequestId>,
@@ -107,7 +107,7 @@ impl Stdio {
         }
     }
 
-    /// The next message; nothing at the end. May be dropped at any time without losing a byte.
+    /// The next message; `None` at the end. Cancel safe.
     async fn next(&mut self) -> Option<ServerJsonRpcMessage> {
         loop {
             self.pace.ready().await;
@@ -144,7 +144,7 @@ impl Stdio {
         }
     }
 
-    /// Reads on until `line` is whole.
+    /// Reads until `line` is complete.
     async fn fill_line(&mut self) -> Option<()> {
         loop {
             let chunk = self.stdout.fill_buf().await.ok().filter(|chunk| !chunk.is_empty())?;
@@ -213,20 +213,20 @@ impl Transport<RoleClient> for Stdio {
     }
 
     async fn close(&mut self) -> Result<(), io::Error> {
-        // Held only while something is written, and that is bounded.
+        // Locked only while something is written, and that is bounded.
         self.stdin.lock().await.take();
         Ok(())
     }
 }
 
-/// An answer that cannot be understood still ends the wait of whoever asked.
+/// An invalid answer still ends the wait of its request.
 fn parse(line: &[u8]) -> Parsed {
     let error = match serde_json::from_slice(line) {
         Ok(message) => return Parsed::Message(Box::new(message)),
         Err(error) => error,
     };
     match serde_json::from_slice::<Envelope<'_>>(line) {
-        Ok(Envelope { id: Some(id), result, error: told }) if result.or(told).is_some() => {
+        Ok(Envelope { id: Some(id), result, error: failure }) if result.or(failure).is_some() => {
             let error = ErrorData::internal_error(format!("the answer is not MCP: {error}"), None);
             Parsed::Message(Box::new(ServerJsonRpcMessage::error(error, Some(id))))
         }
@@ -234,7 +234,7 @@ fn parse(line: &[u8]) -> Parsed {
     }
 }
 
-/// What can be read of any answer, however deep it goes.
+/// The parts of an answer that can be read at any depth.
 #[derive(Deserialize)]
 struct Envelope<'a> {
     id: Option<RequestId>,

@@ -1,7 +1,7 @@
-//! What went wrong with a server, in words: for operators what to do about it, for callers who is to blame.
+//! Messages about failures of a server: what an operator can do, and what a caller needs to know.
 //!
-//! Invariant: texts for operators are clauses about the server; texts for callers name it, and hold nothing that
-//! it wrote to its log.
+//! Invariant: messages for operators are clauses about the server; messages for callers name it and do not quote
+//! its log.
 
 use super::http::HttpError;
 use crate::ToolFailure;
@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 const TEXT_CHARS_MAX: usize = 300;
 const LAST_WORDS_CHARS_MAX: usize = 800;
 
-/// The last thing that went wrong on the way to a server over HTTP; the library passes on less than that.
+/// The last failure over HTTP; the library reports less.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Note(Arc<Mutex<Option<String>>>);
 
@@ -30,24 +30,24 @@ impl Note {
 }
 
 /// Why there is no connection.
-pub(super) fn at_greeting(error: &ClientInitializeError, server: &str) -> String {
+pub(super) fn at_handshake(error: &ClientInitializeError, server: &str) -> String {
     match error {
-        // Both ways failed, and every server knows the older one.
+        // Both handshakes failed, and every server knows the older one.
         ClientInitializeError::LegacyFallbackFailed { fallback, .. } => {
-            at_greeting(fallback, server)
+            at_handshake(fallback, server)
         }
         ClientInitializeError::ExpectedInitResponse(_)
         | ClientInitializeError::ExpectedInitResult(_)
         | ClientInitializeError::ConflictInitResponseId(..)
         | ClientInitializeError::UncorrelatedErrorResponse { .. } => {
-            "answers the greeting with something else; is it an MCP server?".to_owned()
+            "answers the handshake with something else; is it an MCP server?".to_owned()
         }
         ClientInitializeError::ConnectionClosed(_) => {
-            "ended the connection before it answered the greeting".to_owned()
+            "ended the connection before it answered the handshake".to_owned()
         }
-        ClientInitializeError::TransportError { error, .. } => on_the_way(error, server),
+        ClientInitializeError::TransportError { error, .. } => in_transit(error, server),
         ClientInitializeError::JsonRpcError(ErrorData { message, .. }) => {
-            format!("refuses the greeting: {}", short(message))
+            format!("refuses the handshake: {}", short(message))
         }
         ClientInitializeError::NoCompatibleProtocolVersion { server_supported, .. } => {
             let versions: Vec<String> = server_supported.iter().map(ToString::to_string).collect();
@@ -60,13 +60,13 @@ pub(super) fn at_greeting(error: &ClientInitializeError, server: &str) -> String
     }
 }
 
-/// Why its tools are not known.
+/// Why its tools cannot be listed.
 pub(super) fn at_listing(error: &ServiceError, server: &str) -> String {
     match error {
         ServiceError::McpError(ErrorData { message, .. }) => {
             format!("refuses to list its tools: {}", short(message))
         }
-        ServiceError::TransportSend(error) => on_the_way(error, server),
+        ServiceError::TransportSend(error) => in_transit(error, server),
         ServiceError::TransportClosed => {
             "ended the connection before it listed its tools".to_owned()
         }
@@ -75,7 +75,7 @@ pub(super) fn at_listing(error: &ServiceError, server: &str) -> String {
     }
 }
 
-fn on_the_way(error: &(dyn Error + 'static), server: &str) -> String {
+fn in_transit(error: &(dyn Error + 'static), server: &str) -> String {
     let mut next = Some(error);
     while let Some(error) = next {
         if let Some(error) = error.downcast_ref::<StreamableHttpError<HttpError>>() {
@@ -83,10 +83,10 @@ fn on_the_way(error: &(dyn Error + 'static), server: &str) -> String {
         }
         next = error.source();
     }
-    "does not take what it is sent".to_owned()
+    "does not accept what it is sent".to_owned()
 }
 
-/// What an HTTP server did instead of answering.
+/// How an HTTP server failed to answer.
 pub(super) fn over_http(error: &StreamableHttpError<HttpError>, server: &str) -> String {
     let url = format!("check `tools.{server}.url`");
     match error {
@@ -108,7 +108,7 @@ pub(super) fn over_http(error: &StreamableHttpError<HttpError>, server: &str) ->
                 format!("leads elsewhere (HTTP {status}), and redirects are not followed; {url}")
             }
             status @ (429 | 500..=599) => {
-                format!("answers with HTTP {status}; it is tried again by and by")
+                format!("answers with HTTP {status}; it is retried")
             }
             status => format!("answers with HTTP {status}; {url}"),
         },
@@ -163,12 +163,12 @@ pub(super) fn unavailable(server: &str, what: &str) -> ToolFailure {
     ToolFailure::new("UNAVAILABLE", format!("the MCP server `{server}` {what}"))
 }
 
-/// One line, not endless.
+/// One line of limited length.
 pub(super) fn short(text: &str) -> String {
     line(text, TEXT_CHARS_MAX)
 }
 
-/// What a process complained about: one line that may be longer, as it is all that is known.
+/// The stderr of a process: one line, longer because it is the only explanation.
 pub(super) fn last_words(text: &str) -> String {
     line(text, LAST_WORDS_CHARS_MAX)
 }

@@ -1,7 +1,7 @@
-//! `calendar.*`: events with a start, an end and people who are invited.
+//! `calendar.*`: events with a start, an end and invited people.
 //!
-//! Invariant: only the owner changes, deletes and shares an event; a change never overwrites one that was not
-//! read.
+//! Invariant: only the owner changes, deletes and shares an event; a change never overwrites a version that was
+//! not read.
 
 mod change;
 mod event;
@@ -10,7 +10,7 @@ pub(super) use change::{answer, delete, share, update};
 pub(super) use event::shown;
 
 use super::input::{Day, Id, Moment, Text, Trouble, Zone, given, read as strict};
-use super::records::{Found, Module, Put, Records};
+use super::records::{Module, Put, RecordWithLinks, Records};
 use event::{Event, rendered};
 use greenroom_protocol::Object;
 use greenroom_protocol::records::{RecordLink as Link, RecordView as Record};
@@ -18,7 +18,7 @@ use jiff::tz::TimeZone;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// Most events that one read gives.
+/// Most events of one read.
 const EVENTS_MAX: usize = 200;
 const CALENDAR: Module = Module::Calendar;
 
@@ -59,8 +59,8 @@ pub(super) async fn read(input: &Object, records: &dyn Records) -> Result<Value,
 
 async fn read_day(input: ReadDay, records: &dyn Records) -> Result<Value, Trouble> {
     let ReadDay { date: Day(date), timezone } = input;
-    // A day lasts from its first moment to the first of the next: 23 or 25 hours when clocks change, and
-    // nothing at all where a zone has left a day out.
+    // From the first moment of a day to that of the next: 23 or 25 hours when clocks change, none where a
+    // zone skipped a day.
     let first_ms = |date: jiff::civil::Date| {
         let first = date.to_zoned(timezone.0.clone()).and_then(|zoned| zoned.start_of_day());
         first.map(|zoned| zoned.timestamp().as_millisecond())
@@ -88,7 +88,7 @@ async fn read_range(input: ReadRange, records: &dyn Records) -> Result<Value, Tr
     Ok(Value::Object(data))
 }
 
-/// The events that have a part in `from..to`, by their start.
+/// The events that overlap `from..to`, by their start.
 async fn span(
     from: i64,
     to: i64,
@@ -144,7 +144,7 @@ pub(super) async fn create(input: &Object, records: &dyn Records) -> Result<Valu
     Ok(outcome("created", shown(&record, None, Some(&[]))))
 }
 
-/// What is written for an event that lies so in time.
+/// The record of an event at this time.
 fn placed(event: Event, start_ms: i64, end_ms: i64) -> Result<Put, Trouble> {
     in_order(start_ms, end_ms)?;
     Ok(Put {
@@ -163,15 +163,15 @@ fn in_order(start_ms: i64, end_ms: i64) -> Result<(), Trouble> {
     }
 }
 
-/// An event that the actor can see, or that nobody has.
+/// An event that the actor can see; otherwise it does not exist.
 async fn load(id: &Id, records: &dyn Records) -> Result<(Record, Vec<Link>), Trouble> {
-    let Found { record, links } = records.get(CALENDAR, &id.0).await?;
+    let RecordWithLinks { record, links } = records.get(CALENDAR, &id.0).await?;
     let record = record.ok_or_else(|| no_event(id))?;
     Ok((record, links))
 }
 
 fn no_event(id: &Id) -> Trouble {
-    Trouble::Told(
+    Trouble::Failure(
         crate::ToolFailure::new("NOT_FOUND", format!("there is no event `{}`", id.0))
             .detail("event_id", id.0.clone()),
     )

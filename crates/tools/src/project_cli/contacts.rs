@@ -1,6 +1,6 @@
-//! `contacts.read`: people that the actor knows.
+//! `contacts.read`: the actor's contacts.
 //!
-//! Invariant: pages stand in one order (name, then id), so that a cursor means the same on every call.
+//! Invariant: pages have a fixed order (name, then id), so that a cursor means the same on every call.
 
 use super::input::{Id, Text, Trouble, given, read as strict};
 use super::records::{LIST_MAX, Module, Records};
@@ -41,7 +41,7 @@ pub(super) async fn read(input: &Object, records: &dyn Records) -> Result<Value,
     }
     match records.get(Module::Contacts, &id.0).await?.record {
         Some(record) => Ok(Value::Object(shown(&record))),
-        None => Err(Trouble::Told(
+        None => Err(Trouble::Failure(
             ToolFailure::new("NOT_FOUND", format!("there is no contact `{}`", id.0))
                 .detail("contact_id", id.0),
         )),
@@ -86,7 +86,7 @@ async fn page(
     Ok(data)
 }
 
-/// The body with the id first to be used: names of fields are the owner's business.
+/// The body with the id; its fields are chosen by the owner.
 fn shown(record: &Record) -> Object {
     let mut contact = record.body.clone();
     contact.insert("id".to_owned(), record.id.clone().into());
@@ -98,7 +98,7 @@ fn name(record: &Record) -> &str {
     record.body.get("name").and_then(Value::as_str).unwrap_or_default()
 }
 
-/// Whether a text holds every word, whatever their case.
+/// Whether a text contains every word, ignoring case.
 pub(super) fn holds_all(words: &str, text: &str) -> bool {
     let text = text.to_lowercase();
     words.to_lowercase().split_whitespace().all(|word| text.contains(word))

@@ -1,10 +1,10 @@
-//! Whether an input fits its method, asked of the handler itself: it runs up to where it would touch data.
+//! Validates an input with the handler itself, which runs until it would access data.
 //!
-//! Invariant: nothing is read or changed; what is refused here is refused by the router in the same words.
+//! Invariant: nothing is read or changed; the router refuses the same inputs with the same message.
 
-use super::records::{Found, Module, Put, Records, RecordsError};
+use super::records::{Module, Put, RecordWithLinks, Records, RecordsError};
 use super::table::MethodSpec;
-use super::{handle, told};
+use super::{handle, to_failure};
 use crate::ToolFailure;
 use futures_util::FutureExt;
 use greenroom_protocol::Object;
@@ -13,27 +13,27 @@ use greenroom_protocol::records::{
 };
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Refuses an input that its handler would refuse before it looks at any record.
+/// Refuses an input that its handler would refuse before it accesses a record.
 pub fn check(spec: &MethodSpec, input: &Object) -> Result<(), ToolFailure> {
     let records = NoRecords::default();
-    // Nothing in it waits: the first record that it asks for ends it.
+    // It never waits: the first access to a record ends it.
     let done = handle(spec.action, input, &records).now_or_never();
     match done {
         Some(Err(trouble)) if !records.were_asked.load(Ordering::Relaxed) => {
-            Err(told(spec, trouble))
+            Err(to_failure(spec, trouble))
         }
         _ => Ok(()),
     }
 }
 
-/// Records that nobody gets; knows whether somebody asked.
+/// Records that cannot be accessed; remembers whether that was tried.
 #[derive(Default)]
 struct NoRecords {
     were_asked: AtomicBool,
 }
 
 impl NoRecords {
-    fn asked<T>(&self) -> Result<T, RecordsError> {
+    fn refuse<T>(&self) -> Result<T, RecordsError> {
         self.were_asked.store(true, Ordering::Relaxed);
         Err(RecordsError::Strange)
     }
@@ -47,15 +47,15 @@ impl Records for NoRecords {
         _span: Option<(i64, i64)>,
         _limit: u32,
     ) -> Result<Vec<Record>, RecordsError> {
-        self.asked()
+        self.refuse()
     }
 
-    async fn get(&self, _module: Module, _id: &str) -> Result<Found, RecordsError> {
-        self.asked()
+    async fn get(&self, _module: Module, _id: &str) -> Result<RecordWithLinks, RecordsError> {
+        self.refuse()
     }
 
     async fn put(&self, _module: Module, _put: Put) -> Result<Record, RecordsError> {
-        self.asked()
+        self.refuse()
     }
 
     async fn delete(
@@ -64,7 +64,7 @@ impl Records for NoRecords {
         _id: &str,
         _if_version: Option<i64>,
     ) -> Result<bool, RecordsError> {
-        self.asked()
+        self.refuse()
     }
 
     async fn share(
@@ -73,7 +73,7 @@ impl Records for NoRecords {
         _id: &str,
         _with: Vec<String>,
     ) -> Result<Vec<Link>, RecordsError> {
-        self.asked()
+        self.refuse()
     }
 
     async fn answer(
@@ -82,6 +82,6 @@ impl Records for NoRecords {
         _id: &str,
         _status: LinkStatus,
     ) -> Result<Option<Link>, RecordsError> {
-        self.asked()
+        self.refuse()
     }
 }

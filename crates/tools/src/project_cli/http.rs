@@ -1,8 +1,8 @@
-//! Records over the host's API, as a child reaches them with its credential.
+//! Records over the host's API, for a child with its credential.
 //!
-//! Invariant: the credential stands in one header of these requests and nowhere else.
+//! Invariant: the credential is sent only in one header of these requests.
 
-use super::records::{Found, Module, Put, Records, RecordsError};
+use super::records::{Module, Put, RecordWithLinks, Records, RecordsError};
 use greenroom_outgoing::{Outgoing, cause};
 use greenroom_protocol::AgentAPIError;
 use greenroom_protocol::records::{
@@ -14,7 +14,7 @@ use std::time::Duration;
 
 const TIMEOUT: Duration = Duration::from_secs(20);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// Names the actor when an administrator works by hand.
+/// The actor, for an administrator on the command line.
 const ACTOR_HEADER: &str = "x-greenroom-actor";
 
 pub struct HttpRecords {
@@ -24,7 +24,7 @@ pub struct HttpRecords {
     actor: Option<String>,
 }
 
-/// For an administrator by hand: whose records, in which workspace. A credential knows both.
+/// For an administrator on the command line: whose records, in which workspace. A credential implies both.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OnBehalf {
     pub actor: String,
@@ -68,7 +68,7 @@ impl HttpRecords {
         credential: String,
         on_behalf: Option<OnBehalf>,
     ) -> Result<Self, RecordsError> {
-        // The host is where we were told it is, loopback included.
+        // The configured address of the host, loopback included.
         let outgoing = Outgoing {
             allow_private: true,
             timeout: Some(TIMEOUT),
@@ -90,7 +90,7 @@ impl HttpRecords {
         Ok(Self { client, url, credential, actor })
     }
 
-    /// By a client that knows more of the host than its address, such as its certificate.
+    /// With a client that knows the host's certificate.
     pub fn by(self, client: reqwest::Client) -> Self {
         Self { client, ..self }
     }
@@ -136,7 +136,7 @@ impl Records for HttpRecords {
         Ok(listed.items)
     }
 
-    async fn get(&self, module: Module, id: &str) -> Result<Found, RecordsError> {
+    async fn get(&self, module: Module, id: &str) -> Result<RecordWithLinks, RecordsError> {
         self.send(&Op::Get { module: module.as_str().to_owned(), id: id.to_owned() }).await
     }
 

@@ -1,8 +1,8 @@
 //! Records in memory, for tests: several actors, links, versions.
 //!
-//! Invariant: answers as the design of the record API says, so that handlers meet what the host gives them.
+//! Invariant: behaves as the record API is specified, so that handlers see what the host would return.
 
-use super::records::{Found, Module, Put, Records, RecordsError};
+use super::records::{Module, Put, RecordWithLinks, Records, RecordsError};
 use greenroom_protocol::records::{
     RecordLink as Link, RecordLinkStatus as LinkStatus, RecordView as Record,
 };
@@ -20,14 +20,14 @@ struct Row {
 struct Rows {
     rows: Vec<Row>,
     made: usize,
-    /// Writes before which somebody else changes the record.
+    /// Writes before which another client changes the record.
     races: usize,
-    /// Writes that are taken before the rest is refused.
+    /// Writes that succeed before the rest is refused.
     writes_left: Option<usize>,
     calls: Vec<&'static str>,
 }
 
-/// What one actor sees.
+/// The view of one actor.
 #[derive(Debug, Clone)]
 pub(super) struct InMemory {
     actor: String,
@@ -39,12 +39,12 @@ impl InMemory {
         Self { actor: actor.to_owned(), rows: Arc::default() }
     }
 
-    /// The same records as another actor sees them.
+    /// The same records for another actor.
     pub(super) fn seen_by(&self, actor: &str) -> Self {
         Self { actor: actor.to_owned(), rows: self.rows.clone() }
     }
 
-    /// The next writes find that somebody else was faster.
+    /// Before the next writes another client changes the record.
     pub(super) fn race(&self, writes: usize) {
         self.rows.lock().unwrap().races = writes;
     }
@@ -53,7 +53,7 @@ impl InMemory {
         self.rows.lock().unwrap().writes_left = Some(writes);
     }
 
-    /// The operations that were asked for since the last look.
+    /// The operations since the last call.
     pub(super) fn calls(&self) -> Vec<&'static str> {
         std::mem::take(&mut self.rows.lock().unwrap().calls)
     }
@@ -109,7 +109,7 @@ impl Records for InMemory {
                 && (row.record.owner == self.actor
                     || link.is_some_and(|link| link.status != LinkStatus::Rejected))
         };
-        // The edges are left to the handler on purpose: it asked for a span, it gets what touches it.
+        // The handler applies the exact limits: a span returns what touches it.
         let touches = |row: &&Row| {
             let record = &row.record;
             span.is_none_or(|(from, to)| {
@@ -126,7 +126,7 @@ impl Records for InMemory {
         Ok(seen.take(limit as usize).collect())
     }
 
-    async fn get(&self, module: Module, id: &str) -> Result<Found, RecordsError> {
+    async fn get(&self, module: Module, id: &str) -> Result<RecordWithLinks, RecordsError> {
         let mut rows = self.rows.lock().unwrap();
         rows.calls.push("get");
         for row in rows.rows.iter().filter(|row| row.module == module && row.record.id == id) {
@@ -134,10 +134,10 @@ impl Records for InMemory {
             if row.record.owner == self.actor || link.is_some() {
                 let mut record = row.record.clone();
                 record.link_status = link.map(|link| link.status);
-                return Ok(Found { record: Some(record), links: row.links.clone() });
+                return Ok(RecordWithLinks { record: Some(record), links: row.links.clone() });
             }
         }
-        Ok(Found::default())
+        Ok(RecordWithLinks::default())
     }
 
     async fn put(&self, module: Module, put: Put) -> Result<Record, RecordsError> {

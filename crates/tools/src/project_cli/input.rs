@@ -1,7 +1,7 @@
-//! Strict inputs of methods: what a handler gets has passed its type.
+//! Strict inputs of methods: a handler gets validated types.
 //!
-//! Invariant: unknown fields are refused, dates are dates, times carry their zone, texts have a length; every
-//! refusal names the field.
+//! Invariant: unknown fields are refused, dates are valid, times have a zone, texts have a length; every refusal
+//! names the field.
 
 use super::records::RecordsError;
 use crate::ToolFailure;
@@ -13,15 +13,15 @@ use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-/// Why a method did not do what was asked.
+/// Why a method failed.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Trouble {
-    /// The input does not fit; `field` is empty when it is about the input as a whole.
+    /// The input is invalid; `field` is empty when it is about the input as a whole.
     Input {
         field: String,
         message: String,
     },
-    Told(ToolFailure),
+    Failure(ToolFailure),
 }
 
 impl Trouble {
@@ -29,21 +29,21 @@ impl Trouble {
         Trouble::Input { field: field.to_owned(), message: message.into() }
     }
 
-    pub(super) fn told(code: &str, message: impl Into<String>) -> Self {
-        Trouble::Told(ToolFailure::new(code, message))
+    pub(super) fn failure(code: &str, message: impl Into<String>) -> Self {
+        Trouble::Failure(ToolFailure::new(code, message))
     }
 }
 
 impl From<RecordsError> for Trouble {
     fn from(error: RecordsError) -> Self {
         match error {
-            RecordsError::Refused(refusal) => Trouble::Told(refused(refusal)),
-            error => Trouble::told("UNAVAILABLE", error.to_string()),
+            RecordsError::Refused(refusal) => Trouble::Failure(refused(refusal)),
+            error => Trouble::failure("UNAVAILABLE", error.to_string()),
         }
     }
 }
 
-/// Whether the record was changed by somebody else in the meantime.
+/// Whether another client changed the record in the meantime.
 pub(super) fn is_conflict(error: &RecordsError) -> bool {
     matches!(error, RecordsError::Refused(refusal) if conflicts(refusal))
 }
@@ -75,7 +75,7 @@ pub(super) fn read<T: DeserializeOwned>(input: &Object) -> Result<T, Trouble> {
     serde_path_to_error::deserialize(Value::Object(input.clone())).map_err(|error| {
         let path = error.path().to_string();
         let message = error.into_inner().to_string();
-        // An unknown field is where the path ends, a missing one is below it.
+        // The path ends at an unknown field, and above a missing one.
         let missing = message
             .strip_prefix("missing field `")
             .and_then(|rest| rest.split_once('`'))
@@ -91,7 +91,7 @@ pub(super) fn read<T: DeserializeOwned>(input: &Object) -> Result<T, Trouble> {
     })
 }
 
-/// A text of 1 to `MAX` characters, without blanks around it.
+/// A text of 1 to `MAX` characters, without surrounding whitespace.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Text<const MAX: usize>(pub(super) String);
 
@@ -123,7 +123,7 @@ impl<'de> Deserialize<'de> for Day {
     }
 }
 
-/// A time that says its zone, to the millisecond.
+/// A time with its zone, to the millisecond.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Moment {
     pub(super) at_ms: i64,
@@ -191,7 +191,7 @@ impl<'de> Deserialize<'de> for Zone {
     }
 }
 
-/// A field that may be left out (`None`), cleared with null (`Some(None)`) or given.
+/// A field that may be absent (`None`), cleared with null (`Some(None)`) or set.
 pub(super) fn clearable<'de, D, T>(deserializer: D) -> Result<Option<Option<T>>, D::Error>
 where
     D: Deserializer<'de>,
@@ -200,7 +200,7 @@ where
     Option::<T>::deserialize(deserializer).map(Some)
 }
 
-/// A field that may be left out but is not null.
+/// A field that may be absent but not null.
 pub(super) fn given<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
 where
     D: Deserializer<'de>,
@@ -209,7 +209,7 @@ where
     T::deserialize(deserializer).map(Some)
 }
 
-/// Whether a text looks so: `d` stands for a digit, `s` for a sign, anything else for itself.
+/// Whether a text has this shape: `d` is a digit, `s` a sign, other characters are literal.
 fn has_shape(text: &str, shape: &str) -> bool {
     text.len() == shape.len()
         && text.bytes().zip(shape.bytes()).all(|(byte, shape)| match shape {

@@ -1,6 +1,6 @@
-//! `memory.*`: small facts that an actor wants to be remembered.
+//! `memory.*`: small facts that an actor wants to keep.
 //!
-//! Invariant: a fact is one record, its key the record's id; an update says of every key what became of it.
+//! Invariant: a fact is one record, its key the record's id; an update reports the outcome of every key.
 
 use super::contacts::holds_all;
 use super::input::{Text, Trouble, given, read as strict};
@@ -103,19 +103,19 @@ pub(super) async fn update(input: &Object, records: &dyn Records) -> Result<Valu
         if done.is_nothing() {
             return Err(error.into());
         }
-        let mut data = done.told("partial");
+        let mut data = done.into_value("partial");
         data["failed"] = json!({"key": key, "message": error.to_string()});
         data["not_tried"] = changes.map(|(key, _)| key).collect();
         return Ok(data);
     }
-    Ok(done.told("updated"))
+    Ok(done.into_value("updated"))
 }
 
 #[derive(Default)]
 struct Done {
     set: Vec<Value>,
     deleted: Vec<String>,
-    /// Keys that were to be forgotten and are not known.
+    /// Keys to delete that do not exist.
     missing: Vec<String>,
 }
 
@@ -144,7 +144,7 @@ impl Done {
         self.set.is_empty() && self.deleted.is_empty() && self.missing.is_empty()
     }
 
-    fn told(self, outcome: &str) -> Value {
+    fn into_value(self, outcome: &str) -> Value {
         json!({
             "outcome": outcome,
             "count": self.set.len() + self.deleted.len(),

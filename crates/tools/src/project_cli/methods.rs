@@ -1,6 +1,6 @@
-//! A set of methods, as grants, credentials and the environment of a child write it.
+//! A set of methods, as written in grants, credentials and the environment of a child.
 //!
-//! Invariant: a name or `module.*`; what cannot be read allows nothing.
+//! Invariant: a name or `module.*`; an invalid pattern allows nothing.
 
 use super::table::specs;
 use std::collections::BTreeSet;
@@ -21,7 +21,7 @@ impl MethodSet {
         Self::new(specs().iter().map(|spec| spec.name()))
     }
 
-    /// As `GREENROOM_METHODS` has it: names with commas between them.
+    /// From `GREENROOM_METHODS`: names separated by commas.
     pub fn from_list(text: &str) -> Self {
         Self::new(text.split(',').map(str::trim).filter(|name| !name.is_empty()))
     }

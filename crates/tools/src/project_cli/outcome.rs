@@ -1,7 +1,7 @@
-//! What a method of the project CLI says on its standard output (seed 004 §5, §8).
+//! The standard output of a method of the project CLI (seed 004 §5, §8).
 //!
-//! Invariant: one JSON object, `ok` first to be looked at; module and method are those that were called,
-//! whatever a child writes.
+//! Invariant: one JSON object with `ok`; module and method are those that were called, whatever a child
+//! writes.
 
 use crate::{Status, ToolFailure, ToolOutput};
 use greenroom_protocol::Object;
@@ -28,7 +28,7 @@ impl CliResult {
         }
     }
 
-    /// Reads what a child wrote; one that writes a bare value means it as its data.
+    /// Parses the output of a child; a bare value is its data.
     pub fn read(module: &str, method: &str, stdout: &[u8]) -> Result<Self, serde_json::Error> {
         let done =
             |data| CliResult::Done { module: module.to_owned(), method: method.to_owned(), data };
@@ -48,7 +48,7 @@ impl CliResult {
         }
     }
 
-    /// As any source of tools gives it; `result` keeps module, method and data.
+    /// As the output of a tool; `result` keeps module, method and data.
     pub fn into_output(self) -> ToolOutput {
         match self {
             CliResult::Done { module, method, data } => {
@@ -65,7 +65,7 @@ impl CliResult {
     }
 }
 
-/// A child's error, whatever of it can be read.
+/// The error of a child, as far as it can be read.
 fn failure(error: Value) -> ToolFailure {
     match serde_json::from_value::<ToolFailure>(error.clone()) {
         Ok(failure) => failure,

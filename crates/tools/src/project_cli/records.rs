@@ -1,6 +1,6 @@
-//! The records of one actor: the only way in which methods reach data.
+//! The records of one actor: the only access of methods to data.
 //!
-//! Invariant: whose records these are is decided by the host, from the credential; no operation names an owner.
+//! Invariant: the host decides from the credential whose records these are; no operation names an owner.
 
 use greenroom_protocol::records::{
     RecordLink as Link, RecordLinkStatus as LinkStatus, RecordView as Record,
@@ -8,10 +8,10 @@ use greenroom_protocol::records::{
 use greenroom_protocol::{AgentAPIError, Object};
 use serde::Deserialize;
 
-/// Most records that one list gives.
+/// Most records of one list.
 pub const LIST_MAX: u32 = 1000;
 
-/// The kinds of records that there are.
+/// The kinds of records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Module {
     Calendar,
@@ -29,7 +29,7 @@ impl Module {
     }
 }
 
-/// What a record shall hold; milliseconds where it stands in time.
+/// The content of a record; with milliseconds if it has a time.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Put {
     pub id: Option<String>,
@@ -39,9 +39,9 @@ pub struct Put {
     pub body: Object,
 }
 
-/// What `get` finds.
+/// The result of `get`.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-pub struct Found {
+pub struct RecordWithLinks {
     pub record: Option<Record>,
     #[serde(default)]
     pub links: Vec<Link>,
@@ -66,7 +66,7 @@ pub trait Records: Send + Sync {
         span: Option<(i64, i64)>,
         limit: u32,
     ) -> Result<Vec<Record>, RecordsError>;
-    async fn get(&self, module: Module, id: &str) -> Result<Found, RecordsError>;
+    async fn get(&self, module: Module, id: &str) -> Result<RecordWithLinks, RecordsError>;
     async fn put(&self, module: Module, put: Put) -> Result<Record, RecordsError>;
     async fn delete(
         &self,

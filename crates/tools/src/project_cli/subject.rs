@@ -1,6 +1,7 @@
-//! What a call of a built-in method is about, in the names that people gave their records.
+//! What a call of a built-in method is about, with the titles of its records.
 //!
-//! Invariant: pure. Which records a call names is said first; whoever asks looks them up with the actor's reach.
+//! Invariant: pure. First the records that a call names are determined; the caller looks them up with the actor's
+//! rights.
 
 use super::calendar::shown;
 use super::records::Module;
@@ -12,7 +13,7 @@ use greenroom_protocol::records::RecordView as Record;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// The records that a call names by their ids, at most as many as a question shows.
+/// The ids of the records that a call names, at most as many as an approval shows.
 pub(crate) fn named(call: &Call) -> Option<(Module, Vec<String>)> {
     let spec = find(&call.module, &call.method)?;
     let text = |value: &Value| value.as_str().map(str::to_owned);
@@ -34,7 +35,7 @@ pub(crate) fn named(call: &Call) -> Option<(Module, Vec<String>)> {
     (!ids.is_empty()).then_some((module, ids))
 }
 
-/// The subject of a call whose records were looked up: what is not among `found`, the actor does not have.
+/// The subject of a call; a record that is not in `found` does not exist for the actor.
 pub(crate) fn subject(call: &Call, found: &BTreeMap<String, Record>) -> ApprovalSubject {
     let Some(spec) = find(&call.module, &call.method) else { return ApprovalSubject::default() };
     match spec.action {
@@ -90,7 +91,7 @@ fn memory(input: &Object, found: &BTreeMap<String, Record>) -> ApprovalSubject {
     ApprovalSubject { records, fields, left_out: 0 }
 }
 
-/// Keys to be forgotten first: of those it matters most what they are.
+/// Keys to delete first: they matter most.
 fn memory_keys(input: &Object) -> impl Iterator<Item = String> + '_ {
     let set = input.get("set").and_then(Value::as_object).into_iter().flat_map(Object::keys);
     deleted(input).chain(set.cloned())
@@ -130,20 +131,20 @@ mod tests {
     }
 
     #[test]
-    fn a_change_tells_what_stands_there_now() {
+    fn a_change_shows_the_present_values() {
         let call = call(
             "calendar",
             "update",
             json!({"event_id": "rec_1", "title": "supper", "location": "B2"}),
         );
-        let told = json!(subject(&call, &dinner()));
+        let shown = json!(subject(&call, &dinner()));
         let fields = json!([{"name": "title", "value": "supper", "before": "dinner"},
             {"name": "location", "value": "B2"}]);
-        assert_eq!((&told["fields"], &told["records"][0]["title"]), (&fields, &json!("dinner")));
+        assert_eq!((&shown["fields"], &shown["records"][0]["title"]), (&fields, &json!("dinner")));
     }
 
     #[test]
-    fn facts_to_forget_are_told_with_their_values() {
+    fn facts_to_delete_are_shown_with_their_values() {
         let tea = serde_json::from_value(json!({"id": "tea", "owner": "ann", "version": 1,
             "body": {"value": "green"}, "updated_at": ""}));
         let found = BTreeMap::from([("tea".to_owned(), tea.unwrap())]);

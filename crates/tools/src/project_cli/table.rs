@@ -1,7 +1,7 @@
-//! The methods that exist: each with its risk and its contract.
+//! The methods: each with its risk and its contract.
 //!
-//! Invariant: exactly the methods of seed 004 §7. The contract says in words what the strict input of the
-//! handler takes; a test compares the two.
+//! Invariant: exactly the methods of seed 004 §7. The contract describes the strict input of the handler; a test
+//! compares the two.
 
 use crate::Risk;
 use greenroom_protocol::Object;
@@ -14,14 +14,14 @@ pub struct MethodSpec {
     pub method: &'static str,
     pub risk: Risk,
     pub about: &'static str,
-    /// The same for people who read Chinese.
+    /// The description in Chinese.
     pub about_zh: &'static str,
     pub action: Action,
-    /// Each field of the input with what it takes.
+    /// The fields of the input with their descriptions.
     pub fields: &'static [(&'static str, &'static str)],
 }
 
-/// Who handles a method.
+/// The handler of a method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
     CalendarRead,
@@ -42,14 +42,14 @@ impl MethodSpec {
         format!("{}.{}", self.module, self.method)
     }
 
-    /// The fields as errors carry them, for people and models (seed 004 §8).
+    /// The fields as errors show them, for people and models (seed 004 §8).
     pub fn contract(&self) -> Value {
         let field = |(name, takes): &(&str, &str)| ((*name).to_owned(), Value::from(*takes));
         Value::Object(self.fields.iter().map(field).collect::<Object>())
     }
 }
 
-/// Every method, in the order in which people read them.
+/// Every method, in the order of display.
 pub fn specs() -> &'static [MethodSpec] {
     TABLE
 }

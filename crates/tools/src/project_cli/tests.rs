@@ -7,7 +7,7 @@ mod fuzz;
 use super::in_memory::InMemory;
 use super::*;
 
-/// What a method answers, with every method allowed.
+/// The answer of a method, with every method allowed.
 async fn call(records: &InMemory, name: &str, input: Value) -> Value {
     let (module, method) = name.split_once('.').unwrap();
     route(module, method, &input, &MethodSet::all(), records).await.to_value()
@@ -46,7 +46,7 @@ fn the_table_holds_exactly_the_methods_of_the_seed() {
 }
 
 #[tokio::test]
-async fn the_host_refuses_what_the_router_refuses_in_the_same_words_and_touches_nothing() {
+async fn the_host_refuses_what_the_router_refuses_with_the_same_message_and_accesses_nothing() {
     let records = InMemory::new("u1");
     let at = |hour: &str| format!("2026-04-21T{hour}:00:00+08:00");
     for (name, input) in [
@@ -82,7 +82,7 @@ async fn the_host_refuses_what_the_router_refuses_in_the_same_words_and_touches_
 }
 
 #[tokio::test]
-async fn a_contract_names_the_very_fields_that_its_method_takes() {
+async fn a_contract_names_exactly_the_fields_of_its_method() {
     let records = InMemory::new("u1");
     for spec in specs() {
         let input = match spec.action {
@@ -96,15 +96,15 @@ async fn a_contract_names_the_very_fields_that_its_method_takes() {
         let mut taken: Vec<&str> = expected.split('`').skip(1).step_by(2).collect();
         taken.sort_unstable();
         let contract = spec.contract();
-        let mut told: Vec<&str> =
+        let mut named: Vec<&str> =
             contract.as_object().unwrap().keys().map(String::as_str).collect();
-        told.sort_unstable();
-        assert_eq!(told, taken, "{}", spec.name());
+        named.sort_unstable();
+        assert_eq!(named, taken, "{}", spec.name());
     }
 }
 
 #[tokio::test]
-async fn an_input_that_does_not_fit_is_answered_with_the_contract() {
+async fn an_invalid_input_is_answered_with_the_contract() {
     let records = InMemory::new("u1");
     let error = error(&records, "calendar.read", json!({"mode": "month"})).await;
     assert_eq!(error["code"], "INVALID_ACTION_INPUT");
@@ -120,7 +120,7 @@ async fn an_input_that_does_not_fit_is_answered_with_the_contract() {
 }
 
 #[tokio::test]
-async fn a_method_outside_of_the_whitelist_is_refused() {
+async fn a_method_outside_the_allowed_set_is_refused() {
     let records = InMemory::new("u1");
     let allowed = MethodSet::from_list("calendar.read, memory.*");
     let input = json!({"event_id": "evt_1"});
@@ -143,7 +143,7 @@ async fn a_method_outside_of_the_whitelist_is_refused() {
 }
 
 #[tokio::test]
-async fn an_unknown_method_lists_the_close_ones_that_may_be_used() {
+async fn an_unknown_method_lists_similar_allowed_ones() {
     let records = InMemory::new("u1");
     let error = error(&records, "calender.raed", json!({})).await;
     assert_eq!(error["code"], "METHOD_NOT_ALLOWED");
@@ -164,7 +164,7 @@ async fn an_unknown_method_lists_the_close_ones_that_may_be_used() {
 }
 
 #[test]
-fn the_tool_takes_three_layers_and_nothing_else() {
+fn the_tool_accepts_three_layers_and_nothing_else() {
     let args = json!({"module": "calendar", "method": "read", "input": {"mode": "day"}});
     let call = Call::read(args.as_object().unwrap()).unwrap();
     assert_eq!((call.module.as_str(), call.method.as_str()), ("calendar", "read"));
@@ -184,7 +184,7 @@ fn the_tool_takes_three_layers_and_nothing_else() {
 }
 
 #[test]
-fn what_a_child_writes_cannot_pretend_to_be_another_method() {
+fn a_child_cannot_impersonate_another_method() {
     let read = |text: &str| CliResult::read("weather", "now", text.as_bytes()).unwrap().to_value();
     assert_eq!(
         read(r#"{"ok":true,"module":"calendar","method":"delete","data":{"t":21}}"#),

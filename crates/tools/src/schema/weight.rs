@@ -1,28 +1,28 @@
-//! What checking against a schema costs: how often its parts look at one value, by the depth of that value.
+//! The cost of a schema: how often its parts visit one value, by the depth of that value.
 //!
-//! Invariant: the figures are an upper bound. Parts that apply to the same value (`allOf`, `$ref`, …) add up,
-//! so a short schema can cost two to the power of its length; those are found here before anything is compiled.
+//! Invariant: the figures are an upper bound. Parts that apply to the same value (`allOf`, `$ref`, …) add up, so
+//! the cost can be exponential in the length; such schemas are refused before anything is compiled.
 
 use super::BadSchema;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, HashMap};
 
-/// Most looks at the outermost value.
-const LOOKS_MAX: u64 = 20_000;
-/// Most looks at all values of one call's arguments.
+/// Most visits of the outermost value.
+const VISITS_MAX: u64 = 20_000;
+/// Most visits of all values of one call's arguments.
 const STEPS_MAX: u64 = 5_000_000;
-/// Depth up to which looks are counted; arguments are never nested deeper.
+/// Depth up to which visits are counted; arguments are never nested deeper.
 const DEPTH_MAX: usize = 100;
 /// Most parts of a schema.
 const PARTS_MAX: usize = 20_000;
-/// Most pairs of parts that look at the same value.
+/// Most pairs of parts that visit the same value.
 const GROUPS_MAX: usize = 500_000;
 
-/// Looks at one value at each depth.
+/// Visits of one value at each depth.
 #[derive(Debug)]
 pub(super) struct Weight {
-    looks: Vec<u64>,
-    /// Below the last of them: as many again, or more than anything can bear.
+    visits: Vec<u64>,
+    /// Below the last depth: as many again, or beyond every limit.
     steady: bool,
 }
 
@@ -34,13 +34,13 @@ impl Weight {
         for (part, count) in &groups[0] {
             now[*part] = *count;
         }
-        let mut weight = Self { looks: Vec::new(), steady: false };
+        let mut weight = Self { visits: Vec::new(), steady: false };
         for depth in 0..DEPTH_MAX {
             let total = now.iter().fold(0_u64, |sum, count| sum.saturating_add(*count));
-            if depth == 0 && total > LOOKS_MAX {
+            if depth == 0 && total > VISITS_MAX {
                 return Err(BadSchema::TooCostly);
             }
-            weight.looks.push(total);
+            weight.visits.push(total);
             let next = graph.descend(&groups, &now);
             weight.steady = next == now;
             if weight.steady || total > STEPS_MAX {
@@ -52,22 +52,22 @@ impl Weight {
     }
 
     /// Whether these arguments can be checked within the limit.
-    pub(super) fn bears(&self, args: &Value) -> bool {
+    pub(super) fn is_affordable(&self, args: &Value) -> bool {
         let mut steps = 0;
         self.add(args, 0, &mut steps);
         steps <= STEPS_MAX
     }
 
     fn add(&self, value: &Value, depth: usize, steps: &mut u64) {
-        let looks = match (self.looks.get(depth), self.looks.last()) {
-            (Some(looks), _) => *looks,
+        let visits = match (self.visits.get(depth), self.visits.last()) {
+            (Some(visits), _) => *visits,
             (None, Some(last)) if self.steady => *last,
             (None, _) => u64::MAX,
         };
-        if looks == 0 {
+        if visits == 0 {
             return;
         }
-        *steps = steps.saturating_add(looks);
+        *steps = steps.saturating_add(visits);
         if *steps > STEPS_MAX {
             return;
         }
@@ -81,7 +81,7 @@ impl Weight {
     }
 }
 
-/// Which values below its own a part looks at.
+/// Which values below its own a part visits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 enum Below<'a> {
     Field(&'a str),
@@ -91,12 +91,12 @@ enum Below<'a> {
 
 #[derive(Debug, Default)]
 struct Part<'a> {
-    /// Parts that look at the same value.
+    /// Parts that visit the same value.
     beside: Vec<usize>,
     below: Vec<(Below<'a>, usize)>,
 }
 
-/// The parts of a schema, the whole being the first.
+/// The parts of a schema; the first is the whole.
 struct Graph<'a> {
     root: &'a Value,
     parts: Vec<Part<'a>>,
@@ -120,9 +120,9 @@ impl<'a> Graph<'a> {
             if graph.parts.len() > PARTS_MAX {
                 return Err(BadSchema::TooLarge);
             }
-            let place = graph.part(schema);
+            let index = graph.part(schema);
             if let Value::Object(fields) = schema {
-                graph.read(place, fields)?;
+                graph.read(index, fields)?;
             }
         }
         Ok(graph)
@@ -151,47 +151,45 @@ impl<'a> Graph<'a> {
         }
     }
 
-    fn read(&mut self, place: usize, fields: &'a Map<String, Value>) -> Result<(), BadSchema> {
+    fn read(&mut self, index: usize, fields: &'a Map<String, Value>) -> Result<(), BadSchema> {
         for (keyword, value) in fields {
             match (keyword.as_str(), value) {
                 ("$ref" | "$dynamicRef" | "$recursiveRef", Value::String(target)) => {
                     let target = self.target(target)?;
-                    self.beside(place, target);
+                    self.beside(index, target);
                 }
-                ("not" | "if" | "then" | "else", schema) => self.beside(place, schema),
+                ("not" | "if" | "then" | "else", schema) => self.beside(index, schema),
                 ("allOf" | "anyOf" | "oneOf", Value::Array(schemas)) => {
-                    schemas.iter().for_each(|schema| self.beside(place, schema));
+                    schemas.iter().for_each(|schema| self.beside(index, schema));
                 }
                 ("dependentSchemas" | "dependencies", Value::Object(schemas)) => {
-                    schemas.values().for_each(|schema| self.beside(place, schema));
+                    schemas.values().for_each(|schema| self.beside(index, schema));
                 }
                 ("properties", Value::Object(schemas)) => {
                     for (name, schema) in schemas {
-                        self.below(place, Below::Field(name), schema);
+                        self.below(index, Below::Field(name), schema);
                     }
                 }
                 ("patternProperties", Value::Object(schemas)) => {
-                    schemas.values().for_each(|schema| self.below(place, Below::AnyField, schema));
+                    schemas.values().for_each(|schema| self.below(index, Below::AnyField, schema));
                 }
                 ("additionalProperties" | "unevaluatedProperties" | "propertyNames", schema) => {
-                    self.below(place, Below::AnyField, schema);
+                    self.below(index, Below::AnyField, schema);
                 }
                 ("prefixItems" | "items", Value::Array(schemas)) => {
-                    schemas.iter().for_each(|schema| self.below(place, Below::Item, schema));
+                    schemas.iter().for_each(|schema| self.below(index, Below::Item, schema));
                 }
                 ("items" | "additionalItems" | "unevaluatedItems" | "contains", schema) => {
-                    self.below(place, Below::Item, schema);
+                    self.below(index, Below::Item, schema);
                 }
-                // Nothing looks at these unless they are referred to, but they may refer.
+                // Visited only when referred to, but they may refer to others.
                 ("$defs" | "definitions", Value::Object(schemas)) => {
                     schemas.values().for_each(|schema| {
                         self.part(schema);
                     });
                 }
-                ("$id" | "id", Value::String(id)) if place != 0 && !id.starts_with('#') => {
-                    return Err(BadSchema::Invalid(format!(
-                        "a part of it has an address of its own, `{id}`"
-                    )));
+                ("$id" | "id", Value::String(id)) if index != 0 && !id.starts_with('#') => {
+                    return Err(BadSchema::Invalid(format!("a part of it has its own id, `{id}`")));
                 }
                 _ => {}
             }
@@ -199,14 +197,14 @@ impl<'a> Graph<'a> {
         Ok(())
     }
 
-    fn beside(&mut self, place: usize, schema: &'a Value) {
+    fn beside(&mut self, index: usize, schema: &'a Value) {
         let other = self.part(schema);
-        self.parts[place].beside.push(other);
+        self.parts[index].beside.push(other);
     }
 
-    fn below(&mut self, place: usize, below: Below<'a>, schema: &'a Value) {
+    fn below(&mut self, index: usize, below: Below<'a>, schema: &'a Value) {
         let other = self.part(schema);
-        self.parts[place].below.push((below, other));
+        self.parts[index].below.push((below, other));
     }
 
     fn target(&self, reference: &str) -> Result<&'a Value, BadSchema> {
@@ -220,18 +218,18 @@ impl<'a> Graph<'a> {
         found.ok_or_else(|| BadSchema::Dangling(reference.to_owned()))
     }
 
-    /// Parts so that each stands before those beside it; there is no such order when one is beside itself.
+    /// Parts in topological order: each before those beside it; an error if one is beside itself.
     fn order(&self) -> Result<Vec<usize>, BadSchema> {
         let mut incoming = vec![0_usize; self.parts.len()];
         for part in &self.parts {
             part.beside.iter().for_each(|other| incoming[*other] += 1);
         }
         let mut order: Vec<usize> =
-            (0..self.parts.len()).filter(|place| incoming[*place] == 0).collect();
+            (0..self.parts.len()).filter(|index| incoming[*index] == 0).collect();
         let mut next = 0;
-        while let Some(place) = order.get(next).copied() {
+        while let Some(index) = order.get(next).copied() {
             next += 1;
-            for other in &self.parts[place].beside {
+            for other in &self.parts[index].beside {
                 incoming[*other] -= 1;
                 if incoming[*other] == 0 {
                     order.push(*other);
@@ -244,13 +242,13 @@ impl<'a> Graph<'a> {
         }
     }
 
-    /// For every part which parts look at the same value because of it, itself included, and how often.
+    /// For every part: the parts that visit the same value because of it, itself included, and how often.
     fn groups(&self) -> Result<Vec<HashMap<usize, u64>>, BadSchema> {
         let mut groups = vec![HashMap::new(); self.parts.len()];
         let mut entries = 0;
-        for place in self.order()?.into_iter().rev() {
-            let mut group = HashMap::from([(place, 1_u64)]);
-            for other in &self.parts[place].beside {
+        for index in self.order()?.into_iter().rev() {
+            let mut group = HashMap::from([(index, 1_u64)]);
+            for other in &self.parts[index].beside {
                 for (part, count) in &groups[*other] {
                     let sum: &mut u64 = group.entry(*part).or_insert(0);
                     *sum = sum.saturating_add(*count);
@@ -260,15 +258,15 @@ impl<'a> Graph<'a> {
             if entries > GROUPS_MAX {
                 return Err(BadSchema::TooCostly);
             }
-            groups[place] = group;
+            groups[index] = group;
         }
         Ok(groups)
     }
 
-    /// Looks at a value one level down: for every part as often as at the value that it looks at most.
-    fn descend(&self, groups: &[HashMap<usize, u64>], looks: &[u64]) -> Vec<u64> {
+    /// Visits one level down: for every part the most visits of a value that contains it.
+    fn descend(&self, groups: &[HashMap<usize, u64>], visits: &[u64]) -> Vec<u64> {
         let mut by_value: BTreeMap<Below<'a>, HashMap<usize, u64>> = BTreeMap::new();
-        for (part, looked) in self.parts.iter().zip(looks).filter(|(_, looked)| **looked > 0) {
+        for (part, looked) in self.parts.iter().zip(visits).filter(|(_, looked)| **looked > 0) {
             for (below, other) in &part.below {
                 let sums = by_value.entry(*below).or_default();
                 for (part, count) in &groups[*other] {
@@ -278,7 +276,7 @@ impl<'a> Graph<'a> {
             }
         }
         let any_field = by_value.remove(&Below::AnyField).unwrap_or_default();
-        let mut next = vec![0_u64; looks.len()];
+        let mut next = vec![0_u64; visits.len()];
         for (part, count) in &any_field {
             next[*part] = *count;
         }

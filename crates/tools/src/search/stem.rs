@@ -1,6 +1,6 @@
 //! English words without their endings.
 //!
-//! Invariant: crude, and the same for tools and queries: forms of a word meet, whatever the stem looks like.
+//! Invariant: crude, but the same for tools and queries: forms of a word have the same stem.
 
 /// A word without its ending.
 pub(super) fn stem(word: &str) -> String {
@@ -32,7 +32,7 @@ pub(super) fn stem(word: &str) -> String {
     }
 }
 
-/// `string` and `thing` are no forms of anything.
+/// `string` and `thing` are not inflected forms.
 fn has_vowel(word: &str) -> bool {
     word.contains(['a', 'e', 'i', 'o', 'u', 'y'])
 }
@@ -48,7 +48,7 @@ fn undoubled(word: String) -> String {
     }
 }
 
-/// `create`, `created` and `creating` meet at `creat`.
+/// `create`, `created` and `creating` become `creat`.
 fn without_e(word: String) -> String {
     match word.strip_suffix('e').filter(|rest| rest.chars().count() >= 3) {
         Some(rest) => rest.to_owned(),
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn forms_of_a_word_meet() {
+    fn forms_of_a_word_have_the_same_stem() {
         for forms in [
             vec!["create", "creates", "created", "creating", "creation"],
             vec!["file", "files"],

@@ -1,12 +1,12 @@
-//! Small word lists: what counts for nothing, what means about the same, and what Chinese words are in English.
+//! Word lists: stop words, synonyms, and translations of Chinese words.
 //!
-//! Invariant: common words of tools only; a list that tries to be a dictionary belongs to a model.
+//! Invariant: common words of tools only; a complete dictionary is a model's job.
 
 use super::stem::stem;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-/// Words that say nothing about a tool.
+/// Stop words.
 pub(super) const STOP: &[&str] = &[
     "a",
     "an",
@@ -88,7 +88,7 @@ pub(super) const STOP: &[&str] = &[
     "up",
 ];
 
-/// What is done to things: words that tools and people use for the same.
+/// Verbs that tools and users use for the same.
 const SAME: &[&[&str]] = &[
     &["read", "get", "fetch", "load", "retrieve", "view", "open", "cat"],
     &["list", "show", "enumerate", "browse", "ls", "get"],
@@ -105,7 +105,7 @@ const SAME: &[&[&str]] = &[
     &["download", "fetch", "pull"],
 ];
 
-/// Words that mean about the same to whoever looks for a tool.
+/// Synonyms for users who search for a tool.
 const LIKE: &[&[&str]] = &[
     &["upload", "push"],
     &["folder", "directory", "dir"],
@@ -255,13 +255,13 @@ const LIKE: &[&[&str]] = &[
     &["contact", "customer", "lead"],
 ];
 
-/// See the head of the file.
+/// See the top of the file.
 const BILINGUAL: &str = include_str!("bilingual.txt");
 
-/// Words that say hardly anything by themselves, with what people mean who look for a tool with them.
+/// Vague words, with what users of a search mean by them.
 const LIGHT: [(&str, &str); 2] = [("make", "create"), ("see", "view")];
 
-/// How much a word of the same group counts.
+/// The weight of a synonym.
 const SAME_WEIGHT: f64 = 0.7;
 const LIKE_WEIGHT: f64 = 0.5;
 
@@ -279,7 +279,7 @@ static ALIKE: LazyLock<HashMap<String, Vec<(String, f64)>>> = LazyLock::new(|| {
     alike
 });
 
-/// A Chinese word: for each English word that belongs to it, all that it may be called.
+/// A Chinese word: for each of its English words, all synonyms.
 type English = Vec<Vec<String>>;
 
 static CHINESE: LazyLock<(usize, HashMap<Vec<char>, English>)> = LazyLock::new(|| {
@@ -303,18 +303,18 @@ fn has_latin(line: &str) -> bool {
     line.contains(|c: char| c.is_ascii_alphabetic())
 }
 
-/// The stem of what is meant by a word of a query.
+/// The stem of the intended word.
 pub(super) fn meant(word: &str) -> String {
     let light = LIGHT.iter().find(|(light, _)| stem(light) == word);
     light.map_or_else(|| word.to_owned(), |(_, meant)| stem(meant))
 }
 
-/// The stems of words that mean about the same as this stem, with how much they count.
+/// The stems of synonyms of this stem, with their weights.
 pub(super) fn alike(stem: &str) -> &'static [(String, f64)] {
     ALIKE.get(stem).map(Vec::as_slice).unwrap_or_default()
 }
 
-/// The longest known word that a Chinese text begins with: its length, and what it is in English.
+/// The longest known word that a Chinese text begins with: its length and translations.
 pub(super) fn chinese_word(text: &[char]) -> Option<(usize, &'static [Vec<String>])> {
     let (longest, words) = &*CHINESE;
     let lengths = (1..=text.len().min(*longest)).rev();

@@ -1,39 +1,39 @@
-//! Texts and names as words that can be compared.
+//! Tokenises texts and names.
 //!
-//! Invariant: tools and queries are cut by the same rules, so that what is equal to a reader is equal here.
+//! Invariant: tools and queries are tokenised by the same rules.
 
 use super::stem::stem;
 use super::synonyms::{STOP, alike, chinese_word, meant};
 
-/// A word with how much it counts.
+/// A word with its weight.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Term {
     pub(super) word: String,
     pub(super) weight: f64,
 }
 
-/// One thing that a query asks for, in all words that may stand for it. The best of them counts.
+/// One search term with all its synonyms. The best of them counts.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Concept(pub(super) Vec<Term>);
 
-/// How much an English word counts for a Chinese one.
+/// The weight of an English word for a Chinese one.
 const ENGLISH_WEIGHT: f64 = 0.8;
-/// What a question without a verb asks for, and how much that counts.
+/// The implied verb of a query without one, and its weight.
 const ASKING: [&str; 4] = ["what", "which", "who", "whose"];
 const ASKED: [&str; 2] = ["list", "get"];
 const ASKED_WEIGHT: f64 = 0.4;
-/// How much a pair of Chinese characters counts that is a part of a longer word.
+/// The weight of a pair of Chinese characters within a longer word.
 const PART_WEIGHT: f64 = 0.8;
-/// How much a pair counts that a known word begins or ends in.
+/// The weight of a pair that a known word begins or ends in.
 const ACROSS_WEIGHT: f64 = 0.2;
 
-/// All words of a text, in order and as often as they stand there.
+/// All words of a text, in order, repetitions included.
 pub(super) fn words(text: &str) -> Vec<String> {
     let concepts = cut(text).into_iter();
     concepts.flat_map(|Concept(terms)| terms).map(|term| term.word).collect()
 }
 
-/// What a query asks for, each thing once.
+/// The distinct search terms of a query.
 pub(super) fn concepts(query: &str) -> Vec<Concept> {
     let mut asked: Vec<Concept> = Vec::new();
     for mut concept in cut(query) {
@@ -73,7 +73,7 @@ enum Run {
     Latin(String),
 }
 
-/// Stretches of Chinese characters, and of letters and digits between anything else.
+/// Runs of Chinese characters, and of letters and digits.
 fn runs(text: &str) -> Vec<Run> {
     let mut runs = Vec::new();
     let mut last: Option<char> = None;
@@ -95,7 +95,7 @@ fn is_han(c: char) -> bool {
     matches!(u32::from(c), 0x3400..=0x4dbf | 0x4e00..=0x9fff | 0xf900..=0xfaff | 0x20000..=0x3fffd)
 }
 
-/// The parts of `readTextFile` and `HTTPServer`, each as its stem.
+/// The stems of the parts of `readTextFile` and `HTTPServer`.
 fn latin(run: &str) -> Vec<Concept> {
     let chars: Vec<char> = run.chars().collect();
     let mut parts = vec![String::new()];
@@ -113,7 +113,7 @@ fn latin(run: &str) -> Vec<Concept> {
             part.extend(c.to_lowercase());
         }
     }
-    // A number is an argument of a call, not a word for a tool.
+    // A number is an argument of a call, not a name of a tool.
     let says =
         |part: &String| !part.chars().all(char::is_numeric) && !STOP.contains(&part.as_str());
     parts
@@ -123,7 +123,7 @@ fn latin(run: &str) -> Vec<Concept> {
         .collect()
 }
 
-/// Known words with what they are in English, and every pair of characters.
+/// Known words with their English translations, and every pair of characters.
 fn chinese(run: &[char], concepts: &mut Vec<Concept>) {
     let mut at = 0;
     let mut unknown = 0..0;
@@ -144,7 +144,7 @@ fn chinese(run: &[char], concepts: &mut Vec<Concept>) {
     pairs(run, unknown, concepts);
 }
 
-/// A known word: each of its English words is a thing of its own, beside the Chinese ones.
+/// A known word: each of its English words is a separate term, beside the Chinese ones.
 fn known(word: &[char], english: &[Vec<String>], concepts: &mut Vec<Concept>) {
     let weight = if word.len() == 2 { 1.0 } else { PART_WEIGHT };
     let own = word.windows(2).map(|pair| Term { word: pair.iter().collect(), weight });
@@ -155,7 +155,7 @@ fn known(word: &[char], english: &[Vec<String>], concepts: &mut Vec<Concept>) {
     }
 }
 
-/// Pairs of characters of which no word is known; the first and the last reach into their neighbours.
+/// Pairs of characters of unknown words; the first and the last overlap their neighbours.
 fn pairs(run: &[char], unknown: std::ops::Range<usize>, concepts: &mut Vec<Concept>) {
     if unknown.is_empty() {
         return;
@@ -178,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_cut_where_a_reader_would() {
+    fn names_are_split_into_words() {
         let cases = [
             ("filesystem.read_text_file", vec!["filesystem", "read", "text", "fil"]),
             ("getHTTPResponse", vec!["get", "http", "respons"]),
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn chinese_is_cut_into_pairs_and_known_words_are_english_too() {
+    fn chinese_is_split_into_pairs_and_known_words_are_translated() {
         assert_eq!(words("读取文件"), ["read", "读取", "fil", "文件"]);
         assert_eq!(words("鹿"), ["鹿"]);
         assert_eq!(words("用Git提交"), ["git", "commit", "submit", "提交"]);
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thing_is_asked_for_once_in_all_its_words() {
+    fn a_repeated_term_counts_once_with_all_synonyms() {
         let asked = concepts("删除 delete");
         assert_eq!(asked.len(), 1);
         let words: Vec<&str> = asked[0].0.iter().map(|term| term.word.as_str()).collect();

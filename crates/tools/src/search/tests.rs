@@ -113,7 +113,7 @@ fn search(query: &str, top_k: usize) -> Vec<String> {
 }
 
 #[test]
-fn the_tool_that_was_meant_stands_first() {
+fn the_intended_tool_is_first() {
     let cases = [
         ("read a text file", "fs.read_text_file"),
         ("fs.move_file", "fs.move_file"),
@@ -172,7 +172,7 @@ fn the_tool_that_was_meant_stands_first() {
 }
 
 #[test]
-fn no_more_than_asked_for_and_nothing_for_words_that_nobody_holds() {
+fn results_are_limited_and_unknown_words_find_nothing() {
     assert_eq!(search("file", 3).len(), 3);
     assert_eq!(search("file", 0), Vec::<String>::new());
     assert_eq!(search("quaternion", 5), Vec::<String>::new());
@@ -181,7 +181,7 @@ fn no_more_than_asked_for_and_nothing_for_words_that_nobody_holds() {
 }
 
 #[test]
-fn what_is_not_allowed_is_not_found_and_changes_nothing() {
+fn a_tool_that_is_not_allowed_is_not_found_and_changes_nothing() {
     let everything = tools();
     let index = ToolIndex::new(&everything);
     let found = index.search("create a file", 10, |name| name.starts_with("fs."));
@@ -199,7 +199,7 @@ fn what_is_not_allowed_is_not_found_and_changes_nothing() {
 }
 
 #[test]
-fn the_order_is_the_same_whatever_the_order_of_the_tools() {
+fn the_ranking_does_not_depend_on_the_order_of_the_tools() {
     let mut backward = tools();
     backward.reverse();
     let (index, other) = (ToolIndex::new(&tools()), ToolIndex::new(&backward));
@@ -216,14 +216,14 @@ fn vectors(query: &[f32], tools: &[(&str, [f32; 2])]) -> Vectors {
 }
 
 #[test]
-fn vectors_bring_up_what_shares_no_word_with_the_query() {
+fn vectors_find_tools_that_share_no_word_with_the_query() {
     let index = ToolIndex::new(&tools());
     let known = [("weather.forecast", [1.0, 0.0]), ("maps.directions", [0.0, 1.0])];
     let query = "will I need an umbrella";
     assert_eq!(index.search(query, 3, |_| true), Vec::<String>::new());
     let found = index.search_near(query, &vectors(&[0.9, 0.1], &known), 2, |_| true);
     assert_eq!(found, ["weather.forecast", "maps.directions"]);
-    // What is not allowed is not found, and vectors of another length mean nothing.
+    // A tool that is not allowed is not found, and vectors of another length are ignored.
     let one = index.search_near(query, &vectors(&[0.9, 0.1], &known), 2, |name| name != found[0]);
     assert_eq!(one, ["maps.directions"]);
     let foreign = index.search_near("umbrella", &vectors(&[0.9], &known), 2, |_| true);

@@ -1,6 +1,6 @@
-//! A subject as one line of text, in the languages that there are.
+//! A subject as one line of text, in every language.
 //!
-//! Invariant: the same facts in every language; a time is told with its offset from UTC.
+//! Invariant: the same facts in every language; times have their UTC offset.
 
 use crate::Risk;
 use crate::ui::Language;
@@ -9,7 +9,7 @@ use jiff::fmt::temporal::DateTimeParser;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
 
-/// E.g. `“dinner”, Tue 2026-04-21 19:00–20:00 (UTC+08:00)`. Times are in `zone`, or else as they were written.
+/// E.g. `“dinner”, Tue 2026-04-21 19:00–20:00 (UTC+08:00)`. Times are in `zone`, else as they were written.
 pub fn line(subject: &ApprovalSubject, language: Language, zone: Option<&TimeZone>) -> String {
     let Separators { item, .. } = separators(language);
     let records = subject.records.iter().map(|one| record(one, language, zone));
@@ -29,7 +29,7 @@ pub fn line(subject: &ApprovalSubject, language: Language, zone: Option<&TimeZon
     line
 }
 
-/// What people should know before they allow a call of this risk.
+/// The warning for a call of this risk.
 pub fn warning(risk: Risk, language: Language) -> &'static str {
     let (english, chinese) = match risk {
         Risk::Read => ("This only reads. Nothing changes.", "仅读取，不会修改任何内容。"),
@@ -89,7 +89,7 @@ fn field(field: &SubjectField, language: Language, zone: Option<&TimeZone>) -> S
     }
 }
 
-/// Inputs of the built-in methods have names in Chinese; others are told as they are.
+/// Inputs of the built-in methods have Chinese names; others are shown unchanged.
 fn name(name: &str, language: Language) -> &str {
     match (language, name) {
         (Language::English, "start_at") => "start",
@@ -139,7 +139,7 @@ fn offset(at: &Zoned, language: Language) -> String {
     }
 }
 
-/// A text that is a moment; in the zone of the reader, or else with the offset it was written with.
+/// A text that is a time; in the zone of the reader, else with its own offset.
 fn moment(text: &str, zone: Option<&TimeZone>) -> Option<Zoned> {
     static PARSER: DateTimeParser = DateTimeParser::new();
     let at: Timestamp = text.parse().ok()?;
@@ -153,38 +153,38 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn told(subject: serde_json::Value, language: Language) -> String {
+    fn shown(subject: serde_json::Value, language: Language) -> String {
         line(&serde_json::from_value(subject).unwrap(), language, None)
     }
 
     #[test]
-    fn a_record_is_told_by_its_title_and_time() {
+    fn a_record_is_shown_with_its_title_and_time() {
         let dinner = json!({"records": [{"id": "rec_1", "title": "dinner",
             "start_at": "2026-04-21T19:00:00+08:00", "end_at": "2026-04-21T20:00:00+08:00"}]});
         let english = "“dinner”, Tue 2026-04-21 19:00–20:00 (UTC+08:00)";
-        assert_eq!(told(dinner.clone(), Language::English), english);
+        assert_eq!(shown(dinner.clone(), Language::English), english);
         let chinese = "“dinner”，2026-04-21 周二 19:00–20:00（UTC+08:00）";
-        assert_eq!(told(dinner.clone(), Language::Chinese), chinese);
+        assert_eq!(shown(dinner.clone(), Language::Chinese), chinese);
         let subject = serde_json::from_value(dinner).unwrap();
         let utc = line(&subject, Language::English, Some(&TimeZone::UTC));
         assert_eq!(utc, "“dinner”, Tue 2026-04-21 11:00–12:00 (UTC)");
     }
 
     #[test]
-    fn changes_and_what_is_missing_are_told() {
+    fn changes_and_missing_records_are_shown() {
         let change = json!({"records": [{"id": "r", "title": "dinner"}], "left_out": 2, "fields": [
             {"name": "title", "value": "supper", "before": "dinner"},
             {"name": "start_at", "value": "2026-04-21T18:30:00Z"}]});
         let english =
             "“dinner” — title: dinner → supper; start: Tue 2026-04-21 18:30 (UTC); and 2 more";
-        assert_eq!(told(change.clone(), Language::English), english);
+        assert_eq!(shown(change.clone(), Language::English), english);
         let chinese =
             "“dinner” — 标题：dinner → supper；开始：2026-04-21 周二 18:30（UTC）；还有 2 项";
-        assert_eq!(told(change, Language::Chinese), chinese);
+        assert_eq!(shown(change, Language::Chinese), chinese);
         let gone =
             json!({"records": [{"id": "rec_9"}, {"id": "tea", "title": "tea", "detail": "green"}]});
         let english = "no record with the id rec_9; “tea”: green";
-        assert_eq!(told(gone, Language::English), english);
+        assert_eq!(shown(gone, Language::English), english);
     }
 
     #[test]

@@ -1,7 +1,7 @@
-//! The programs behind methods: how each is started, and what confines it.
+//! The programs of methods: how each is started, and its sandbox.
 //!
-//! Invariant: a built-in method reaches the host and nothing else, any other what its manifest says; what
-//! confines a program was seen by trying, not taken for granted.
+//! Invariant: a built-in method reaches only the host, any other what its manifest allows; the reported sandbox
+//! was tested, not assumed.
 
 use super::{Invocation, Toolbox};
 use crate::manifest::{ModuleMethod, Target};
@@ -12,23 +12,23 @@ use std::collections::{BTreeMap, BTreeSet};
 /// A module of the project CLI, for operators.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModuleHealth {
-    /// `project_cli` stands for all that is built in.
+    /// `project_cli` for all built-in modules.
     pub module: String,
     pub methods: usize,
-    /// What confines its programs, each way once.
+    /// The sandboxes of its programs, without duplicates.
     pub isolation: Vec<String>,
     pub warnings: Vec<String>,
-    /// Why a program could not even be prepared.
+    /// Why a program could not be prepared.
     pub last_error: Option<String>,
 }
 
 impl Toolbox {
-    /// Every module with what confines its programs. Tried at the first question, remembered from then on.
+    /// Every module with its sandbox. Tested on first use, then cached.
     pub async fn modules(&self) -> &[ModuleHealth] {
-        self.tried.get_or_init(|| self.try_modules()).await
+        self.tried.get_or_init(|| self.test_modules()).await
     }
 
-    async fn try_modules(&self) -> Vec<ModuleHealth> {
+    async fn test_modules(&self) -> Vec<ModuleHealth> {
         let built_in = Module {
             name: project_cli::TOOL_NAME.to_owned(),
             methods: project_cli::specs().len(),
@@ -47,12 +47,12 @@ impl Toolbox {
         });
         let mut all = Vec::new();
         for module in std::iter::once(built_in).chain(own) {
-            all.push(self.try_module(module).await);
+            all.push(self.test_module(module).await);
         }
         all
     }
 
-    async fn try_module(&self, module: Module) -> ModuleHealth {
+    async fn test_module(&self, module: Module) -> ModuleHealth {
         let (mut isolation, mut warnings) = (BTreeSet::new(), BTreeSet::new());
         let mut last_error = None;
         for spec in &module.programs {
@@ -81,7 +81,7 @@ impl Toolbox {
         ChildSpec { env: self.environment(call), ..spec }
     }
 
-    /// The program of a method of a manifest, or the one of all that is built in.
+    /// The program of a manifest's method, or that of all built-in ones.
     fn spec(&self, method: Option<&ModuleMethod>) -> ChildSpec {
         let cli = &self.settings.cli;
         match method {
@@ -107,8 +107,7 @@ impl Toolbox {
         }
     }
 
-    /// What a method finds in its environment: where the host is, what it may show there, and which methods
-    /// the run may use at all.
+    /// The environment of a method: the address of the host, its credential, and the methods that the run may use.
     fn environment(&self, call: &Invocation<'_>) -> BTreeMap<String, String> {
         let methods: Vec<&str> = call.methods.iter().map(String::as_str).collect();
         let mut env = BTreeMap::from([
@@ -122,7 +121,7 @@ impl Toolbox {
     }
 }
 
-/// A module with the different programs of its methods.
+/// A module with the distinct programs of its methods.
 struct Module {
     name: String,
     methods: usize,

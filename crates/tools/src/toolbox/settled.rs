@@ -1,19 +1,19 @@
-//! Whether sources have said what they offer: a run that begins while its servers start waits for them.
+//! Whether sources have listed their tools: a run that begins while servers start waits for them.
 //!
-//! Invariant: only a first start is waited for, and a server's no longer than one run would wait for it; a source
-//! that has failed, is slow, or is away for a while holds nobody up.
+//! Invariant: only a first start is waited for, each server for a limited time; a source that failed, is slow or
+//! is disconnected blocks no run.
 
 use super::Toolbox;
 use greenroom_runtime::RunnerStatus;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Between two looks at what starts.
+/// Between two checks.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 impl Toolbox {
-    /// Whether everything that these patterns of a grant name is known, or will not be soon. `patience` is how
-    /// long the start of a server may take before runs go on without it.
+    /// Whether the tools of these grant patterns are known, or will not be soon. `patience` is how long the start
+    /// of a server may take before runs continue without it.
     pub fn is_settled(&self, patterns: &[String], patience: Duration) -> bool {
         if patterns.is_empty() {
             return true;
@@ -22,10 +22,10 @@ impl Toolbox {
         if servers.any(|server| reaches(patterns, server.name())) {
             return false;
         }
-        // A runner need not offer tools; one that starts again has told of them before.
+        // A runner need not offer tools; one that restarts has listed them before.
         let runners = self.runtime.runners();
         !runners.iter().any(|runner| {
-            // One that is ready may still be about to tell.
+            // One that is ready may still be about to list.
             let is_quiet = match runner.status {
                 RunnerStatus::Starting => true,
                 RunnerStatus::Ready => !runner.tools_listed,
@@ -35,7 +35,7 @@ impl Toolbox {
         })
     }
 
-    /// Waits until everything that these patterns name is known, or the time is up.
+    /// Waits until the tools of these patterns are known, or the time is up.
     pub async fn settled(&self, patterns: &[String], patience: Duration) {
         let deadline = Instant::now() + patience;
         while !self.is_settled(patterns, patience) && Instant::now() < deadline {

@@ -1,7 +1,7 @@
-//! The basic catalogue of A2UI v0.9: which components there are and what they take.
+//! The basic catalogue of A2UI v0.9: its components and their properties.
 //!
-//! Invariant: stricter than the renderers, which pass over what they do not know: an unknown component, property
-//! or value, a missing or circular child and a second surface are refused. Functions of the client are not used.
+//! Invariant: stricter than the renderers, which ignore what they do not know: an unknown component, property or
+//! value, a missing or circular child and a second surface are refused. Client functions are not used.
 
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Most components of one surface.
 const COMPONENTS_MAX: usize = 500;
 
-/// Why a user interface is not shown.
+/// Why a user interface is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidUi {
     #[error("the operations are not those of one surface: {0}")]
@@ -20,10 +20,10 @@ pub enum InvalidUi {
     NoRoot,
 }
 
-/// What a property takes.
+/// The type of a property.
 #[derive(Debug, Clone, Copy)]
-enum Takes {
-    /// A text, or where it stands in the data model.
+enum PropertyType {
+    /// A text, or its path in the data model.
     Text,
     Number,
     Boolean,
@@ -45,10 +45,10 @@ enum Takes {
 struct Component {
     name: &'static str,
     required: &'static [&'static str],
-    takes: &'static [(&'static str, Takes)],
+    expected: &'static [(&'static str, PropertyType)],
 }
 
-const JUSTIFY: Takes = Takes::OneOf(&[
+const JUSTIFY: PropertyType = PropertyType::OneOf(&[
     "start",
     "center",
     "end",
@@ -57,27 +57,27 @@ const JUSTIFY: Takes = Takes::OneOf(&[
     "spaceEvenly",
     "stretch",
 ]);
-const ALIGN: Takes = Takes::OneOf(&["start", "center", "end", "stretch"]);
+const ALIGN: PropertyType = PropertyType::OneOf(&["start", "center", "end", "stretch"]);
 
 const CATALOGUE: &[Component] = &[
     Component {
         name: "Text",
         required: &["text"],
-        takes: &[
-            ("text", Takes::Text),
-            ("variant", Takes::OneOf(&["h1", "h2", "h3", "h4", "h5", "caption", "body"])),
+        expected: &[
+            ("text", PropertyType::Text),
+            ("variant", PropertyType::OneOf(&["h1", "h2", "h3", "h4", "h5", "caption", "body"])),
         ],
     },
     Component {
         name: "Image",
         required: &["url"],
-        takes: &[
-            ("url", Takes::Text),
-            ("description", Takes::Text),
-            ("fit", Takes::OneOf(&["contain", "cover", "fill", "none", "scaleDown"])),
+        expected: &[
+            ("url", PropertyType::Text),
+            ("description", PropertyType::Text),
+            ("fit", PropertyType::OneOf(&["contain", "cover", "fill", "none", "scaleDown"])),
             (
                 "variant",
-                Takes::OneOf(&[
+                PropertyType::OneOf(&[
                     "icon",
                     "avatar",
                     "smallFeature",
@@ -88,100 +88,100 @@ const CATALOGUE: &[Component] = &[
             ),
         ],
     },
-    Component { name: "Icon", required: &["name"], takes: &[("name", Takes::Icon)] },
-    Component { name: "Video", required: &["url"], takes: &[("url", Takes::Text)] },
+    Component { name: "Icon", required: &["name"], expected: &[("name", PropertyType::Icon)] },
+    Component { name: "Video", required: &["url"], expected: &[("url", PropertyType::Text)] },
     Component {
         name: "AudioPlayer",
         required: &["url"],
-        takes: &[("url", Takes::Text), ("description", Takes::Text)],
+        expected: &[("url", PropertyType::Text), ("description", PropertyType::Text)],
     },
     Component {
         name: "Row",
         required: &["children"],
-        takes: &[("children", Takes::Children), ("justify", JUSTIFY), ("align", ALIGN)],
+        expected: &[("children", PropertyType::Children), ("justify", JUSTIFY), ("align", ALIGN)],
     },
     Component {
         name: "Column",
         required: &["children"],
-        takes: &[("children", Takes::Children), ("justify", JUSTIFY), ("align", ALIGN)],
+        expected: &[("children", PropertyType::Children), ("justify", JUSTIFY), ("align", ALIGN)],
     },
     Component {
         name: "List",
         required: &["children"],
-        takes: &[
-            ("children", Takes::Children),
-            ("direction", Takes::OneOf(&["vertical", "horizontal"])),
+        expected: &[
+            ("children", PropertyType::Children),
+            ("direction", PropertyType::OneOf(&["vertical", "horizontal"])),
             ("align", ALIGN),
         ],
     },
-    Component { name: "Card", required: &["child"], takes: &[("child", Takes::Child)] },
-    Component { name: "Tabs", required: &["tabs"], takes: &[("tabs", Takes::Tabs)] },
+    Component { name: "Card", required: &["child"], expected: &[("child", PropertyType::Child)] },
+    Component { name: "Tabs", required: &["tabs"], expected: &[("tabs", PropertyType::Tabs)] },
     Component {
         name: "Modal",
         required: &["trigger", "content"],
-        takes: &[("trigger", Takes::Child), ("content", Takes::Child)],
+        expected: &[("trigger", PropertyType::Child), ("content", PropertyType::Child)],
     },
     Component {
         name: "Divider",
         required: &[],
-        takes: &[("axis", Takes::OneOf(&["horizontal", "vertical"]))],
+        expected: &[("axis", PropertyType::OneOf(&["horizontal", "vertical"]))],
     },
     Component {
         name: "Button",
         required: &["child", "action"],
-        takes: &[
-            ("child", Takes::Child),
-            ("variant", Takes::OneOf(&["default", "primary", "borderless"])),
-            ("action", Takes::Action),
+        expected: &[
+            ("child", PropertyType::Child),
+            ("variant", PropertyType::OneOf(&["default", "primary", "borderless"])),
+            ("action", PropertyType::Action),
         ],
     },
     Component {
         name: "TextField",
         required: &["label"],
-        takes: &[
-            ("label", Takes::Text),
-            ("value", Takes::Text),
-            ("variant", Takes::OneOf(&["longText", "number", "shortText", "obscured"])),
-            ("validationRegexp", Takes::PlainText),
+        expected: &[
+            ("label", PropertyType::Text),
+            ("value", PropertyType::Text),
+            ("variant", PropertyType::OneOf(&["longText", "number", "shortText", "obscured"])),
+            ("validationRegexp", PropertyType::PlainText),
         ],
     },
     Component {
         name: "CheckBox",
         required: &["label", "value"],
-        takes: &[("label", Takes::Text), ("value", Takes::Boolean)],
+        expected: &[("label", PropertyType::Text), ("value", PropertyType::Boolean)],
     },
     Component {
         name: "ChoicePicker",
         required: &["options", "value"],
-        takes: &[
-            ("label", Takes::Text),
-            ("variant", Takes::OneOf(&["multipleSelection", "mutuallyExclusive"])),
-            ("options", Takes::Choices),
-            ("value", Takes::Texts),
-            ("displayStyle", Takes::OneOf(&["checkbox", "chips"])),
-            ("filterable", Takes::PlainBoolean),
+        expected: &[
+            ("label", PropertyType::Text),
+            ("variant", PropertyType::OneOf(&["multipleSelection", "mutuallyExclusive"])),
+            ("options", PropertyType::Choices),
+            ("value", PropertyType::Texts),
+            ("displayStyle", PropertyType::OneOf(&["checkbox", "chips"])),
+            ("filterable", PropertyType::PlainBoolean),
         ],
     },
     Component {
         name: "Slider",
         required: &["value", "max"],
-        takes: &[
-            ("label", Takes::Text),
-            ("min", Takes::PlainNumber),
-            ("max", Takes::PlainNumber),
-            ("value", Takes::Number),
+        expected: &[
+            ("label", PropertyType::Text),
+            ("min", PropertyType::PlainNumber),
+            ("max", PropertyType::PlainNumber),
+            ("value", PropertyType::Number),
         ],
     },
     Component {
         name: "DateTimeInput",
         required: &["value"],
-        takes: &[
-            ("value", Takes::Text),
-            ("enableDate", Takes::PlainBoolean),
-            ("enableTime", Takes::PlainBoolean),
-            ("min", Takes::Text),
-            ("max", Takes::Text),
-            ("label", Takes::Text),
+        expected: &[
+            ("value", PropertyType::Text),
+            ("enableDate", PropertyType::PlainBoolean),
+            ("enableTime", PropertyType::PlainBoolean),
+            ("min", PropertyType::Text),
+            ("max", PropertyType::Text),
+            ("label", PropertyType::Text),
         ],
     },
 ];
@@ -253,7 +253,7 @@ fn check_components(components: &[Value]) -> Result<(), InvalidUi> {
     descend("root", &children, &mut path, &mut done)
 }
 
-/// Walks down from a component: every child is there, none is above itself.
+/// Walks down from a component: every child exists, none contains itself.
 fn descend<'a>(
     id: &'a str,
     children: &'a BTreeMap<&str, Vec<String>>,
@@ -276,7 +276,7 @@ fn descend<'a>(
     Ok(())
 }
 
-/// Checks one component and gives its children.
+/// Checks one component and returns its children.
 fn check_component(value: &Value) -> Result<Vec<String>, String> {
     let fields = value.as_object().ok_or("is not an object")?;
     let name = fields.get("component").and_then(Value::as_str).unwrap_or_default();
@@ -291,9 +291,10 @@ fn check_component(value: &Value) -> Result<Vec<String>, String> {
             "id" | "component" => value.is_string(),
             "weight" => value.is_number(),
             _ => {
-                let takes = known.takes.iter().find(|(name, _)| name == key);
-                let (_, takes) = takes.ok_or_else(|| format!("has an unknown property `{key}`"))?;
-                fits(*takes, value, &mut children)
+                let expected = known.expected.iter().find(|(name, _)| name == key);
+                let (_, expected) =
+                    expected.ok_or_else(|| format!("has an unknown property `{key}`"))?;
+                fits(*expected, value, &mut children)
             }
         };
         if !fits {
@@ -303,48 +304,48 @@ fn check_component(value: &Value) -> Result<Vec<String>, String> {
     Ok(children)
 }
 
-fn fits(takes: Takes, value: &Value, children: &mut Vec<String>) -> bool {
-    match takes {
-        Takes::Text => value.is_string() || is_path(value),
-        Takes::Number => value.is_number() || is_path(value),
-        Takes::Boolean => value.is_boolean() || is_path(value),
-        Takes::Texts => {
+fn fits(expected: PropertyType, value: &Value, children: &mut Vec<String>) -> bool {
+    match expected {
+        PropertyType::Text => value.is_string() || is_path(value),
+        PropertyType::Number => value.is_number() || is_path(value),
+        PropertyType::Boolean => value.is_boolean() || is_path(value),
+        PropertyType::Texts => {
             let plain = value.as_array().is_some_and(|list| list.iter().all(Value::is_string));
             plain || is_path(value)
         }
-        Takes::Icon => {
+        PropertyType::Icon => {
             value.as_str().is_some_and(|name| ICONS.split_whitespace().any(|icon| icon == name))
         }
-        Takes::OneOf(names) => value.as_str().is_some_and(|name| names.contains(&name)),
-        Takes::Child => match value.as_str() {
+        PropertyType::OneOf(names) => value.as_str().is_some_and(|name| names.contains(&name)),
+        PropertyType::Child => match value.as_str() {
             Some(id) => {
                 children.push(id.to_owned());
                 true
             }
             None => false,
         },
-        Takes::Children => match value {
-            Value::Array(ids) => ids.iter().all(|id| fits(Takes::Child, id, children)),
+        PropertyType::Children => match value {
+            Value::Array(ids) => ids.iter().all(|id| fits(PropertyType::Child, id, children)),
             Value::Object(template) => {
                 let path = template.get("path").is_some_and(Value::is_string);
                 let item = template.get("componentId");
                 template.len() == 2
                     && path
-                    && item.is_some_and(|id| fits(Takes::Child, id, children))
+                    && item.is_some_and(|id| fits(PropertyType::Child, id, children))
             }
             _ => false,
         },
-        Takes::Action => is_event(value),
-        Takes::Tabs => entries(value, |entry| {
-            fits(Takes::Text, &entry["title"], children)
-                && fits(Takes::Child, &entry["child"], children)
+        PropertyType::Action => is_event(value),
+        PropertyType::Tabs => entries(value, |entry| {
+            fits(PropertyType::Text, &entry["title"], children)
+                && fits(PropertyType::Child, &entry["child"], children)
         }),
-        Takes::Choices => entries(value, |entry| {
-            entry["value"].is_string() && fits(Takes::Text, &entry["label"], &mut Vec::new())
+        PropertyType::Choices => entries(value, |entry| {
+            entry["value"].is_string() && fits(PropertyType::Text, &entry["label"], &mut Vec::new())
         }),
-        Takes::PlainNumber => value.is_number(),
-        Takes::PlainBoolean => value.is_boolean(),
-        Takes::PlainText => value.is_string(),
+        PropertyType::PlainNumber => value.is_number(),
+        PropertyType::PlainBoolean => value.is_boolean(),
+        PropertyType::PlainText => value.is_string(),
     }
 }
 
@@ -362,7 +363,7 @@ fn is_path(value: &Value) -> bool {
     fields.and_then(|fields| fields.get("path")).is_some_and(Value::is_string)
 }
 
-/// An event that goes to the server, with values or paths as its context.
+/// An event for the server, with values or paths as its context.
 fn is_event(value: &Value) -> bool {
     let only = |value: &Value, key: &str| {
         let fields = value.as_object().filter(|fields| fields.len() == 1)?;

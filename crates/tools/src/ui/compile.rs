@@ -1,18 +1,18 @@
 //! Hints compiled to A2UI v0.9: the components of a template, then its data.
 //!
-//! Invariant: the same hints give the same operations; what people wrote stands in the data model, never in the
-//! components, and only ids of ours go into actions.
+//! Invariant: the same hints give the same operations; user text is in the data model, never in the components,
+//! and actions contain only our own ids.
 
 use super::catalogue::validate;
 use super::components::Components;
 use super::words::{Language, Word};
 use serde_json::{Value, json};
 
-/// The catalogue that renderers know by default.
+/// The default catalogue of renderers.
 pub const CATALOGUE_ID: &str = "https://a2ui.org/specification/v0_9/basic_catalog.json";
 const VERSION: &str = "v0.9";
 
-/// What a client wants.
+/// The options of a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
     pub language: Language,
@@ -26,7 +26,7 @@ impl Default for Options {
     }
 }
 
-/// The `ui_schema` of a call; `None` when the hints are not ours to show.
+/// The `ui_schema` of a call; `None` for unknown hints.
 pub fn compile(ui_hints: &Value, options: &Options) -> Option<Value> {
     if ui_hints.get("version").and_then(Value::as_u64) != Some(1) {
         return None;
@@ -54,7 +54,7 @@ pub fn compile(ui_hints: &Value, options: &Options) -> Option<Value> {
     match validate(&ui_schema) {
         Ok(()) => Some(ui_schema),
         Err(error) => {
-            tracing::error!(%error, "hints gave a user interface that the catalogue refuses");
+            tracing::error!(%error, "hints compiled to a user interface that the catalogue refuses");
             None
         }
     }
@@ -115,13 +115,13 @@ impl Card {
         let mut rows = Vec::new();
         let outcome = Word::of(fact(data, "outcome"));
         let invitation = fact(data, "invitation").to_owned();
-        let said = match invitation.as_str() {
+        let outcome_word = match invitation.as_str() {
             "pending" if outcome.is_none() => Some(Word::Invited),
             _ => outcome.or_else(|| Word::of(&invitation)),
         };
-        if let Some(said) = said {
-            let said = self.word(said);
-            rows.push(self.components.words("outcome", said, "caption"));
+        if let Some(outcome_word) = outcome_word {
+            let outcome_word = self.word(outcome_word);
+            rows.push(self.components.words("outcome", outcome_word, "caption"));
         }
         let title = vec![
             self.components.icon("title-icon", "event"),
@@ -168,7 +168,7 @@ impl Card {
         rows.push(self.components.list("people", "person", "/attendees"));
     }
 
-    /// What can be done about an event next: answered by the invited, deleted by its owner.
+    /// The next actions for an event: the invited may answer, its owner may delete it.
     fn event_actions(&mut self, id: &str, outcome: Option<Word>, invitation: &str) -> Vec<String> {
         let context = json!({"event_id": id});
         if outcome == Some(Word::Deleted) || id.is_empty() {

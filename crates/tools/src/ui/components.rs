@@ -1,6 +1,6 @@
-//! A list of A2UI components that is built from the outside in.
+//! A builder for a list of A2UI components.
 //!
-//! Invariant: every component has an id of its own; a child stands in the list that names it.
+//! Invariant: component ids are unique; a child is in the list that names it.
 
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ impl Components {
         Value::Array(self.0)
     }
 
-    /// Adds a component and gives its id, for the one that holds it.
+    /// Adds a component; returns its id for the parent.
     fn add(&mut self, id: &str, component: &str, mut properties: Value) -> String {
         properties["id"] = id.into();
         properties["component"] = component.into();
@@ -21,7 +21,7 @@ impl Components {
         id.to_owned()
     }
 
-    /// Fixed words.
+    /// A fixed text.
     pub(super) fn words(&mut self, id: &str, text: &str, variant: &str) -> String {
         self.add(id, "Text", json!({"text": text, "variant": variant}))
     }
@@ -57,7 +57,7 @@ impl Components {
         self.add("root", "Card", json!({"child": child}));
     }
 
-    /// A button that asks for a method, named as everywhere: `calendar.accept_invite`.
+    /// A button that requests a method by its name, e.g. `calendar.accept_invite`.
     pub(super) fn button(&mut self, id: &str, label: &str, method: &str, context: Value) -> String {
         let child = self.words(&format!("{id}-label"), label, "body");
         let action = json!({"event": {"name": method, "context": context}});

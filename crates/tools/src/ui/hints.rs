@@ -1,19 +1,19 @@
 //! Hints: which template shows a result, and the facts it shows.
 //!
-//! Invariant: for the nine methods of seed 004 §7 and no other; facts are clipped to what a card can hold, words
-//! in the reader's language are added when it is compiled.
+//! Invariant: only for the nine methods of seed 004 §7; facts are clipped to the size of a card, labels in the
+//! reader's language are added when it is compiled.
 
 use greenroom_protocol::Object;
 use serde_json::{Value, json};
 
-/// Most items of one list; how many there are is told beside it.
+/// Most items of one list; the total is shown beside it.
 const ITEMS_MAX: usize = 50;
 const TEXT_CHARS_MAX: usize = 1000;
 
 /// The hints for a result of the project CLI; `None` for methods without a template.
 pub fn hints(tool_call_id: &str, result: &Value) -> Option<Value> {
-    let word = |key: &str| result.get(key).and_then(Value::as_str);
-    let method = format!("{}.{}", word("module")?, word("method")?);
+    let get = |key: &str| result.get(key).and_then(Value::as_str);
+    let method = format!("{}.{}", get("module")?, get("method")?);
     let data = result.get("data")?.as_object()?;
     let (template, shown) = match method.as_str() {
         "calendar.read" if data.contains_key("items") => ("event_list", event_list(data)),
@@ -121,7 +121,7 @@ fn clipped(text: &str) -> String {
     }
 }
 
-/// `2026-04-21 10:00 – 11:30 (UTC+08:00)`: the same in every language, as short as it can be told.
+/// `2026-04-21 10:00 – 11:30 (UTC+08:00)`: the same in every language, as short as possible.
 fn when(data: &Object) -> Option<String> {
     let start = Written::of(data.get("start_at")?.as_str()?)?;
     let end = Written::of(data.get("end_at")?.as_str()?)?;
@@ -138,7 +138,7 @@ fn when(data: &Object) -> Option<String> {
     })
 }
 
-/// The parts of a time as RFC 3339 writes it.
+/// The parts of an RFC 3339 time.
 struct Written<'a> {
     date: &'a str,
     time: &'a str,

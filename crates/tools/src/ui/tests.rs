@@ -37,7 +37,7 @@ fn component(ui: &Value, id: &str) -> Option<Value> {
     components(ui).into_iter().find(|component| component["id"] == id)
 }
 
-/// Every method of seed 004 §7 with what it answers.
+/// Every method of seed 004 §7 with an answer.
 pub(super) fn answers() -> Vec<(&'static str, Value)> {
     let list = json!({"mode": "day", "date": "2026-04-21", "timezone": "Asia/Shanghai", "items": [event()], "count": 1, "has_more": false});
     vec![
@@ -169,7 +169,7 @@ fn a_list_shows_its_items_by_template_or_says_that_there_are_none() {
 }
 
 #[test]
-fn times_are_told_as_short_as_they_can_be() {
+fn times_are_shown_as_short_as_possible() {
     let when = |start: &str, end: &str| {
         let event = json!({"id": "e", "title": "t", "start_at": start, "end_at": end});
         let hints = hints("c", &result("calendar.create", event)).unwrap();
@@ -203,7 +203,7 @@ fn the_same_hints_give_the_same_operations_and_the_client_chooses_the_catalogue(
 }
 
 #[test]
-fn the_catalogue_refuses_what_renderers_pass_over() {
+fn the_catalogue_refuses_what_renderers_ignore() {
     let good = ui("calendar.create", event(), Language::English);
     let path = "/operations/1/updateComponents/components";
     let changed = |change: &dyn Fn(&mut Vec<Value>)| {
@@ -239,8 +239,8 @@ fn the_catalogue_refuses_what_renderers_pass_over() {
         ),
     ];
     for (change, expected) in cases {
-        let told = changed(change);
-        assert!(told.ends_with(expected), "{told}\n{expected}");
+        let error = changed(change);
+        assert!(error.ends_with(expected), "{error}\n{expected}");
     }
     let mut twice = good.clone();
     let operations = twice["operations"].as_array_mut().unwrap();

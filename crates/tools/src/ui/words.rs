@@ -1,4 +1,4 @@
-//! The words of the templates, in the languages that there are.
+//! The words of the templates, in every language.
 //!
 //! Invariant: every word exists in every language.
 
@@ -82,7 +82,7 @@ impl Word {
         }
     }
 
-    /// The word for a fact as results name it.
+    /// The word for a fact in a result.
     pub(super) fn of(fact: &str) -> Option<Self> {
         Some(match fact {
             "created" => Word::Created,

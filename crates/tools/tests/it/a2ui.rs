@@ -1,4 +1,4 @@
-//! What we show, as the unmodified A2UI library understands it: its JSON schemas and its message processor.
+//! Our UI, as the unmodified A2UI library reads it: its JSON schemas and its message processor.
 
 use greenroom_tools::ui::{Language, Options, compile, hints};
 use serde_json::{Value, json};
@@ -31,7 +31,7 @@ fn event_with(fields: &[(&str, &str)]) -> Value {
     event
 }
 
-/// Answers of every method that is shown, with the buttons they must have.
+/// Answers of every method with a UI, with the buttons they must have.
 fn answers() -> Vec<(&'static str, Value, Vec<&'static str>)> {
     let contact = json!({"id": "con_1", "name": "Zoe", "email": "zoe@example.com"});
     let list = |items: Value| json!({"mode": "day", "date": "2026-04-21", "timezone": "UTC", "items": items, "has_more": false});
@@ -91,9 +91,9 @@ fn everything() -> Vec<(Value, Vec<&'static str>)> {
     all
 }
 
-/// The folder of the library, installed when that has not been done yet.
+/// The folder of the library, installed on first use.
 fn installed() -> PathBuf {
-    // Beside what is built, so that it is there for the next run and not in the clone.
+    // Beside the build, so that it is kept between runs and outside the clone.
     let built = Path::new(env!("CARGO_BIN_EXE_tools-fixture"));
     let folder = built.ancestors().nth(2).unwrap().join("outside/a2ui");
     fs::create_dir_all(&folder).unwrap();
@@ -125,7 +125,7 @@ fn the_library_s_own_schemas_accept_every_operation() {
     };
     let message = read("server_to_client.json");
     let catalogue = read("catalogs/basic/catalog.json");
-    // Messages refer to whichever catalogue is in use as `catalog.json` beside them.
+    // Messages refer to the catalogue in use as `catalog.json`.
     let mut in_use = catalogue.clone();
     in_use["$id"] = format!("{SPECIFICATION}/catalog.json").into();
     let registry = jsonschema::Registry::new()
@@ -149,7 +149,7 @@ fn the_library_s_own_schemas_accept_every_operation() {
 }
 
 #[test]
-fn the_library_shows_every_text_and_its_buttons_ask_for_methods() {
+fn the_library_shows_every_text_and_its_buttons_request_methods() {
     let folder = installed();
     let (shown, buttons): (Vec<Value>, Vec<Vec<&str>>) = everything().into_iter().unzip();
     #[expect(clippy::disallowed_methods, reason = "the library runs in a process of its own")]

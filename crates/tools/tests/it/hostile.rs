@@ -1,4 +1,4 @@
-//! Servers that mean harm: each ends at its own connection, and the one beside it never notices.
+//! Hostile servers: each is confined to its connection and does not affect the others.
 
 use crate::kit::{
     Kit, WAIT, call, eventually, failure, file, names, object, python, ready, refused, text, within,
@@ -25,7 +25,7 @@ impl Kit {
         self.start(settings)
     }
 
-    /// A server that does as it should.
+    /// A well-behaved server.
     async fn good(&self) -> Arc<McpServer> {
         let program = self.program(&[python(), &file("hostile.py"), "none"]);
         let server = self.start(self.settings("good", McpTransport::Stdio(program)));
@@ -34,14 +34,14 @@ impl Kit {
     }
 }
 
-/// The server beside still answers at once.
+/// The other server still answers at once.
 async fn unharmed(server: &McpServer) {
     let said = server.call("good.echo", object(json!({"x": 1})), within(Duration::from_secs(5)));
     assert_eq!(text(&said.await), r#"{"x": 1}"#);
     assert_eq!(server.health().restarts, 0);
 }
 
-/// The most memory this process ever had, in MB.
+/// The peak memory of this process, in MB.
 fn peak_mb() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
@@ -61,7 +61,7 @@ async fn a_huge_result_and_an_endless_line_end_the_connection() {
         assert_eq!(failure(ended), ToolFailure::new("UNAVAILABLE", expected), "{vice}");
         let error = eventually("the reason", || server.health().last_error).await;
         assert_eq!(error, "sent a line of more than 33554432 bytes");
-        // And it is there again.
+        // It is connected again.
         eventually("it to be back", || (server.health().status == McpStatus::Ready).then_some(()))
             .await;
         unharmed(&good).await;
@@ -71,11 +71,11 @@ async fn a_huge_result_and_an_endless_line_end_the_connection() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn names_that_pretend_are_refused() {
+async fn misleading_names_are_refused() {
     let kit = Kit::new();
     let server = kit.hostile("names");
     ready(&server).await;
-    // A name of another server stays below this one's own.
+    // The name of another server is prefixed with this one's.
     assert_eq!(names(&server), ["bad.echo", "bad.victim.echo"]);
     let warnings = server.health().warnings;
     assert_eq!(warnings.len(), 8, "{warnings:#?}");
@@ -87,7 +87,7 @@ async fn names_that_pretend_are_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn schemas_that_reach_out_or_explode_are_refused() {
+async fn external_and_expensive_schemas_are_refused() {
     let kit = Kit::new();
     let server = kit.hostile("schemas");
     ready(&server).await;
@@ -102,7 +102,7 @@ async fn schemas_that_reach_out_or_explode_are_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_list_without_end_is_cut() {
+async fn an_endless_list_is_cut() {
     let kit = Kit::new();
     let many = kit.hostile("many");
     ready(&many).await;
@@ -115,11 +115,11 @@ async fn a_list_without_end_is_cut() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_does_not_speak_the_protocol_is_left_alone_for_longer_and_longer() {
+async fn a_server_that_does_not_speak_the_protocol_is_retried_with_backoff() {
     let kit = Kit::new();
     let good = kit.good().await;
     for (vice, expected) in [
-        ("greeting", "answers the greeting with something else"),
+        ("greeting", "answers the handshake with something else"),
         ("prose", "writes what is not MCP"),
         ("too_deep", "the answer is not MCP"),
     ] {
@@ -141,7 +141,7 @@ async fn a_server_that_does_not_speak_the_protocol_is_left_alone_for_longer_and_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_answer_to_a_question_that_was_given_up_changes_nothing() {
+async fn a_late_answer_to_an_abandoned_request_changes_nothing() {
     let kit = Kit::new();
     let server = kit.hostile("late");
     ready(&server).await;
@@ -151,7 +151,7 @@ async fn an_answer_to_a_question_that_was_given_up_changes_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_storm_of_changes_is_waited_out() {
+async fn a_burst_of_changes_is_rate_limited() {
     let kit = Kit::new();
     let good = kit.good().await;
     let server = kit.hostile("storm");
@@ -165,7 +165,7 @@ async fn a_storm_of_changes_is_waited_out() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_call_that_is_never_answered_ends_in_time_and_is_called_off() {
+async fn a_call_without_an_answer_times_out_and_is_cancelled() {
     let kit = Kit::new();
     let server = kit.hostile("mute");
     ready(&server).await;
@@ -174,18 +174,18 @@ async fn a_call_that_is_never_answered_ends_in_time_and_is_called_off() {
     let message = "the MCP server `bad` did not answer by the end of its time";
     let expected = ToolFailure::new("TIMEOUT", message);
     assert_eq!(failure(ended), expected);
-    let told = kit.path("own/cancelled");
-    eventually("the word that it is off", || told.exists().then_some(())).await;
-    std::fs::remove_file(&told).unwrap();
-    // The same when the caller goes away.
+    let cancelled = kit.path("own/cancelled");
+    eventually("the cancellation", || cancelled.exists().then_some(())).await;
+    std::fs::remove_file(&cancelled).unwrap();
+    // The same when the caller disconnects.
     let cancel = CancellationToken::new();
     let asked = server.call("bad.echo", object(json!({})), McpCall { cancel, ..call() });
     assert!(tokio::time::timeout(Duration::from_millis(200), asked).await.is_err());
-    eventually("the word that it is off", || told.exists().then_some(())).await;
+    eventually("the cancellation", || cancelled.exists().then_some(())).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_asks_us_for_something_is_refused() {
+async fn requests_from_a_server_are_refused() {
     let kit = Kit::new();
     let server = kit.hostile("asks");
     ready(&server).await;
@@ -203,7 +203,7 @@ async fn a_result_of_an_unknown_shape_is_a_failure_and_not_a_wait() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_crashes_says_its_last_words_to_operators_only() {
+async fn the_stderr_of_a_crashed_server_is_for_operators_only() {
     let kit = Kit::new();
     let server = kit.hostile("crash");
     ready(&server).await;
@@ -215,7 +215,7 @@ async fn a_server_that_crashes_says_its_last_words_to_operators_only() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_has_the_environment_that_it_was_given_and_the_tools_that_are_allowed() {
+async fn a_server_has_its_configured_environment_and_allowed_tools() {
     let kit = Kit::new();
     let server = kit.hostile_with("environment", |settings| {
         settings.allow = Some(vec!["echo".to_owned()]);
@@ -231,7 +231,7 @@ async fn a_server_has_the_environment_that_it_was_given_and_the_tools_that_are_a
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_hangs_is_waited_for_during_its_first_start_alone() {
+async fn a_server_that_hangs_is_waited_for_only_during_its_first_start() {
     let kit = Kit::new();
     let transport = McpTransport::Stdio(kit.program(&["sleep", "1000"]));
     let mut settings = kit.settings("sleepy", transport);

@@ -1,4 +1,4 @@
-//! A temporary folder with children in it, and short words for what tests do with MCP servers.
+//! A temporary folder with child processes, and helpers for MCP servers.
 
 use greenroom_protocol::Object;
 use greenroom_runtime::{ChildSpec, Children, Limits, Settings};
@@ -60,7 +60,7 @@ impl Kit {
         }
     }
 
-    /// Settings that come back quickly.
+    /// Settings with short pauses.
     pub(crate) fn settings(&self, name: &str, transport: McpTransport) -> McpSettings {
         let mut settings = McpSettings::new(name, transport);
         settings.limits.backoff_min = Duration::from_millis(50);
@@ -72,13 +72,13 @@ impl Kit {
         McpServer::start(settings, self.children.clone())
     }
 
-    /// Nothing of any child is left.
+    /// No child process is left.
     pub(crate) fn is_clear(&self) -> bool {
         std::fs::read_dir(self.path("data/run")).unwrap().count() == 0
     }
 }
 
-/// The system's own where there is one: it is open to every user.
+/// The system's Python if installed: every user can run it.
 pub(crate) fn python() -> &'static str {
     let system = "/usr/bin/python3";
     if Path::new(system).exists() { system } else { "python3" }
@@ -97,8 +97,8 @@ pub(crate) fn within(time: Duration) -> McpCall {
     McpCall { deadline: Instant::now() + time, ..call() }
 }
 
-pub(crate) fn watched(tell: impl Fn(Progress) + Send + Sync + 'static) -> McpCall {
-    McpCall { progress: Some(Arc::new(tell)), ..call() }
+pub(crate) fn watched(receive: impl Fn(Progress) + Send + Sync + 'static) -> McpCall {
+    McpCall { progress: Some(Arc::new(receive)), ..call() }
 }
 
 pub(crate) fn object(value: Value) -> Object {
@@ -110,7 +110,7 @@ pub(crate) async fn ready(server: &McpServer) {
     assert!(seen, "{:?}", server.health());
 }
 
-/// Waits until the server has failed, and says why.
+/// Waits until the server has failed; returns why.
 pub(crate) async fn refused(server: &McpServer) -> String {
     eventually("a failure", || {
         let health = server.health();
@@ -133,7 +133,7 @@ pub(crate) fn text(output: &ToolOutput) -> String {
     text.unwrap_or_else(|| panic!("no text: {output:?}")).to_owned()
 }
 
-/// Looks until there is something to see.
+/// Polls until there is a value.
 pub(crate) async fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let deadline = Instant::now() + WAIT;
     loop {
@@ -145,9 +145,9 @@ pub(crate) async fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T
     }
 }
 
-/// The folder of the unmodified servers, installed when that has not been done yet.
+/// The folder of the unmodified servers, installed on first use.
 pub(crate) fn installed_servers() -> PathBuf {
-    // Beside what is built, so that it is there for the next run and not in the clone.
+    // Beside the build, so that it is kept between runs and outside the clone.
     let built = Path::new(env!("CARGO_BIN_EXE_tools-fixture"));
     let folder = built.ancestors().nth(2).unwrap().join("outside/mcp-servers");
     std::fs::create_dir_all(&folder).unwrap();

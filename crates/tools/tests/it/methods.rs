@@ -1,4 +1,4 @@
-//! Methods of modules as children: what they answer, and what becomes of those that do not.
+//! Methods of modules as child processes: answers, failures and timeouts.
 
 use crate::kit::{Kit, python};
 use greenroom_tools::{MethodCall, Status, ToolFailure, ToolOutput, run_method};
@@ -41,7 +41,7 @@ print(json.dumps({"ok": True, "module": "forged", "method": "forged", "data": se
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_method_that_refuses_says_why() {
+async fn a_method_that_refuses_gives_a_reason() {
     let kit = Kit::new();
     let code = r#"
 import json, sys
@@ -56,7 +56,7 @@ sys.exit(1)
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_method_that_does_not_answer_is_a_failure_of_its_kind() {
+async fn a_method_without_a_valid_answer_is_a_failure_with_its_code() {
     let kit = Kit::new();
     let cases = [
         ("import time; time.sleep(1000)", "TIMEOUT", "the method did not end in time"),
@@ -93,7 +93,7 @@ async fn a_method_that_does_not_answer_is_a_failure_of_its_kind() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_method_complains_about_is_not_told_to_the_model() {
+async fn the_stderr_of_a_method_is_not_shown_to_the_model() {
     let kit = Kit::new();
     let code = "import os, sys; sys.exit('the credential is ' + os.environ['SECRET'])";
     let output = kit.method(code, LONG).await;
@@ -103,7 +103,7 @@ async fn what_a_method_complains_about_is_not_told_to_the_model() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_program_that_is_not_there_is_unavailable() {
+async fn a_missing_program_is_unavailable() {
     let kit = Kit::new();
     let call = MethodCall {
         program: kit.program(&["no-such-program"]),

@@ -1,4 +1,4 @@
-//! Servers over streamable HTTP: an unmodified one, and those that lead elsewhere or answer without end.
+//! Servers over streamable HTTP: an unmodified one, one that redirects, and one with endless answers.
 
 use crate::kit::{
     Kit, call, eventually, failure, installed_servers, object, refused, text, watched, within,
@@ -12,7 +12,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
-/// The server `everything`, which dies with its test.
+/// The server `everything`; it is killed with its test.
 struct Everything {
     process: std::process::Child,
     port: u16,
@@ -57,7 +57,7 @@ impl Kit {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn everything_answers_over_http_and_comes_back_after_a_crash() {
+async fn everything_answers_over_http_and_reconnects_after_a_crash() {
     let kit = Kit::new();
     let everything = Everything::start(free_port().await);
     let server = kit.remote(&everything.url(), true);
@@ -91,7 +91,7 @@ async fn everything_answers_over_http_and_comes_back_after_a_crash() {
     assert_eq!(echo("again").await, "Echo: again");
 }
 
-/// Answers every request with the same words and counts the connections.
+/// Answers every request with the same text and counts the connections.
 struct Fixed {
     port: u16,
     connections: Arc<AtomicUsize>,
@@ -165,7 +165,7 @@ async fn a_redirect_is_not_followed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_answer_without_end_is_left() {
+async fn an_endless_answer_is_cut() {
     let kit = Kit::new();
     for (kind, begin) in [("application/json", "{\"x\":\""), ("text/event-stream", "data: ")] {
         let answer = format!("HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\n\r\n{begin}");

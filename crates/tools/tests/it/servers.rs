@@ -1,4 +1,4 @@
-//! Unmodified servers over stdio: list, call, progress, cancel, and coming back after a crash.
+//! Unmodified servers over stdio: list, call, progress, cancel, and reconnecting after a crash.
 
 use crate::kit::{
     Kit, call, eventually, failure, installed_servers, names, object, ready, text, watched, within,
@@ -67,7 +67,7 @@ async fn everything_lists_its_tools_and_answers_over_stdio() {
     let weather = object(json!({"location": "Chicago"}));
     let weather = server.call("everything.get-structured-content", weather, call()).await;
     assert!(weather.result["temperature"].is_number(), "{weather:?}");
-    // A wrong argument is the server's to refuse.
+    // The server refuses a wrong argument.
     let wrong = server.call("everything.get-sum", object(json!({"a": "x"})), call()).await;
     assert_eq!(wrong.status, Status::Failure);
     server.stop().await;
@@ -96,7 +96,7 @@ async fn images_and_resources_become_attachments() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn progress_is_told_and_breaks_the_silence_but_moves_no_deadline() {
+async fn progress_is_reported_and_ends_the_silence_but_moves_no_deadline() {
     let kit = Kit::new();
     let silent = Duration::from_millis(800);
     let server = kit.real_with("everything", &["stdio"], &[], |settings| settings.timeout = silent);
@@ -106,11 +106,14 @@ async fn progress_is_told_and_breaks_the_silence_but_moves_no_deadline() {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let sink = seen.clone();
     let watched = watched(move |progress| sink.lock().unwrap().push(progress.progress));
-    // Longer than it may be silent, but it never is for that long.
+    // Longer than the silence timeout, with progress in between.
     let done = server.call(name, long(2.0, 20), watched).await;
     assert_eq!(done.status, Status::Success, "{done:?}");
-    let told = seen.lock().unwrap().clone();
-    assert!(told.len() > 10 && told.is_sorted() && *told.last().unwrap() <= 20.0, "{told:?}");
+    let reported = seen.lock().unwrap().clone();
+    assert!(
+        reported.len() > 10 && reported.is_sorted() && *reported.last().unwrap() <= 20.0,
+        "{reported:?}"
+    );
     let timeout = |message: &str| ToolFailure::new("TIMEOUT", message);
     let late = server.call(name, long(100.0, 2), call()).await;
     assert_eq!(failure(late), timeout("the MCP server `everything` did not answer within 0.8 s"));
@@ -119,7 +122,7 @@ async fn progress_is_told_and_breaks_the_silence_but_moves_no_deadline() {
     let beginning =
         "the MCP server `everything` did not answer by the end of its time; it had got to ";
     assert!(late.starts_with(beginning) && late.ends_with(" of 1000"), "{late}");
-    // The server is still there for others.
+    // The server still serves others.
     let said = server.call("everything.echo", object(json!({"message": "hi"})), call()).await;
     assert_eq!(text(&said), "Echo: hi");
 }
@@ -139,7 +142,7 @@ async fn a_call_can_be_cancelled() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_killed_server_comes_back() {
+async fn a_killed_server_is_restarted() {
     let kit = Kit::new();
     let server = kit.real("everything", &["stdio"], &[]);
     ready(&server).await;
@@ -166,7 +169,7 @@ async fn a_killed_server_comes_back() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_filesystem_server_works_in_what_it_was_given() {
+async fn the_filesystem_server_works_in_its_allowed_folders() {
     let kit = Kit::new();
     let own = kit.path("own");
     let server = kit.real("filesystem", &[own.to_str().unwrap()], std::slice::from_ref(&own));
@@ -188,7 +191,7 @@ async fn the_filesystem_server_works_in_what_it_was_given() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_memory_server_remembers_after_it_was_started_again() {
+async fn the_memory_server_remembers_after_a_restart() {
     let kit = Kit::new();
     let own = kit.path("own");
     let server = kit.real("memory", &[], std::slice::from_ref(&own));

@@ -1,6 +1,6 @@
-//! Events that are changed, deleted, shared, and invitations that are answered.
+//! Changes, deletions and sharing of events, and answers to invitations.
 //!
-//! Invariant: a change is made to the version that was read, or not at all.
+//! Invariant: a change applies to the version that was read, or fails.
 
 use super::super::input::{
     Id, Moment, Text, Trouble, Zone, clearable, given, is_conflict, read as strict,
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 /// Most people that one call invites.
 const INVITED_MAX: usize = 50;
-/// How often a change is tried on the event as somebody else has just left it.
+/// How often a change is retried after a concurrent one.
 const TRIES: usize = 3;
 
 #[derive(Deserialize)]
@@ -60,7 +60,7 @@ pub(in super::super) async fn update(
         let put = update.applied(&record)?;
         match records.put(CALENDAR, put).await {
             Ok(record) => break (record, links),
-            // Without a version of the caller's own the fields are put onto what is there now.
+            // Without a version from the caller the fields are applied to the present event.
             Err(error) if is_conflict(&error) && update.if_version.is_none() && tries < TRIES => {}
             Err(error) => return Err(error.into()),
         }
@@ -165,7 +165,7 @@ pub(in super::super) async fn answer(
     let OneEvent { event_id } = strict(input)?;
     let (mut record, _) = load(&event_id, records).await?;
     if record.link_status.is_none() {
-        return Err(Trouble::told("FORBIDDEN", "this is your own event, not an invitation"));
+        return Err(Trouble::failure("FORBIDDEN", "this is your own event, not an invitation"));
     }
     if records.answer(CALENDAR, &event_id.0, status).await?.is_none() {
         return Err(no_event(&event_id));
@@ -179,7 +179,7 @@ pub(in super::super) async fn answer(
 fn own(record: &Record, verb: &str) -> Result<(), Trouble> {
     match record.link_status {
         None => Ok(()),
-        Some(_) => Err(Trouble::Told(
+        Some(_) => Err(Trouble::Failure(
             ToolFailure::new("FORBIDDEN", format!("only the owner may {verb} this event"))
                 .detail("event_id", record.id.clone())
                 .detail("owner", record.owner.clone()),

@@ -1,6 +1,6 @@
-//! An event: how it is kept in a record, and how it is told.
+//! An event: its stored and its displayed form.
 //!
-//! Invariant: when it happens is kept once, as the record's moments; zone and offset only say how to write them.
+//! Invariant: its times are stored once, as times of the record; zone and offset only determine how they are shown.
 
 use super::super::input::Zone;
 use greenroom_protocol::Object;
@@ -10,14 +10,14 @@ use jiff::tz::{Offset, TimeZone};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// What a record's body holds.
+/// The body of a record.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct Event {
     pub(super) title: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) timezone: Option<String>,
-    /// In which its times were written; counts when there is no time zone.
+    /// The offset in which its times were written; used when there is no time zone.
     pub(super) utc_offset_s: i32,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) location: Option<String>,
@@ -26,7 +26,7 @@ pub(super) struct Event {
 }
 
 impl Event {
-    /// What can be read of a body; somebody else may have written it.
+    /// Reads a body leniently: another program may have written it.
     pub(super) fn of(record: &Record) -> Self {
         serde_json::from_value(Value::Object(record.body.clone())).unwrap_or_default()
     }
@@ -46,7 +46,7 @@ impl Event {
     }
 }
 
-/// The event as callers read it; times in its own zone unless another is asked for.
+/// The event as callers read it; times in its own zone unless another is requested.
 pub(in super::super) fn shown(
     record: &Record,
     zone: Option<&TimeZone>,
@@ -79,7 +79,7 @@ pub(super) fn attendees(links: &[Link]) -> Value {
     links.iter().map(one).collect()
 }
 
-/// RFC 3339 with the offset that the zone has at that moment.
+/// RFC 3339 with the offset of the zone at that time.
 pub(super) fn rendered(at_ms: i64, zone: &TimeZone) -> String {
     let at = Timestamp::from_millisecond(at_ms).unwrap_or_default();
     at.display_with_offset(zone.to_offset(at)).to_string()

@@ -49,7 +49,7 @@ async fn an_event_is_created_and_read_again() {
 }
 
 #[tokio::test]
-async fn a_range_gives_what_has_a_part_in_it_by_start() {
+async fn a_range_returns_overlapping_events_by_start() {
     let records = InMemory::new("u1");
     create(&records, "late", "2026-04-21T23:00:00+08:00", "2026-04-22T01:00:00+08:00").await;
     create(&records, "before", "2026-04-20T22:00:00+08:00", "2026-04-21T00:00:00+08:00").await;
@@ -70,7 +70,7 @@ async fn a_range_gives_what_has_a_part_in_it_by_start() {
 }
 
 #[tokio::test]
-async fn a_day_is_as_long_as_its_zone_makes_it() {
+async fn the_length_of_a_day_depends_on_its_zone() {
     let records = InMemory::new("u1");
     let cases = [
         ("2026-04-21", "Asia/Shanghai", "2026-04-21T00:00:00+08:00", "2026-04-22T00:00:00+08:00"),
@@ -104,7 +104,7 @@ async fn a_day_is_as_long_as_its_zone_makes_it() {
 }
 
 #[tokio::test]
-async fn the_last_hour_of_a_long_day_belongs_to_it_and_is_told_in_its_zone() {
+async fn the_last_hour_of_a_long_day_belongs_to_it_and_is_shown_in_its_zone() {
     let records = InMemory::new("u1");
     create(&records, "in the 25th hour", "2026-10-25T22:30:00Z", "2026-10-25T22:45:00Z").await;
     create(&records, "next day", "2026-10-25T23:00:00Z", "2026-10-25T23:30:00Z").await;
@@ -208,7 +208,7 @@ async fn an_update_changes_what_it_names_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn an_update_of_a_version_that_is_gone_is_a_conflict() {
+async fn an_update_of_an_old_version_is_a_conflict() {
     let records = InMemory::new("u1");
     let id = create(&records, "sync", "2026-04-21T10:00:00Z", "2026-04-21T11:00:00Z").await;
     data(&records, "calendar.update", json!({"event_id": id, "title": "a"})).await;
@@ -221,7 +221,7 @@ async fn an_update_of_a_version_that_is_gone_is_a_conflict() {
 }
 
 #[tokio::test]
-async fn an_update_that_was_overtaken_is_put_onto_what_is_there_now() {
+async fn an_update_after_a_concurrent_change_is_applied_to_the_present_event() {
     let records = InMemory::new("u1");
     let id = create(&records, "sync", "2026-04-21T10:00:00Z", "2026-04-21T11:00:00Z").await;
     records.race(1);
@@ -289,7 +289,7 @@ async fn only_the_owner_changes_deletes_and_shares() {
 }
 
 #[tokio::test]
-async fn an_event_of_somebody_else_does_not_exist() {
+async fn an_event_of_another_actor_does_not_exist() {
     let ann = InMemory::new("ann");
     let id = create(&ann, "sync", "2026-04-21T10:00:00Z", "2026-04-21T11:00:00Z").await;
     let eve = ann.seen_by("eve");
@@ -307,7 +307,7 @@ async fn an_event_of_somebody_else_does_not_exist() {
 }
 
 #[tokio::test]
-async fn a_deleted_event_is_told_and_gone() {
+async fn a_deleted_event_is_returned_and_gone() {
     let records = InMemory::new("u1");
     let id = create(&records, "sync", "2026-04-21T10:00:00Z", "2026-04-21T11:00:00Z").await;
     let deleted = data(&records, "calendar.delete", json!({"event_id": id})).await;

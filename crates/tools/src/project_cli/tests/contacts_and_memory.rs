@@ -89,7 +89,7 @@ async fn facts_are_remembered_and_forgotten() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_remembered_is_refused_before_anything_is_written() {
+async fn an_invalid_fact_is_refused_before_anything_is_written() {
     let records = InMemory::new("u1");
     let many: Vec<String> = (0..51).map(|n| n.to_string()).collect();
     for (input, field) in [
@@ -112,7 +112,7 @@ async fn what_cannot_be_remembered_is_refused_before_anything_is_written() {
 }
 
 #[tokio::test]
-async fn an_update_that_breaks_off_says_what_was_done() {
+async fn an_interrupted_update_reports_what_was_done() {
     let records = InMemory::new("u1");
     records.refuse_after(1);
     let update = json!({"set": {"a": 1, "b": 2}, "delete": ["c"]});

@@ -1,4 +1,4 @@
-//! Inputs that nobody would write: every method answers, and answers in its shape.
+//! Random inputs: every method answers, in the right shape.
 
 use super::*;
 use proptest::prelude::*;
@@ -49,9 +49,9 @@ fn any_input() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn every_input_gets_an_answer_in_shape(input in any_input(), place in 0..10_usize) {
+    fn every_input_gets_an_answer_in_shape(input in any_input(), index in 0..10_usize) {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        let spec = &specs()[place];
+        let spec = &specs()[index];
         let records = InMemory::new("u1");
         let result = runtime.block_on(route(spec.module, spec.method, &input, &MethodSet::all(), &records));
         let answer = result.to_value();
