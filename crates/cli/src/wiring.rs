@@ -9,7 +9,7 @@ use crate::failure::{Exit, Failure};
 use crate::plugin_files;
 use greenroom_host::binding;
 use greenroom_host::settings::{Agent, Approvals, Limits, Retention, Settings};
-use greenroom_objects::{BucketPlace, Place};
+use greenroom_objects::{Backend, BucketSettings};
 use greenroom_protocol::RunnerId;
 use greenroom_runtime::{Cleaner, RunnerSpec, Wire};
 use greenroom_server::{
@@ -385,11 +385,11 @@ pub(crate) fn store(config: &Config, data: &Path) -> Options {
 }
 
 /// Where the bytes of artifacts are; those that come in wait in the data folder if that is elsewhere.
-pub(crate) fn artifacts(config: &Config, data: &Path) -> Place {
+pub(crate) fn artifacts(config: &Config, data: &Path) -> Backend {
     match &config.artifacts {
-        Artifacts::InData => Place::Folder(data.join("artifacts")),
-        Artifacts::Folder(path) => Place::Folder(path.clone()),
-        Artifacts::Bucket(bucket) => Place::Bucket(BucketPlace {
+        Artifacts::InData => Backend::Folder(data.join("artifacts")),
+        Artifacts::Folder(path) => Backend::Folder(path.clone()),
+        Artifacts::Bucket(bucket) => Backend::Bucket(BucketSettings {
             bucket: bucket.bucket.clone(),
             prefix: bucket.prefix.clone(),
             endpoint: bucket.endpoint.clone(),

@@ -1,15 +1,15 @@
-//! Bytes in an S3-compatible bucket: `PREFIX/ab/abcdef…`.
+//! Objects in an S3-compatible bucket: `PREFIX/ab/abcdef…`.
 //!
-//! Invariant: an object appears whole or not at all. A large one goes up in parts under an upload whose id
-//! is on disk before its first part is sent, so that a killed host's next start takes the parts back.
+//! Invariant: an object appears whole or not at all. The id of a multipart upload is on disk before its first
+//! part is sent, so that the next start after a crash aborts the upload.
 
 mod connector;
 
 use crate::ObjectsError;
+use crate::backend::{Backend, BucketSettings};
 use crate::folder::open_root;
 use crate::id::{ObjectId, Shard};
-use crate::objects::{ByteStream, Found};
-use crate::place::{BucketPlace, Place};
+use crate::objects::{ByteStream, StoredObject};
 use crate::spool::{Spool, SpoolFile};
 use crate::stage::{Body, Staged, blocking};
 use bytes::Bytes;
@@ -24,12 +24,12 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Larger objects go up in parts of this size.
+/// Larger objects are uploaded in parts of this size.
 const PART_BYTES: u64 = 8 << 20;
 const RETRIES_MAX: usize = 3;
 const RETRY_FOR: Duration = Duration::from_secs(15);
 const OWNER: &str = "owner";
-/// The end of the name of a file that holds the key and the id of an upload in parts.
+/// The suffix of files that hold the key and the id of a multipart upload.
 const UPLOAD: &str = "upload";
 
 pub(crate) struct Bucket {
@@ -39,9 +39,12 @@ pub(crate) struct Bucket {
 }
 
 impl Bucket {
-    pub(crate) async fn open(place: BucketPlace, owner: &str) -> Result<Bucket, ObjectsError> {
-        let name = Place::Bucket(place.clone()).to_string();
-        let folder = place.spool.clone();
+    pub(crate) async fn open(
+        settings: BucketSettings,
+        owner: &str,
+    ) -> Result<Bucket, ObjectsError> {
+        let name = Backend::Bucket(settings.clone()).to_string();
+        let folder = settings.spool.clone();
         let spool = blocking(move || {
             let root = open_root(&folder)?;
             Spool::open(&root, "incoming")
@@ -53,29 +56,29 @@ impl Bucket {
             ..RetryConfig::default()
         };
         let mut builder = AmazonS3Builder::new()
-            .with_bucket_name(place.bucket)
-            .with_region(place.region)
-            .with_access_key_id(place.access_key_id)
-            .with_secret_access_key(place.secret_access_key)
-            .with_allow_http(place.allow_http)
-            .with_http_connector(Connector { allow_http: place.allow_http })
+            .with_bucket_name(settings.bucket)
+            .with_region(settings.region)
+            .with_access_key_id(settings.access_key_id)
+            .with_secret_access_key(settings.secret_access_key)
+            .with_allow_http(settings.allow_http)
+            .with_http_connector(Connector { allow_http: settings.allow_http })
             .with_retry(retry);
-        if let Some(endpoint) = place.endpoint {
+        if let Some(endpoint) = settings.endpoint {
             builder = builder.with_endpoint(endpoint);
         }
         let store = builder.build().map_err(remote)?;
-        let bucket = Bucket { store, prefix: place.prefix, spool };
+        let bucket = Bucket { store, prefix: settings.prefix, spool };
         bucket.claim(owner, name).await?;
         Ok(bucket)
     }
 
-    /// Makes the place this database's own, or finds whose it is.
-    async fn claim(&self, owner: &str, place: String) -> Result<(), ObjectsError> {
+    /// Marks the bucket as this database's, or fails if another one owns it.
+    async fn claim(&self, owner: &str, backend: String) -> Result<(), ObjectsError> {
         let key = self.path(OWNER);
         match self.store.get(&key).await {
             Ok(found) => match found.bytes().await.map_err(remote)? == owner {
                 true => Ok(()),
-                false => Err(ObjectsError::Foreign { place }),
+                false => Err(ObjectsError::Foreign { backend }),
             },
             Err(object_store::Error::NotFound { .. }) => {
                 let owner = PutPayload::from(owner.to_owned().into_bytes());
@@ -96,7 +99,7 @@ impl Bucket {
         self.path(&format!("{}/{id}", id.shard()))
     }
 
-    /// Gives bytes their place. Bytes that are there already are not sent again.
+    /// Stores an object, unless it is stored already.
     pub(crate) async fn keep(&self, staged: Staged) -> Result<(), ObjectsError> {
         let Staged { id, size, body, .. } = staged;
         let key = self.key(id);
@@ -113,11 +116,11 @@ impl Bucket {
                 let (_file, bytes) = part(file, 0..size).await?;
                 self.store.put(&key, bytes.into()).await.map_err(remote).map(drop)
             }
-            Body::File(file) => self.keep_in_parts(&key, file, size).await,
+            Body::File(file) => self.keep_multipart(&key, file, size).await,
         }
     }
 
-    async fn keep_in_parts(
+    async fn keep_multipart(
         &self,
         key: &Path,
         file: SpoolFile,
@@ -132,7 +135,7 @@ impl Bucket {
             spool.sync()?;
             Ok(file)
         });
-        // From here on the note is removed only when nothing of the upload is left.
+        // The note is removed only when nothing of the upload is left.
         let note = Note(Some(note.await?));
         let sent = match self.send_parts(key, &upload, file, size).await {
             Ok(parts) => self.store.complete_multipart(key, &upload, parts).await.map_err(remote),
@@ -181,7 +184,7 @@ impl Bucket {
         }
     }
 
-    /// The bytes of a part, and how many there are in all.
+    /// The bytes of a range, and the size of the object.
     pub(crate) async fn stream(
         &self,
         id: ObjectId,
@@ -201,18 +204,19 @@ impl Bucket {
         }
     }
 
-    pub(crate) async fn list(&self, shard: Shard) -> Result<Vec<Found>, ObjectsError> {
+    pub(crate) async fn list(&self, shard: Shard) -> Result<Vec<StoredObject>, ObjectsError> {
         let folder = self.path(&shard.to_string());
         let objects: Vec<_> = self.store.list(Some(&folder)).try_collect().await.map_err(remote)?;
         let found = objects.into_iter().filter_map(|object| {
             let id = object.location.filename().and_then(ObjectId::parse)?;
-            let found = Found { id, size: object.size, modified: object.last_modified.into() };
+            let found =
+                StoredObject { id, size: object.size, modified: object.last_modified.into() };
             (object.location == self.key(id)).then_some(found)
         });
         Ok(found.collect())
     }
 
-    /// Takes back the parts of uploads that were not completed, then removes files on their way.
+    /// Aborts multipart uploads that were not completed, then removes incoming files.
     pub(crate) async fn sweep(&self) -> Result<usize, ObjectsError> {
         let spool = Arc::clone(&self.spool);
         let names = blocking(move || spool.left_behind()).await?;
@@ -222,7 +226,7 @@ impl Bucket {
             if name.ends_with(UPLOAD) {
                 let (spool, name) = (Arc::clone(&spool), name.clone());
                 let note = blocking(move || spool.read(&name)).await?;
-                self.take_back(&note).await?;
+                self.abort_upload(&note).await?;
             }
             blocking(move || spool.remove(&name)).await?;
             swept += 1;
@@ -230,17 +234,17 @@ impl Bucket {
         Ok(swept)
     }
 
-    async fn take_back(&self, note: &str) -> Result<(), ObjectsError> {
+    async fn abort_upload(&self, note: &str) -> Result<(), ObjectsError> {
         let Some((key, upload)) = note.split_once('\n') else { return Ok(()) };
         match self.store.abort_multipart(&Path::from(key), &upload.to_owned()).await {
-            // Completed or taken back before.
+            // Completed or aborted before.
             Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
             Err(error) => Err(remote(error)),
         }
     }
 }
 
-/// The note of an upload in parts: kept on disk until somebody says that nothing is left of it.
+/// The note of a multipart upload, kept on disk until nothing of the upload is left.
 struct Note(Option<SpoolFile>);
 
 impl Note {

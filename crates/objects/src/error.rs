@@ -1,36 +1,36 @@
-//! What can go wrong with bytes, as callers have to tell it apart.
+//! What can go wrong with objects.
 //!
-//! Invariant: whatever is told, nothing half is left that could be read.
+//! Invariant: after any error, no partial object can be read.
 
 use std::io;
 
 #[derive(Debug, thiserror::Error)]
 pub enum ObjectsError {
-    #[error("there are no bytes under {0}")]
+    #[error("object {0} does not exist")]
     Missing(crate::ObjectId),
-    #[error("there are more than the {bytes_max} bytes allowed")]
+    #[error("more than the {bytes_max} bytes allowed")]
     TooLarge { bytes_max: u64 },
-    /// The bytes stopped coming before they were complete.
+    /// The stream ended before it was complete.
     #[error("the bytes did not arrive")]
     Interrupted(#[source] Box<dyn std::error::Error + Send + Sync>),
-    #[error("there is no space left for bytes")]
+    #[error("no space left for objects")]
     Full,
-    /// Something lies where bytes should be: a link, a folder, bytes of another length or hash.
-    #[error("what lies under {0} is not what was stored")]
+    /// A link, a folder, or bytes of another length or hash are stored under the id.
+    #[error("object {0} is not what was stored")]
     Tampered(crate::ObjectId),
-    /// The place is kept by another database, whose bytes must not be collected.
-    #[error("`{place}` holds the bytes of another database")]
-    Foreign { place: String },
-    #[error("`{place}` cannot be used")]
-    Unusable { place: String, source: io::Error },
-    #[error("the folder of bytes failed")]
+    /// Another database owns it; its objects must not be collected.
+    #[error("`{backend}` holds the objects of another database")]
+    Foreign { backend: String },
+    #[error("`{backend}` cannot be used")]
+    Unusable { backend: String, source: io::Error },
+    #[error("the folder of objects failed")]
     Io(#[source] io::Error),
-    #[error("the object store did not answer as it should: {0}")]
+    #[error("unexpected answer of the object store: {0}")]
     Remote(String),
 }
 
 impl ObjectsError {
-    /// True when the same may work later: nobody but the operator or time can help.
+    /// True when the operation may succeed later.
     pub fn is_passing(&self) -> bool {
         matches!(self, ObjectsError::Full | ObjectsError::Io(_) | ObjectsError::Remote(_))
     }

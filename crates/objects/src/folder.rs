@@ -1,13 +1,13 @@
-//! Bytes in a folder: `ab/abcdef…` for those whose hash begins with `ab`.
+//! Objects in a folder: `ab/abcdef…` for those whose hash begins with `ab`.
 //!
-//! Invariant: every step goes from an open folder to a name of digits within it, without following links;
-//! a file is complete and synced before it gets its name, and its name is synced before anyone hears of it.
+//! Invariant: names are opened relative to an open folder and links are never followed; a file is complete and
+//! synced before it gets its name, and its name is synced before `keep` returns.
 
 use crate::id::{ObjectId, Shard};
-use crate::objects::Found;
+use crate::objects::StoredObject;
 use crate::spool::{Spool, SpoolFile, find_folder, open_folder};
 use crate::stage::{Body, Staged};
-use crate::{ObjectsError, place::Place};
+use crate::{ObjectsError, backend::Backend};
 use bytes::Bytes;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, fsync, openat, statat, unlinkat};
 use rustix::io::Errno;
@@ -36,8 +36,8 @@ impl Folder {
         match folder.owner()? {
             Some(found) if found == owner => Ok(folder),
             Some(_) => {
-                let place = Place::Folder(path.to_owned()).to_string();
-                Err(ObjectsError::Foreign { place })
+                let backend = Backend::Folder(path.to_owned()).to_string();
+                Err(ObjectsError::Foreign { backend })
             }
             None => {
                 let mut file = folder.spool.create("owner")?;
@@ -59,18 +59,18 @@ impl Folder {
         }
     }
 
-    /// Gives bytes their place. Bytes that are there already are not written again.
+    /// Stores an object, unless it is stored already.
     pub(crate) fn keep(&self, staged: Staged) -> Result<(), ObjectsError> {
         let Staged { id, size, body, .. } = staged;
         let (shard, new) = open_folder(&self.root, &id.shard().to_string())
             .map_err(|error| tampered(error, id))?;
         let name = id.to_string();
-        if !is_there(&shard, &name, size)? {
+        if !exists(&shard, &name, size)? {
             let file = self.written(body)?;
             file.file.sync_all()?;
             file.move_to(&shard, &name)?;
         }
-        // Also for what was there: whoever put it may not have come this far.
+        // Also for an existing file: its writer may have stopped before this.
         fsync(&shard)?;
         if new {
             fsync(&self.root)?;
@@ -94,7 +94,7 @@ impl Folder {
         let shard = find_folder(&self.root, &id.shard().to_string());
         let shard = shard.map_err(|error| tampered(error, id))?;
         let shard = shard.ok_or(ObjectsError::Missing(id))?;
-        // A pipe in the place of a file must not hold the reader up.
+        // A pipe instead of a file must not block the reader.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = match openat(&shard, id.to_string(), flags, Mode::empty()) {
             Ok(file) => File::from(file),
@@ -124,7 +124,7 @@ impl Folder {
         }
     }
 
-    pub(crate) fn list(&self, shard: Shard) -> Result<Vec<Found>, ObjectsError> {
+    pub(crate) fn list(&self, shard: Shard) -> Result<Vec<StoredObject>, ObjectsError> {
         let Some(folder) = find_folder(&self.root, &shard.to_string())? else {
             return Ok(Vec::new());
         };
@@ -140,7 +140,7 @@ impl Folder {
             };
             let seconds = Duration::from_secs(u64::try_from(about.st_mtime).unwrap_or(0));
             let size = u64::try_from(about.st_size).unwrap_or(0);
-            found.push(Found { id, size, modified: UNIX_EPOCH + seconds });
+            found.push(StoredObject { id, size, modified: UNIX_EPOCH + seconds });
         }
         Ok(found)
     }
@@ -153,7 +153,7 @@ impl Folder {
 }
 
 pub(crate) fn open_root(path: &Path) -> Result<OwnedFd, ObjectsError> {
-    let unusable = |source| ObjectsError::Unusable { place: path.display().to_string(), source };
+    let unusable = |source| ObjectsError::Unusable { backend: path.display().to_string(), source };
     DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(unusable)?;
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     rustix::fs::open(path, flags, Mode::empty()).map_err(|error| unusable(error.into()))
@@ -166,7 +166,7 @@ pub(crate) fn read_at(file: &File, range: Range<u64>) -> Result<Bytes, ObjectsEr
     Ok(bytes.into())
 }
 
-fn is_there(shard: &OwnedFd, name: &str, size: u64) -> Result<bool, ObjectsError> {
+fn exists(shard: &OwnedFd, name: &str, size: u64) -> Result<bool, ObjectsError> {
     match statat(shard, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(about) => {
             let plain = FileType::from_raw_mode(about.st_mode) == FileType::RegularFile;
@@ -177,7 +177,7 @@ fn is_there(shard: &OwnedFd, name: &str, size: u64) -> Result<bool, ObjectsError
     }
 }
 
-/// A link where a folder or a file of ours should be.
+/// A link instead of a folder or a file.
 fn tampered(error: ObjectsError, id: ObjectId) -> ObjectsError {
     match &error {
         ObjectsError::Io(cause) => match cause.raw_os_error().map(Errno::from_raw_os_error) {

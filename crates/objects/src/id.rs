@@ -1,4 +1,4 @@
-//! The name of bytes: their SHA-256.
+//! The id of an object: its SHA-256.
 //!
 //! Invariant: the text of an id is 64 digits of `0-9a-f`; nothing else parses.
 
@@ -8,7 +8,7 @@ use std::fmt;
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ObjectId([u8; 32]);
 
-/// All ids with the same first byte; bytes are listed and collected shard by shard.
+/// All ids with the same first byte; objects are listed and collected shard by shard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shard(pub u8);
 
@@ -76,7 +76,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn an_id_is_the_sha_256_in_small_digits() {
+    fn an_id_is_the_sha_256_in_lower_case() {
         let id = ObjectId::of(b"abc");
         let text = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
         assert_eq!(id.to_string(), text);
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_64_small_digits_is_no_id() {
+    fn text_other_than_64_lower_case_digits_is_no_id() {
         let good = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
         for bad in [
             String::new(),
@@ -102,7 +102,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_parses_is_written_the_same(text in "\\PC{0,70}") {
+        fn a_parsed_id_is_written_unchanged(text in "\\PC{0,70}") {
             if let Some(id) = ObjectId::parse(&text) {
                 prop_assert_eq!(id.to_string(), text);
             }

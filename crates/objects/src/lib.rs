@@ -1,21 +1,20 @@
-//! Bytes by their hash: kept in a folder or in any S3-compatible bucket.
+//! Content-addressed objects in a folder or in an S3-compatible bucket.
 //!
-//! Invariant: what can be read under an id is all of the bytes that have this SHA-256, or nothing. Bytes
-//! appear at once, are durable before `keep` returns, and no name is ever built from anything but 64
-//! hexadecimal digits.
+//! Invariant: a read by id returns all of the bytes with this SHA-256, or nothing. Objects appear atomically and
+//! are durable before `keep` returns; names are built from 64 hexadecimal digits only.
 
+mod backend;
 mod bucket;
 mod error;
 mod folder;
 mod id;
 pub mod mime;
 mod objects;
-mod place;
 mod spool;
 mod stage;
 
+pub use backend::{Backend, BackendUrl, BucketSettings, InvalidUrl};
 pub use error::ObjectsError;
 pub use id::{ObjectId, Shard};
-pub use objects::{ByteStream, Found, Objects};
-pub use place::{BucketPlace, Place, PlaceError, PlaceUrl};
+pub use objects::{ByteStream, Objects, StoredObject};
 pub use stage::Staged;

@@ -1,15 +1,15 @@
-//! The type of bytes: what they look like, and whether that agrees with what was said.
+//! MIME types: detected from the first bytes, and checked against the declared type.
 //!
-//! Invariant: bytes whose type has a mark of its own are never kept under another such type, nor under a
-//! type whose mark they lack; text is never kept under a type that cannot hold it, and the other way round.
+//! Invariant: bytes whose type has a signature are never stored under another such type, nor under a type whose
+//! signature they lack; text is never stored under a binary type, and the other way round.
 
 mod family;
 
 use family::{Family, family};
 
-/// So much of the beginning is looked at.
+/// How much of the beginning is read.
 pub const HEAD_BYTES: usize = 8 * 1024;
-/// Longest type that is taken.
+/// Longest type that is accepted.
 const TYPE_BYTES_MAX: usize = 127;
 
 pub const OCTETS: &str = "application/octet-stream";
@@ -23,7 +23,7 @@ pub enum Disagree {
     Looks { declared: String, found: String },
 }
 
-/// The type that bytes are kept under: the one that was said if they may be that, else what they look like.
+/// The type to store: the declared one if the bytes may be that, else the detected one.
 pub fn agree(declared: Option<&str>, head: &[u8]) -> Result<String, Disagree> {
     let declared = declared.map(str::trim).filter(|declared| !declared.is_empty());
     let found = sniff(head);
@@ -37,19 +37,19 @@ pub fn agree(declared: Option<&str>, head: &[u8]) -> Result<String, Disagree> {
     }
 }
 
-/// What bytes look like.
+/// The detected type.
 pub fn sniff(head: &[u8]) -> &'static str {
     let text = is_text(head);
-    match mark(head) {
-        // Some marks are two or three letters that any text may begin with.
-        Some(mark) if text && !is_weak(mark) => mark,
-        Some(mark) if !text && !is_textual(mark) => mark,
+    match signature(head) {
+        // Some signatures are two or three letters that any text may begin with.
+        Some(signature) if text && !is_weak(signature) => signature,
+        Some(signature) if !text && !is_textual(signature) => signature,
         _ if text => TEXT,
         _ => OCTETS,
     }
 }
 
-fn mark(head: &[u8]) -> Option<&'static str> {
+fn signature(head: &[u8]) -> Option<&'static str> {
     const OLE: &[u8] = &[0xd0, 0xcf, 0x11, 0xe0, 0xa1, 0xb1, 0x1a, 0xe1];
     if head.starts_with(OLE) {
         return Some("application/x-ole-storage");
@@ -67,9 +67,9 @@ fn may_be(declared: &str, found: &str, head: &[u8]) -> bool {
     match family(declared) {
         Family::Text => is_text(head) && is_textual(found),
         Family::Markup => is_text(head) && is_textual(found) && begins_with_markup(head),
-        Family::Marked(of) => family(found) == Family::Marked(of),
+        Family::Signature(of) => family(found) == Family::Signature(of),
         Family::Unknown => match declared.split_once('/').map(|(top, _)| top) {
-            // A picture, a sound or a film that we do not know is not something else that we do know.
+            // An image, audio or video type that we do not know is not a type that we do know.
             Some(top @ ("image" | "audio" | "video" | "font")) => {
                 found == OCTETS || found.split_once('/').is_some_and(|(other, _)| other == top)
             }
@@ -82,7 +82,7 @@ fn is_textual(found: &str) -> bool {
     matches!(family(found), Family::Text | Family::Markup)
 }
 
-/// UTF-8 without control characters that no text has; the end may cut a character in two.
+/// UTF-8 without unusual control characters; the last character may be incomplete.
 fn is_text(head: &[u8]) -> bool {
     let valid = match std::str::from_utf8(head) {
         Ok(_) => true,
@@ -98,9 +98,9 @@ fn begins_with_markup(head: &[u8]) -> bool {
     head.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'<')
 }
 
-fn is_weak(mark: &str) -> bool {
+fn is_weak(signature: &str) -> bool {
     matches!(
-        mark,
+        signature,
         "image/bmp"
             | "image/vnd.dwg"
             | "audio/mpeg"
@@ -116,7 +116,7 @@ fn is_weak(mark: &str) -> bool {
     )
 }
 
-/// `type/subtype` in small letters, without parameters.
+/// `type/subtype` in lower case, without parameters.
 fn essence(declared: &str) -> Result<String, Disagree> {
     let token = |text: &str| {
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$&-^_.+".contains(&byte);

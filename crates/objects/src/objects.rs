@@ -1,13 +1,13 @@
-//! The handle: bytes come in, are kept, read, listed and deleted, wherever they are.
+//! The handle: stage, keep, read, list and delete objects, in a folder or a bucket.
 //!
-//! Invariant: bytes that are read from their beginning to their end are those of their id; if they are not,
-//! the last piece is replaced by an error.
+//! Invariant: an object that is read whole is checked against its id; if it differs, the last piece is replaced
+//! by an error.
 
 use crate::bucket::Bucket;
 use crate::folder::{Folder, read_at};
 use crate::id::{ObjectId, Shard};
 use crate::stage::{self, Staged, blocking};
-use crate::{ObjectsError, place::Place};
+use crate::{ObjectsError, backend::Backend};
 use bytes::Bytes;
 use futures_util::stream::{BoxStream, Stream, StreamExt, try_unfold};
 use sha2::{Digest, Sha256};
@@ -15,14 +15,14 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-/// Bytes read at once while they are streamed.
+/// Bytes per read of a stream.
 const PIECE_BYTES: u64 = 256 * 1024;
 
 pub type ByteStream = BoxStream<'static, Result<Bytes, ObjectsError>>;
 
-/// Bytes that are kept.
+/// An object in a listing.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
+pub struct StoredObject {
     pub id: ObjectId,
     pub size: u64,
     pub modified: SystemTime,
@@ -40,19 +40,19 @@ enum Kind {
 }
 
 impl Objects {
-    /// Opens a place for the database called `owner`; a place of another one is refused.
-    pub async fn open(place: &Place, owner: &str) -> Result<Objects, ObjectsError> {
-        let kind = match place.clone() {
-            Place::Folder(path) => {
+    /// Opens a backend for the database called `owner`; one that another database owns is refused.
+    pub async fn open(backend: &Backend, owner: &str) -> Result<Objects, ObjectsError> {
+        let kind = match backend.clone() {
+            Backend::Folder(path) => {
                 let owner = owner.to_owned();
                 Kind::Folder(Arc::new(blocking(move || Folder::open(&path, &owner)).await?))
             }
-            Place::Bucket(place) => Kind::Bucket(Arc::new(Bucket::open(place, owner).await?)),
+            Backend::Bucket(backend) => Kind::Bucket(Arc::new(Bucket::open(backend, owner).await?)),
         };
         Ok(Objects { kind })
     }
 
-    /// Takes bytes in, at most `bytes_max`, without keeping them yet.
+    /// Receives at most `bytes_max` bytes, without storing the object yet.
     pub async fn stage<S, E>(&self, bytes: S, bytes_max: u64) -> Result<Staged, ObjectsError>
     where
         S: Stream<Item = Result<Bytes, E>>,
@@ -65,7 +65,7 @@ impl Objects {
         stage::stage(spool, bytes, bytes_max).await
     }
 
-    /// Keeps bytes, all of them or none; they are durable when this returns.
+    /// Stores an object atomically; it is durable when this returns.
     pub async fn keep(&self, staged: Staged) -> Result<(), ObjectsError> {
         match &self.kind {
             Kind::Folder(folder) => {
@@ -76,7 +76,7 @@ impl Objects {
         }
     }
 
-    /// Reads a part that lies within the bytes.
+    /// Reads a range within the object.
     pub async fn read(&self, id: ObjectId, range: Range<u64>) -> Result<Bytes, ObjectsError> {
         if range.is_empty() {
             return Ok(Bytes::new());
@@ -90,7 +90,7 @@ impl Objects {
         }
     }
 
-    /// Reads a part piece by piece.
+    /// Streams a range.
     pub async fn stream(
         &self,
         id: ObjectId,
@@ -114,7 +114,7 @@ impl Objects {
         Ok(checked(pieces, Expected { id, left: range.end - range.start, hash }))
     }
 
-    /// Removes bytes; none there is fine.
+    /// Removes an object; one that does not exist is no error.
     pub async fn delete(&self, id: ObjectId) -> Result<(), ObjectsError> {
         match &self.kind {
             Kind::Folder(folder) => {
@@ -125,8 +125,8 @@ impl Objects {
         }
     }
 
-    /// All bytes of one shard.
-    pub async fn list(&self, shard: Shard) -> Result<Vec<Found>, ObjectsError> {
+    /// All objects of one shard.
+    pub async fn list(&self, shard: Shard) -> Result<Vec<StoredObject>, ObjectsError> {
         match &self.kind {
             Kind::Folder(folder) => {
                 let folder = Arc::clone(folder);
@@ -136,7 +136,7 @@ impl Objects {
         }
     }
 
-    /// Removes what earlier starts left on its way, and says how much it was.
+    /// Removes incoming files of earlier starts; returns how many.
     pub async fn sweep(&self) -> Result<usize, ObjectsError> {
         match &self.kind {
             Kind::Folder(folder) => {
@@ -169,11 +169,11 @@ fn pieces(file: std::fs::File, range: Range<u64>) -> ByteStream {
 struct Expected {
     id: ObjectId,
     left: u64,
-    /// Only what is read whole can be checked.
+    /// Only an object that is read whole can be checked.
     hash: Option<Sha256>,
 }
 
-/// The same pieces, as long as there are neither too few nor others than stored.
+/// The same pieces; an error if there are too few, too many or others than stored.
 fn checked(pieces: ByteStream, expected: Expected) -> ByteStream {
     let step = |(mut pieces, mut expected): (ByteStream, Expected)| async move {
         if expected.left == 0 {

@@ -1,7 +1,7 @@
-//! A folder of bytes on their way: every file in it belongs to one start of the host.
+//! A folder of incoming files, each of one start of the host.
 //!
-//! Invariant: files of this start are removed when their handle is dropped; files of earlier starts by
-//! `sweep`. Names are made here alone, and links are never followed.
+//! Invariant: files of this start are removed when their handle is dropped, files of earlier starts by `sweep`.
+//! Names are made only here, and links are never followed.
 
 use crate::ObjectsError;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, mkdirat, openat, unlinkat};
@@ -20,7 +20,7 @@ pub(crate) struct Spool {
     next: AtomicU64,
 }
 
-/// A file on its way. Dropped, it is gone.
+/// An incoming file; dropping it removes it.
 pub(crate) struct SpoolFile {
     pub(crate) file: File,
     name: String,
@@ -29,14 +29,14 @@ pub(crate) struct SpoolFile {
 }
 
 impl Spool {
-    /// Opens the folder `name` within `parent`, made when it is not there.
+    /// Opens the folder `name` within `parent`; it is created if missing.
     pub(crate) fn open(parent: &OwnedFd, name: &str) -> Result<Arc<Spool>, ObjectsError> {
         let folder = open_folder(parent, name)?.0;
         let start = uuid::Uuid::new_v4().simple().to_string();
         Ok(Arc::new(Spool { folder, start, next: AtomicU64::new(0) }))
     }
 
-    /// A new file; `kind` is the end of its name.
+    /// A new file; `kind` is its suffix.
     pub(crate) fn create(self: &Arc<Self>, kind: &str) -> Result<SpoolFile, ObjectsError> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let name = format!("{}-{number}.{kind}", self.start);
@@ -46,7 +46,7 @@ impl Spool {
         Ok(SpoolFile { file: file.into(), name, spool: Arc::clone(self), moved: false })
     }
 
-    /// The names of what earlier starts left behind.
+    /// The names of files of earlier starts.
     pub(crate) fn left_behind(&self) -> Result<Vec<String>, ObjectsError> {
         let mut names = Vec::new();
         for entry in Dir::read_from(&self.folder)? {
@@ -78,14 +78,14 @@ impl Spool {
 }
 
 impl SpoolFile {
-    /// Moves the file to its place, in one step. What was there is gone.
+    /// Moves the file to its final name atomically, replacing an existing file.
     pub(crate) fn move_to(mut self, folder: &OwnedFd, name: &str) -> Result<(), ObjectsError> {
         rustix::fs::renameat(&self.spool.folder, &self.name, folder, name)?;
         self.moved = true;
         Ok(())
     }
 
-    /// Leaves the file to the next sweep of a later start, or of this one.
+    /// Leaves the file to a later sweep.
     pub(crate) fn abandon(mut self) {
         let name = format!("abandoned-{}", self.name);
         let folder = &self.spool.folder;
@@ -98,12 +98,12 @@ impl Drop for SpoolFile {
         if !self.moved
             && let Err(error) = self.spool.remove(&self.name)
         {
-            tracing::warn!(%error, "a file of bytes on their way could not be removed");
+            tracing::warn!(%error, "cannot remove an incoming file");
         }
     }
 }
 
-/// A folder of ours, and whether it had to be made. A link in its place is refused.
+/// Opens a folder; tells whether it was created. A link is refused.
 pub(crate) fn open_folder(parent: &OwnedFd, name: &str) -> Result<(OwnedFd, bool), ObjectsError> {
     let new = match mkdirat(parent, name, Mode::RWXU) {
         Ok(()) => true,
@@ -113,7 +113,7 @@ pub(crate) fn open_folder(parent: &OwnedFd, name: &str) -> Result<(OwnedFd, bool
     Ok((openat(parent, name, FOLDER, Mode::empty())?, new))
 }
 
-/// The folder of `name` if there is one.
+/// Opens the folder `name` if it exists.
 pub(crate) fn find_folder(parent: &OwnedFd, name: &str) -> Result<Option<OwnedFd>, ObjectsError> {
     match openat(parent, name, FOLDER, Mode::empty()) {
         Ok(folder) => Ok(Some(folder)),

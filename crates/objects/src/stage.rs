@@ -1,6 +1,6 @@
-//! Bytes that have come in and are not kept yet.
+//! An object that was received and is not stored yet.
 //!
-//! Invariant: dropped, nothing of them is left.
+//! Invariant: dropping it leaves nothing behind.
 
 use crate::id::ObjectId;
 use crate::spool::{Spool, SpoolFile};
@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 use std::io::Write;
 use std::sync::Arc;
 
-/// Bytes up to this size wait in memory, and more of them in pieces of it on disk.
+/// Up to this size bytes stay in memory; more are written to disk in pieces of it.
 const PIECE_BYTES: usize = 256 * 1024;
 
 pub struct Staged {
@@ -40,13 +40,13 @@ impl Staged {
         self.size
     }
 
-    /// The first bytes, by which a type is told.
+    /// The first bytes, from which the type is detected.
     pub fn head(&self) -> &[u8] {
         &self.head
     }
 }
 
-/// Takes bytes in as they come, never more than `bytes_max` of them.
+/// Receives bytes, at most `bytes_max`.
 pub(crate) async fn stage<S, E>(
     spool: &Arc<Spool>,
     bytes: S,
@@ -81,7 +81,7 @@ where
     Ok(Staged { id: ObjectId::from_hash(hash), size, head, body })
 }
 
-/// What is known of the head, else the beginning of the first piece.
+/// The head so far, else the beginning of the first piece.
 fn first(head: Bytes, piece: &[u8]) -> Bytes {
     match head.is_empty() {
         true => Bytes::copy_from_slice(&piece[..piece.len().min(mime::HEAD_BYTES)]),
@@ -106,7 +106,7 @@ async fn append(
     .await
 }
 
-/// Runs work that waits for a disk where it holds nobody up.
+/// Runs blocking IO on a thread for it.
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, ObjectsError> + Send + 'static,
 ) -> Result<T, ObjectsError> {

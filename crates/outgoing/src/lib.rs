@@ -11,20 +11,20 @@ use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-/// Longest wait for a connection where an entry does not say.
+/// Where an entry sets none.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How one entry of the configuration talks to the outside.
+/// How one entry of the configuration connects to the outside.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Outgoing {
-    /// Whether it may reach loopback and private networks.
+    /// Whether loopback and private networks are allowed.
     pub allow_private: bool,
     /// For the whole exchange.
     pub timeout: Option<Duration>,
     pub connect_timeout: Option<Duration>,
-    /// An HTTP proxy; none is taken from the environment.
+    /// An HTTP proxy; the environment is ignored.
     pub proxy: Option<String>,
-    /// Idle connections that are kept per receiver.
+    /// Idle connections to keep per receiver.
     pub keep_idle: usize,
 }
 
@@ -50,8 +50,7 @@ impl Outgoing {
         builder.build()
     }
 
-    /// An address that this entry may call; one that is written as a number is checked here, a name when it
-    /// is resolved.
+    /// Parses a url that this entry may call. An IP address is checked here, a name when it is resolved.
     pub fn check(&self, url: &str) -> Result<Url, Unreachable> {
         let url = Url::parse(url).map_err(|error| Unreachable::Invalid(error.to_string()))?;
         if !matches!(url.scheme(), "http" | "https") {
@@ -64,7 +63,7 @@ impl Outgoing {
         }
     }
 
-    /// Connects to the place of an address and sends nothing; the address that took the connection.
+    /// Connects without sending anything; returns the address that accepted.
     pub async fn connect(&self, url: &str) -> Result<SocketAddr, Unreachable> {
         let url = self.check(url)?;
         let limit = self.connect_timeout.unwrap_or(CONNECT_TIMEOUT);
@@ -90,7 +89,7 @@ impl Outgoing {
 /// Why an address is not called.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unreachable {
-    #[error("the address is not valid: {0}")]
+    #[error("the address is invalid: {0}")]
     Invalid(String),
     #[error("the address is private")]
     Private,
@@ -100,7 +99,7 @@ pub enum Unreachable {
     NoConnection(String),
 }
 
-/// The innermost cause, without the address that reqwest puts in front.
+/// The innermost cause, without the url that reqwest prepends.
 pub fn cause(error: &reqwest::Error) -> String {
     let mut cause: &dyn std::error::Error = error;
     while let Some(deeper) = cause.source() {
@@ -125,7 +124,7 @@ impl Resolve for PublicOnly {
     }
 }
 
-/// Everything but global unicast: nothing of ours should go there.
+/// Whether an address is anything but global unicast.
 pub fn is_private(address: IpAddr) -> bool {
     match address.to_canonical() {
         IpAddr::V4(v4) => {
@@ -155,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn private_addresses_are_known() {
+    fn private_addresses_are_detected() {
         for text in [
             "127.0.0.1",
             "10.1.2.3",
@@ -184,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_written_as_a_number_is_checked_before_it_is_called() {
+    fn an_ip_address_is_checked_before_it_is_called() {
         let public = Outgoing::default();
         for url in ["http://127.0.0.1/", "https://[::1]:8443/x", "http://169.254.169.254/latest"] {
             assert_eq!(public.check(url), Err(Unreachable::Private), "{url}");

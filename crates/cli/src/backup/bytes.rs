@@ -8,7 +8,7 @@ use crate::failure::Failure;
 use anyhow::{Context, anyhow};
 use bytes::Bytes;
 use futures_util::StreamExt;
-use greenroom_objects::{ByteStream, ObjectId, Objects, ObjectsError, Place};
+use greenroom_objects::{Backend, ByteStream, ObjectId, Objects, ObjectsError};
 use greenroom_store::Location;
 use greenroom_store::copy::refers_to;
 use std::io::{self, Read, Write};
@@ -19,7 +19,7 @@ const PIECE_BYTES: usize = 256 * 1024;
 
 /// Where bytes are read from, and who knows whether they are still needed.
 pub(crate) struct Source<'a> {
-    pub(crate) place: &'a Place,
+    pub(crate) backend: &'a Backend,
     pub(crate) location: &'a Location,
     pub(crate) owner: String,
 }
@@ -44,7 +44,7 @@ pub(crate) fn collect(
     if referred.is_empty() {
         return Ok(artifacts);
     }
-    let objects = open(source.place, &source.owner, runtime)?;
+    let objects = open(source.backend, &source.owner, runtime)?;
     for (hash, length) in referred {
         let id = ObjectId::parse(hash).ok_or_else(|| anyhow!("`{hash}` is not a SHA-256"))?;
         match runtime.block_on(objects.stream(id, 0..*length)) {
@@ -69,7 +69,7 @@ pub(crate) fn collect(
         "artifacts: {} ({}) from {}",
         count(artifacts.count, "object"),
         size(artifacts.bytes),
-        source.place
+        source.backend
     ));
     Ok(artifacts)
 }
@@ -91,14 +91,14 @@ fn refuse_unless_collected(
     if is_missing && !refers_to(source.location, hash).map_err(anyhow::Error::new)? {
         return Ok(());
     }
-    let context = format!("cannot read the bytes of artifact {hash} in {}", source.place);
+    let context = format!("cannot read the bytes of artifact {hash} in {}", source.backend);
     Err(anyhow::Error::new(error).context(context).into())
 }
 
-/// Puts all bytes of a verified archive into a place, reads them back and compares.
+/// Puts all bytes of a verified archive into a backend, reads them back and compares.
 pub(crate) fn restore(
     archive: &Archive,
-    place: &Place,
+    backend: &Backend,
     (progress, runtime): (&mut Progress, &Handle),
 ) -> Result<(), Failure> {
     let artifacts = &archive.manifest.artifacts;
@@ -106,7 +106,7 @@ pub(crate) fn restore(
     if members.is_empty() {
         return Ok(());
     }
-    let objects = open(place, &artifacts.owner, runtime)?;
+    let objects = open(backend, &artifacts.owner, runtime)?;
     let mut done = 0;
     for (at, (name, hash, _)) in members.iter().enumerate() {
         let mut section = archive.section(name).map_err(anyhow::Error::new)?;
@@ -129,7 +129,7 @@ pub(crate) fn restore(
         progress.update(|| format!("{at} of {} artifacts, {}", members.len(), size(done)));
     }
     progress.done(&format!(
-        "artifacts: {} ({}) in {place}, read back and compared",
+        "artifacts: {} ({}) in {backend}, read back and compared",
         count(members.len() as u64, "object"),
         size(done)
     ));
@@ -143,9 +143,9 @@ fn next_piece(section: &mut Section<'_>) -> io::Result<Option<Bytes>> {
     Ok((length > 0).then(|| piece.into()))
 }
 
-fn open(place: &Place, owner: &str, runtime: &Handle) -> Result<Objects, Failure> {
-    let objects = runtime.block_on(Objects::open(place, owner));
-    let context = || format!("cannot use `{place}` for artifacts");
+fn open(backend: &Backend, owner: &str, runtime: &Handle) -> Result<Objects, Failure> {
+    let objects = runtime.block_on(Objects::open(backend, owner));
+    let context = || format!("cannot use `{backend}` for artifacts");
     Ok(objects.with_context(context)?)
 }
 
@@ -163,8 +163,8 @@ mod tests {
         let location = Location::Sqlite(folder.path().join("greenroom.db"));
         let store =
             Store::open(&Options { location: location.clone(), sync: Sync::Normal }).unwrap();
-        let place = Place::Folder(folder.path().join("artifacts"));
-        let source = Source { place: &place, location: &location, owner: "me".to_owned() };
+        let backend = Backend::Folder(folder.path().join("artifacts"));
+        let source = Source { backend: &backend, location: &location, owner: "me".to_owned() };
         let referred = Referred::from([(HASH.to_owned(), 3)]);
         let runtime = tokio::runtime::Builder::new_multi_thread().build().unwrap();
         let collect = || {

@@ -61,8 +61,9 @@ fn create(args: &Args, runtime: &Handle) -> Outcome {
         ArchiveWriter::create(&target, at).map_err(|error| not_begun(&target, error))?;
     let dumped = tables::dump(&setup.location, &mut archive, &mut progress)
         .with_context(|| format!("cannot copy {}", setup.location))?;
-    let place = wiring::artifacts(&setup.config, &setup.data);
-    let source = bytes::Source { place: &place, location: &setup.location, owner: dumped.owner };
+    let backend = wiring::artifacts(&setup.config, &setup.data);
+    let source =
+        bytes::Source { backend: &backend, location: &setup.location, owner: dumped.owner };
     let artifacts =
         bytes::collect(&source, &dumped.referred, &mut archive, (&mut progress, runtime))?;
     let left_out = files::add_data(&setup.data, &mut archive, &mut progress)?;

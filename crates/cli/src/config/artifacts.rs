@@ -5,7 +5,7 @@
 
 use super::Secret;
 use super::reader::{Reader, Value, clean};
-use greenroom_objects::PlaceUrl;
+use greenroom_objects::BackendUrl;
 use std::path::PathBuf;
 
 /// The region of those that have none.
@@ -34,10 +34,10 @@ pub struct Bucket {
 
 impl Artifacts {
     pub(super) fn read(mut reader: Reader<'_>) -> Self {
-        let url = reader.get("url").and_then(|value| place(&value));
+        let url = reader.get("url").and_then(|value| backend(&value));
         let artifacts = match url {
-            Some(PlaceUrl::Bucket { bucket, prefix }) => read_bucket(&mut reader, bucket, prefix),
-            Some(PlaceUrl::Folder(path)) => Some(Artifacts::Folder(path)),
+            Some(BackendUrl::Bucket { bucket, prefix }) => read_bucket(&mut reader, bucket, prefix),
+            Some(BackendUrl::Folder(path)) => Some(Artifacts::Folder(path)),
             None => None,
         };
         if !matches!(artifacts, Some(Artifacts::Bucket(_))) {
@@ -77,10 +77,10 @@ fn refuse_bucket_keys(reader: &mut Reader<'_>) {
     }
 }
 
-fn place(value: &Value<'_>) -> Option<PlaceUrl> {
+fn backend(value: &Value<'_>) -> Option<BackendUrl> {
     let text = value.filled_text()?;
-    match PlaceUrl::parse(text, value.cx.dir) {
-        Ok(place) => Some(place),
+    match BackendUrl::parse(text, value.cx.dir) {
+        Ok(url) => Some(url),
         Err(error) => value.fail(
             format!("`{}` is not a place for artifacts: {error}", clean(text)),
             "write `file:PATH` or `s3://BUCKET/PREFIX`",

@@ -65,6 +65,6 @@ async fn two_databases_do_not_share_a_bucket() {
     let id = first.keep("", b"of the first").await;
     let mut second = prepare(&server, SECRET_ACCESS_KEY);
     assert!(matches!(second.host.try_start().await, Started::Died(_)));
-    assert!(second.host.log().contains("holds the bytes of another database"));
+    assert!(second.host.log().contains("holds the objects of another database"));
     assert_eq!(first.download(&id).await.body, b"of the first");
 }

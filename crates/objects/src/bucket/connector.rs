@@ -1,4 +1,4 @@
-//! The HTTP client of the object store: the one that the host has anyway.
+//! The HTTP client of the object store, built on the host's HTTP library.
 //!
 //! Invariant: no redirects, no proxies, and every request ends in time.
 
@@ -11,9 +11,9 @@ use object_store::client::{
 };
 use std::time::Duration;
 
-const CONNECT_WITHIN: Duration = Duration::from_secs(5);
-/// Nothing may be silent for longer; a large body may take longer in all.
-const READ_WITHIN: Duration = Duration::from_secs(30);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// Longest silence; a large body may take longer in total.
+const READ_TIMEOUT: Duration = Duration::from_secs(30);
 
 #[derive(Debug)]
 pub(super) struct Connector {
@@ -28,8 +28,8 @@ impl HttpConnector for Connector {
             .no_proxy()
             .https_only(!self.allow_http)
             .user_agent(concat!("greenroom/", env!("CARGO_PKG_VERSION")))
-            .connect_timeout(CONNECT_WITHIN)
-            .read_timeout(READ_WITHIN)
+            .connect_timeout(CONNECT_TIMEOUT)
+            .read_timeout(READ_TIMEOUT)
             .build();
         let client = client.map_err(|error| object_store::Error::Generic {
             store: "S3",

@@ -1,15 +1,15 @@
-//! Which types have the same mark: containers and what they contain, other names of the same.
+//! Which types share a signature: containers and their contents, and aliases.
 
-/// What can be told about a type by looking at bytes.
+/// What the first bytes say about a type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Family {
     /// Text of any kind.
     Text,
     /// Text that begins with `<`.
     Markup,
-    /// Bytes that begin with a mark; the same word, the same mark.
-    Marked(&'static str),
-    /// Nothing can be told.
+    /// Bytes that begin with a signature; the same name means the same signature.
+    Signature(&'static str),
+    /// Nothing is known.
     Unknown,
 }
 
@@ -20,7 +20,7 @@ pub(super) fn family(kind: &str) -> Family {
     if is_text(kind) {
         return Family::Text;
     }
-    kin(kind).or_else(|| known(kind)).map_or(Family::Unknown, Family::Marked)
+    shared(kind).or_else(|| known(kind)).map_or(Family::Unknown, Family::Signature)
 }
 
 fn is_markup(kind: &str) -> bool {
@@ -53,7 +53,7 @@ fn is_text(kind: &str) -> bool {
         )
 }
 
-fn kin(kind: &str) -> Option<&'static str> {
+fn shared(kind: &str) -> Option<&'static str> {
     let subtype = kind.split_once('/').map_or("", |(_, sub)| sub);
     let zip = subtype.ends_with("+zip")
         || subtype.starts_with("vnd.openxmlformats-officedocument.")
@@ -126,7 +126,7 @@ fn kin(kind: &str) -> Option<&'static str> {
     })
 }
 
-/// Types whose mark is known and that have no kin.
+/// Types with a known signature that no other type shares.
 fn known(kind: &str) -> Option<&'static str> {
     const ALONE: [&str; 19] = [
         "image/png",

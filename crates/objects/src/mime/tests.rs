@@ -1,4 +1,4 @@
-//! Expectations written by hand, from the formats' own descriptions.
+//! Expectations written by hand, from the descriptions of the formats.
 
 use super::*;
 use proptest::prelude::*;
@@ -19,7 +19,7 @@ fn kept(declared: &str, head: &[u8]) -> Option<String> {
 }
 
 #[test]
-fn what_was_not_said_is_looked_up() {
+fn an_undeclared_type_is_detected() {
     assert_eq!(agree(None, PNG).unwrap(), "image/png");
     assert_eq!(agree(Some(" "), PDF).unwrap(), "application/pdf");
     assert_eq!(agree(None, "你好, text".as_bytes()).unwrap(), "text/plain");
@@ -29,7 +29,7 @@ fn what_was_not_said_is_looked_up() {
 }
 
 #[test]
-fn bytes_with_the_mark_of_what_was_said_are_taken() {
+fn bytes_with_the_signature_of_the_declared_type_are_accepted() {
     for (declared, head) in [
         ("image/png", PNG),
         ("image/jpeg", JPEG),
@@ -43,7 +43,7 @@ fn bytes_with_the_mark_of_what_was_said_are_taken() {
 }
 
 #[test]
-fn containers_agree_with_what_they_contain() {
+fn containers_match_their_contents() {
     let docx = "application/vnd.openxmlformats-officedocument.wordprocessingml.document";
     for declared in [docx, "application/epub+zip", "application/java-archive"] {
         assert_eq!(kept(declared, ZIP).as_deref(), Some(declared));
@@ -63,7 +63,7 @@ fn containers_agree_with_what_they_contain() {
 }
 
 #[test]
-fn bytes_that_disagree_are_refused() {
+fn bytes_of_another_type_are_refused() {
     for (declared, head) in [
         ("image/png", JPEG),
         ("image/png", HTML),
@@ -92,7 +92,7 @@ fn bytes_that_disagree_are_refused() {
 }
 
 #[test]
-fn octets_take_anything_and_unknown_types_are_believed() {
+fn octets_accept_anything_and_unknown_types_are_trusted() {
     for head in [PNG, ELF, HTML, b"\0".as_slice()] {
         assert_eq!(kept("application/octet-stream", head).as_deref(), Some(OCTETS));
     }
@@ -104,14 +104,14 @@ fn octets_take_anything_and_unknown_types_are_believed() {
 }
 
 #[test]
-fn text_that_begins_like_a_weak_mark_is_still_text() {
+fn text_that_begins_like_a_weak_signature_is_still_text() {
     assert_eq!(agree(None, b"BMW builds cars").unwrap(), "text/plain");
     assert_eq!(agree(None, b"MZ is a country code").unwrap(), "text/plain");
     assert_eq!(kept("text/markdown", b"BMW builds cars").as_deref(), Some("text/markdown"));
 }
 
 #[test]
-fn types_are_written_small_and_without_parameters() {
+fn types_are_stored_in_lower_case_without_parameters() {
     assert_eq!(kept("Text/HTML; charset=UTF-8", HTML).as_deref(), Some("text/html"));
     for bad in ["text", "text/", "/plain", "a b/c", "text/plain\r\nx: y", "text/pl\0ain", "é/x"] {
         assert!(matches!(agree(Some(bad), b"x"), Err(Disagree::NotAType(_))), "{bad:?}");
@@ -121,14 +121,14 @@ fn types_are_written_small_and_without_parameters() {
 }
 
 #[test]
-fn a_character_cut_by_the_end_of_the_head_is_no_harm() {
+fn a_character_cut_by_the_end_of_the_head_is_still_text() {
     let text = "试".repeat(HEAD_BYTES);
     assert_eq!(agree(Some("text/plain"), &text.as_bytes()[..HEAD_BYTES]).unwrap(), "text/plain");
 }
 
 proptest! {
     #[test]
-    fn any_bytes_get_a_type_that_they_agree_with(head in proptest::collection::vec(any::<u8>(), 0..200)) {
+    fn any_bytes_match_their_detected_type(head in proptest::collection::vec(any::<u8>(), 0..200)) {
         let found = agree(None, &head).unwrap();
         prop_assert_eq!(agree(Some(&found), &head).unwrap(), found);
     }

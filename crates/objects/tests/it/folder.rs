@@ -1,4 +1,4 @@
-//! What only a folder can suffer.
+//! Failures that only a folder has.
 
 use super::kit::*;
 use greenroom_objects::{ObjectId, Objects, ObjectsError, Staged};
@@ -27,7 +27,7 @@ impl Ground {
     }
 }
 
-/// A file that nobody may read through the store.
+/// A file that must not be read through the store.
 fn secret(folder: &Path) -> PathBuf {
     let path = folder.join("secret");
     fs::write(&path, "secret").unwrap();
@@ -47,21 +47,21 @@ async fn refused(objects: &Objects, id: ObjectId) {
 }
 
 #[tokio::test]
-async fn a_link_in_the_place_of_bytes_is_not_followed() {
+async fn a_link_instead_of_an_object_is_not_followed() {
     let ground = Ground::new().await;
     let id = put_small(&ground.objects, "public").await;
     fs::remove_file(ground.path(id)).unwrap();
     let outside = tempfile::tempdir().unwrap();
     symlink(secret(outside.path()), ground.path(id)).unwrap();
     refused(&ground.objects, id).await;
-    // Keeping the bytes again replaces the link and leaves what it pointed to alone.
+    // Keeping the object again replaces the link, not its target.
     put_small(&ground.objects, "public").await;
     assert_eq!(ground.objects.read(id, 0..6).await.unwrap(), "public");
     assert_eq!(fs::read_to_string(outside.path().join("secret")).unwrap(), "secret");
 }
 
 #[tokio::test]
-async fn a_link_in_the_place_of_a_shard_is_not_followed() {
+async fn a_link_instead_of_a_shard_is_not_followed() {
     let ground = Ground::new().await;
     let id = put_small(&ground.objects, "public").await;
     let outside = tempfile::tempdir().unwrap();
@@ -79,7 +79,7 @@ async fn a_link_in_the_place_of_a_shard_is_not_followed() {
 }
 
 #[tokio::test]
-async fn a_link_in_the_place_of_the_incoming_folder_is_refused() {
+async fn a_link_instead_of_the_incoming_folder_is_refused() {
     let (folder, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     symlink(outside.path(), folder.path().join("incoming")).unwrap();
     assert!(Objects::open(&super::kit::folder(folder.path()), OWNER).await.is_err());
@@ -87,7 +87,7 @@ async fn a_link_in_the_place_of_the_incoming_folder_is_refused() {
 }
 
 #[tokio::test]
-async fn a_pipe_or_a_folder_in_the_place_of_bytes_holds_nobody_up() {
+async fn a_pipe_or_a_folder_instead_of_an_object_does_not_block() {
     let ground = Ground::new().await;
     let id = put_small(&ground.objects, "public").await;
     fs::remove_file(ground.path(id)).unwrap();
@@ -100,7 +100,7 @@ async fn a_pipe_or_a_folder_in_the_place_of_bytes_holds_nobody_up() {
 }
 
 #[tokio::test]
-async fn bytes_that_were_exchanged_are_not_given_out_whole() {
+async fn replaced_bytes_are_not_returned_whole() {
     let ground = Ground::new().await;
     let id = put_small(&ground.objects, "public").await;
     fs::write(ground.path(id), "hidden").unwrap();
@@ -108,13 +108,13 @@ async fn bytes_that_were_exchanged_are_not_given_out_whole() {
     assert!(matches!(error, ObjectsError::Tampered(_)), "{error}");
     fs::write(ground.path(id), "pub").unwrap();
     refused(&ground.objects, id).await;
-    // Bytes of another length are known to be wrong, and replaced by those that come.
+    // Bytes of another length are detected and replaced by the right ones.
     put_small(&ground.objects, "public").await;
     assert_eq!(whole(&ground.objects, id, 6).await.unwrap(), "public");
 }
 
 #[tokio::test]
-async fn what_an_earlier_start_left_on_its_way_is_swept() {
+async fn incoming_files_of_an_earlier_start_are_swept() {
     let ground = Ground::new().await;
     let (sender, pieces) = tokio::sync::mpsc::channel::<Result<bytes::Bytes, std::io::Error>>(1);
     let pieces = futures_util::stream::unfold(pieces, async |mut pieces| {
@@ -125,10 +125,10 @@ async fn what_an_earlier_start_left_on_its_way_is_swept() {
     let sweeping = async {
         sender.send(Ok(bytes(1, 400_000))).await.unwrap();
         sender.send(Ok(bytes(2, 400_000))).await.unwrap();
-        // The second was taken, so the first is on disk by now.
+        // The second piece was accepted, so the first is on disk.
         sender.send(Ok(bytes(3, 400_000))).await.unwrap();
         assert_eq!(ground.waiting(), 1);
-        // This start's own upload goes on; one of an earlier start is gone.
+        // The upload of this start continues; one of an earlier start is removed.
         fs::write(ground.folder.path().join("incoming/earlier-0.part"), "half").unwrap();
         assert_eq!(ground.objects.sweep().await.unwrap(), 1);
         assert_eq!(ground.waiting(), 1);
@@ -144,7 +144,7 @@ async fn what_an_earlier_start_left_on_its_way_is_swept() {
 #[tokio::test]
 async fn a_folder_that_cannot_be_written_fails_and_keeps_nothing() {
     let ground = Ground::new().await;
-    // Not by permissions, which do not hold everyone.
+    // Not by permissions: they do not bind root.
     fs::remove_dir_all(ground.folder.path().join("incoming")).unwrap();
     let error = ground.objects.keep(Staged::from_bytes("x".into())).await.unwrap_err();
     assert!(matches!(error, ObjectsError::Io(_)) && error.is_passing(), "{error}");

@@ -1,21 +1,21 @@
-//! What the cases stand on.
+//! Helpers of the cases.
 
 use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt};
-use greenroom_objects::{BucketPlace, ObjectId, Objects, ObjectsError, Place, Shard, Staged};
+use greenroom_objects::{Backend, BucketSettings, ObjectId, Objects, ObjectsError, Shard, Staged};
 use greenroom_testkit::s3::{ACCESS_KEY_ID, BUCKET, S3Server, SECRET_ACCESS_KEY};
 use std::convert::Infallible;
 use std::path::Path;
 
 pub(crate) const OWNER: &str = "the database of the test";
 
-pub(crate) fn folder(path: &Path) -> Place {
-    Place::Folder(path.to_owned())
+pub(crate) fn folder(path: &Path) -> Backend {
+    Backend::Folder(path.to_owned())
 }
 
-pub(crate) fn bucket(server: &S3Server, spool: &Path) -> BucketPlace {
+pub(crate) fn bucket(server: &S3Server, spool: &Path) -> BucketSettings {
     let _ = rustls::crypto::ring::default_provider().install_default();
-    BucketPlace {
+    BucketSettings {
         bucket: BUCKET.to_owned(),
         prefix: "greenroom/bytes".to_owned(),
         endpoint: Some(server.endpoint()),
@@ -27,7 +27,7 @@ pub(crate) fn bucket(server: &S3Server, spool: &Path) -> BucketPlace {
     }
 }
 
-/// Bytes that no two seeds have in common.
+/// Bytes that differ for every seed.
 pub(crate) fn bytes(seed: u8, length: usize) -> Bytes {
     (0..length).map(|at| (at as u8).wrapping_mul(31).wrapping_add(seed) ^ (at >> 8) as u8).collect()
 }
@@ -58,7 +58,7 @@ pub(crate) async fn whole(
     Ok(pieces.concat().into())
 }
 
-/// Everything that is kept.
+/// All stored objects.
 pub(crate) async fn all(objects: &Objects) -> Vec<(ObjectId, u64)> {
     let shards = futures_util::stream::iter(Shard::all());
     let lists = shards.then(async |shard| objects.list(shard).await.unwrap());

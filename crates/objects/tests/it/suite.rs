@@ -1,9 +1,9 @@
-//! What holds wherever bytes are kept.
+//! What holds for every backend.
 
 use super::kit::*;
 use bytes::Bytes;
 use futures_util::StreamExt;
-use greenroom_objects::{ObjectId, Objects, ObjectsError, Place, Staged};
+use greenroom_objects::{Backend, ObjectId, Objects, ObjectsError, Staged};
 use greenroom_testkit::s3::S3Server;
 
 /// Runs a case in a folder and in a bucket.
@@ -14,48 +14,48 @@ macro_rules! everywhere {
 
             #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn in_a_folder() {
-                let place = tempfile::tempdir().unwrap();
-                super::$case(&folder(&place.path().join("bytes"))).await;
+                let backend = tempfile::tempdir().unwrap();
+                super::$case(&folder(&backend.path().join("bytes"))).await;
             }
 
             #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn in_a_bucket() {
                 let (server, spool) = (S3Server::start(), tempfile::tempdir().unwrap());
-                super::$case(&Place::Bucket(bucket(&server, spool.path()))).await;
+                super::$case(&Backend::Bucket(bucket(&server, spool.path()))).await;
             }
         }
     )* };
 }
 
 everywhere!(
-    bytes_come_back_as_they_went_in,
-    parts_are_read_as_asked,
-    the_same_bytes_are_kept_once,
-    bytes_that_were_not_kept_leave_nothing,
+    bytes_are_returned_as_they_were_stored,
+    ranges_are_read,
+    the_same_bytes_are_stored_once,
+    bytes_that_were_not_kept_leave_nothing_behind,
     deleted_bytes_are_gone,
-    a_place_of_another_database_is_refused,
+    a_backend_of_another_database_is_refused,
 );
 
-async fn open(place: &Place) -> Objects {
-    Objects::open(place, OWNER).await.unwrap()
+async fn open(backend: &Backend) -> Objects {
+    Objects::open(backend, OWNER).await.unwrap()
 }
 
-async fn bytes_come_back_as_they_went_in(place: &Place) {
-    let objects = open(place).await;
-    // None, a few, more than memory takes, more than one part of an upload.
+async fn bytes_are_returned_as_they_were_stored(backend: &Backend) {
+    let objects = open(backend).await;
+    // None, a few, more than fits in memory, more than one part of an upload.
     for length in [0, 10, 1_000_000, 20_000_000] {
         let bytes = bytes(7, length);
         let id = put(&objects, &bytes).await;
         assert_eq!(id, ObjectId::of(&bytes));
         assert_eq!(whole(&objects, id, length as u64).await.unwrap(), bytes, "{length}");
     }
-    // The next start finds them too.
-    let objects = open(place).await;
+    // They survive a restart.
+    let objects = open(backend).await;
     assert_eq!(whole(&objects, ObjectId::of(&bytes(7, 10)), 10).await.unwrap(), bytes(7, 10));
 }
 
-async fn parts_are_read_as_asked(place: &Place) {
-    let objects = open(place).await;
+async fn ranges_are_read(backend: &Backend) {
+    let objects = open(backend).await;
     let bytes = bytes(1, 700_000);
     let id = put(&objects, &bytes).await;
     for (start, end) in [(0, 1), (0, 700_000), (699_999, 700_000), (262_143, 524_289), (5, 5)] {
@@ -69,8 +69,8 @@ async fn parts_are_read_as_asked(place: &Place) {
     assert!(matches!(beyond, ObjectsError::Tampered(_)), "{beyond}");
 }
 
-async fn the_same_bytes_are_kept_once(place: &Place) {
-    let objects = open(place).await;
+async fn the_same_bytes_are_stored_once(backend: &Backend) {
+    let objects = open(backend).await;
     let bytes = bytes(2, 300_000);
     let (one, other) = tokio::join!(put(&objects, &bytes), put(&objects, &bytes));
     assert_eq!(one, other);
@@ -78,8 +78,8 @@ async fn the_same_bytes_are_kept_once(place: &Place) {
     assert_eq!(all(&objects).await, [(one, 300_000)]);
 }
 
-async fn bytes_that_were_not_kept_leave_nothing(place: &Place) {
-    let objects = open(place).await;
+async fn bytes_that_were_not_kept_leave_nothing_behind(backend: &Backend) {
+    let objects = open(backend).await;
     let too_many = futures_util::stream::repeat_with(|| Ok::<_, std::io::Error>(bytes(3, 100_000)));
     let refused = objects.stage(too_many, 1_000_000).await.err().unwrap();
     assert!(matches!(refused, ObjectsError::TooLarge { bytes_max: 1_000_000 }), "{refused}");
@@ -94,8 +94,8 @@ async fn bytes_that_were_not_kept_leave_nothing(place: &Place) {
     assert_eq!(objects.sweep().await.unwrap(), 0);
 }
 
-async fn deleted_bytes_are_gone(place: &Place) {
-    let objects = open(place).await;
+async fn deleted_bytes_are_gone(backend: &Backend) {
+    let objects = open(backend).await;
     let id = put_small(&objects, "hello").await;
     objects.delete(id).await.unwrap();
     objects.delete(id).await.unwrap();
@@ -107,9 +107,9 @@ async fn deleted_bytes_are_gone(place: &Place) {
     assert_eq!(objects.read(id, 1..3).await.unwrap(), "el");
 }
 
-async fn a_place_of_another_database_is_refused(place: &Place) {
-    put_small(&open(place).await, "mine").await;
-    let refused = Objects::open(place, "another database").await.err().unwrap();
+async fn a_backend_of_another_database_is_refused(backend: &Backend) {
+    put_small(&open(backend).await, "mine").await;
+    let refused = Objects::open(backend, "another database").await.err().unwrap();
     assert!(matches!(refused, ObjectsError::Foreign { .. }), "{refused}");
-    assert_eq!(all(&open(place).await).await.len(), 1);
+    assert_eq!(all(&open(backend).await).await.len(), 1);
 }

@@ -1,7 +1,7 @@
 //! How much the store keeps.
 
 use super::finding;
-use greenroom_objects::Place;
+use greenroom_objects::Backend;
 use greenroom_store::in_units;
 use greenroom_store::reads::sizes::{Precision, Sizes, TableSize};
 use serde_json::{Value, json};
@@ -35,14 +35,14 @@ fn noun(table: &str) -> &str {
 }
 
 /// Where the bytes of artifacts are, and how many; a folder has to take more of them.
-pub(super) fn artifacts(place: &Place, sizes: Option<&Sizes>) -> Value {
+pub(super) fn artifacts(backend: &Backend, sizes: Option<&Sizes>) -> Value {
     let kept = sizes.map_or(0, |sizes| sizes.artifact_bytes);
-    let problem = match place {
-        Place::Folder(folder) => super::unwritable(folder),
-        Place::Bucket(_) => None,
+    let problem = match backend {
+        Backend::Folder(folder) => super::unwritable(folder),
+        Backend::Bucket(_) => None,
     };
     let found = problem.clone().unwrap_or_else(|| in_units(kept));
-    finding("artifacts", problem.is_none(), &format!("{place}: {found}"))
+    finding("artifacts", problem.is_none(), &format!("{backend}: {found}"))
 }
 
 pub(super) fn as_json(sizes: &Sizes) -> Value {

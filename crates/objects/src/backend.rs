@@ -1,34 +1,34 @@
-//! Where bytes are kept: `file:PATH` or `s3://BUCKET/PREFIX`.
+//! Where objects are stored: `file:PATH` or `s3://BUCKET/PREFIX`.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
+pub enum Backend {
     Folder(PathBuf),
-    Bucket(BucketPlace),
+    Bucket(BucketSettings),
 }
 
-/// A bucket and how to reach it. `Debug` keeps the secret to itself.
+/// A bucket and how to connect to it. `Debug` does not show the secret.
 #[derive(Clone, PartialEq, Eq)]
-pub struct BucketPlace {
+pub struct BucketSettings {
     pub bucket: String,
-    /// Without slashes at its ends; may be empty.
+    /// Without leading and trailing slashes; may be empty.
     pub prefix: String,
-    /// Absent for Amazon itself.
+    /// Absent for Amazon S3.
     pub endpoint: Option<String>,
     pub region: String,
     pub access_key_id: String,
     pub secret_access_key: String,
     /// Whether an endpoint without TLS may be used.
     pub allow_http: bool,
-    /// Where bytes wait while they come in: their name is known only when they are complete.
+    /// The folder for incoming bytes: their id is known only when they are complete.
     pub spool: PathBuf,
 }
 
-impl fmt::Debug for BucketPlace {
+impl fmt::Debug for BucketSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("BucketPlace")
+        f.debug_struct("BucketSettings")
             .field("bucket", &self.bucket)
             .field("prefix", &self.prefix)
             .field("endpoint", &self.endpoint)
@@ -36,19 +36,21 @@ impl fmt::Debug for BucketPlace {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for Backend {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Place::Folder(path) => write!(f, "file:{}", path.display()),
-            Place::Bucket(place) if place.prefix.is_empty() => write!(f, "s3://{}", place.bucket),
-            Place::Bucket(place) => write!(f, "s3://{}/{}", place.bucket, place.prefix),
+            Backend::Folder(path) => write!(f, "file:{}", path.display()),
+            Backend::Bucket(backend) if backend.prefix.is_empty() => {
+                write!(f, "s3://{}", backend.bucket)
+            }
+            Backend::Bucket(backend) => write!(f, "s3://{}/{}", backend.bucket, backend.prefix),
         }
     }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum PlaceError {
-    #[error("it begins with neither `file:` nor `s3://`")]
+pub enum InvalidUrl {
+    #[error("must begin with `file:` or `s3://`")]
     Scheme,
     #[error("it names no folder")]
     NoFolder,
@@ -58,33 +60,33 @@ pub enum PlaceError {
     Prefix,
 }
 
-/// A url taken apart; the bucket is completed by what the rest of the configuration says.
+/// A parsed url; the other settings of the bucket come from the rest of the configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum PlaceUrl {
+pub enum BackendUrl {
     Folder(PathBuf),
     Bucket { bucket: String, prefix: String },
 }
 
-impl PlaceUrl {
-    /// Reads a url; a relative folder is taken from `base`.
-    pub fn parse(url: &str, base: &Path) -> Result<Self, PlaceError> {
+impl BackendUrl {
+    /// Parses a url; a relative folder is joined to `base`.
+    pub fn parse(url: &str, base: &Path) -> Result<Self, InvalidUrl> {
         if let Some(path) = url.strip_prefix("file:") {
             let path = path.strip_prefix("//").filter(|rest| rest.starts_with('/')).unwrap_or(path);
             if path.is_empty() {
-                return Err(PlaceError::NoFolder);
+                return Err(InvalidUrl::NoFolder);
             }
-            return Ok(PlaceUrl::Folder(base.join(path)));
+            return Ok(BackendUrl::Folder(base.join(path)));
         }
-        let rest = url.strip_prefix("s3://").ok_or(PlaceError::Scheme)?;
+        let rest = url.strip_prefix("s3://").ok_or(InvalidUrl::Scheme)?;
         let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
         if !is_bucket(bucket) {
-            return Err(PlaceError::Bucket(bucket.to_owned()));
+            return Err(InvalidUrl::Bucket(bucket.to_owned()));
         }
         let prefix = prefix.trim_end_matches('/');
         if !prefix.is_empty() && !prefix.split('/').all(is_segment) {
-            return Err(PlaceError::Prefix);
+            return Err(InvalidUrl::Prefix);
         }
-        Ok(PlaceUrl::Bucket { bucket: bucket.to_owned(), prefix: prefix.to_owned() })
+        Ok(BackendUrl::Bucket { bucket: bucket.to_owned(), prefix: prefix.to_owned() })
     }
 }
 
@@ -105,27 +107,27 @@ mod tests {
 
     #[test]
     fn urls_name_a_folder_or_a_bucket() {
-        let parse = |url| PlaceUrl::parse(url, Path::new("/etc/greenroom"));
-        let folder = |path: &str| Ok(PlaceUrl::Folder(PathBuf::from(path)));
+        let parse = |url| BackendUrl::parse(url, Path::new("/etc/greenroom"));
+        let folder = |path: &str| Ok(BackendUrl::Folder(PathBuf::from(path)));
         assert_eq!(parse("file:/srv/bytes"), folder("/srv/bytes"));
         assert_eq!(parse("file:///srv/bytes"), folder("/srv/bytes"));
         assert_eq!(parse("file:bytes"), folder("/etc/greenroom/bytes"));
         let bucket = |bucket: &str, prefix: &str| {
-            Ok(PlaceUrl::Bucket { bucket: bucket.to_owned(), prefix: prefix.to_owned() })
+            Ok(BackendUrl::Bucket { bucket: bucket.to_owned(), prefix: prefix.to_owned() })
         };
         assert_eq!(parse("s3://my-bucket"), bucket("my-bucket", ""));
         assert_eq!(parse("s3://my-bucket/a/b/"), bucket("my-bucket", "a/b"));
-        assert_eq!(parse("gs://x"), Err(PlaceError::Scheme));
-        assert_eq!(parse("file:"), Err(PlaceError::NoFolder));
-        assert_eq!(parse("s3://My_Bucket!"), Err(PlaceError::Bucket("My_Bucket!".to_owned())));
+        assert_eq!(parse("gs://x"), Err(InvalidUrl::Scheme));
+        assert_eq!(parse("file:"), Err(InvalidUrl::NoFolder));
+        assert_eq!(parse("s3://My_Bucket!"), Err(InvalidUrl::Bucket("My_Bucket!".to_owned())));
         for url in ["s3://bucket/a//b", "s3://bucket/../b", "s3://bucket/a b", "s3://bucket/./b"] {
-            assert_eq!(parse(url), Err(PlaceError::Prefix), "{url}");
+            assert_eq!(parse(url), Err(InvalidUrl::Prefix), "{url}");
         }
     }
 
     #[test]
     fn a_place_does_not_show_its_secret() {
-        let place = Place::Bucket(BucketPlace {
+        let backend = Backend::Bucket(BucketSettings {
             bucket: "bytes".to_owned(),
             prefix: "a".to_owned(),
             endpoint: None,
@@ -135,7 +137,7 @@ mod tests {
             allow_http: false,
             spool: PathBuf::from("/tmp"),
         });
-        assert_eq!(place.to_string(), "s3://bytes/a");
-        assert!(!format!("{place:?}").contains("very-secret"));
+        assert_eq!(backend.to_string(), "s3://bytes/a");
+        assert!(!format!("{backend:?}").contains("very-secret"));
     }
 }
