@@ -1,6 +1,6 @@
 //! Actions on the surface that a run answers to: each becomes a delivery or is refused.
 //!
-//! Invariant: pure. An action needs the frozen grant and a surface that supports it; it reaches only the run's
+//! Invariant: no IO. An action needs the frozen grant and a surface that supports it; it reaches only the run's
 //! own surface and conversation, whatever its target is.
 
 use crate::context::Identity;
