@@ -83,7 +83,7 @@ impl FollowUp {
             follow_ups.push(FollowUp::Deliver(lanes));
         }
         if !command.approvals.is_empty() {
-            follow_ups.push(FollowUp::AnnounceApproval { run_id: command.run_id.clone() });
+            follow_ups.push(FollowUp::AnnounceApproval { run_id: command.fence.run_id.clone() });
         }
         if let Some(terminal) = &command.terminal {
             follow_ups.push(FollowUp::CountEnded(terminal.status));
