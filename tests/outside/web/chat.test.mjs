@@ -103,7 +103,7 @@ for (const [button, status] of [["Allow", "allowed"], ["Deny", "denied"]]) {
     await open(page, "/chat");
     await chooseAgent(page, "stage");
     await say(page, [["message", "before"], ["tool", remove], ["message", "behind"], ["end"]]);
-    const question = page.getByRole("region", { name: "stage asks for permission" });
+    const question = page.getByRole("region", { name: "stage asks for approval" });
     await see(question);
     await see(question.getByText("delete"));
     assert.equal(await answers(page).count(), 1, "the run waits");
@@ -167,7 +167,7 @@ test("a run can be stopped, after a question", async () => {
   await say(page, [["say", "one moment"], ["gate", "never"]]);
   await see(answers(page).filter({ hasText: "one moment" }));
   await page.getByRole("button", { name: "Stop", exact: true }).click();
-  await page.getByRole("button", { name: "Stop it" }).click();
+  await page.getByRole("button", { name: "Stop run" }).click();
   await see(page.getByText("The run was stopped."));
   const { items } = await host.get(`/v1/runs?conversation_id=${conversationOf(page)}`);
   assert.equal(items[0].status, "cancelled");
@@ -229,8 +229,8 @@ test("several conversations stand side by side and are found by what was said", 
   await list.getByRole("link", { name: /数据库连接信息/ }).click();
   await page.waitForURL("**/chat/databases");
   await see(answers(page).filter({ hasText: "数据库连接信息" }));
-  const search = page.getByRole("searchbox", { name: "Search in conversations" });
-  const hits = page.getByRole("navigation", { name: "Search in conversations" });
+  const search = page.getByRole("searchbox", { name: "Search conversations" });
+  const hits = page.getByRole("navigation", { name: "Search conversations" });
   for (const [words, conversation] of [["heron", "birds"], ["连接", "databases"]]) {
     // What was said is indexed a moment after it.
     await eventually(`${words} is found`, async () => (await host.get(`/v1/conversations/${conversation}/search?q=${encodeURIComponent(words)}`)).items.length > 0);
@@ -249,7 +249,7 @@ test("the link to a run can be given to somebody else", async () => {
   await host.say("echo", "share me", "shared");
   await open(page, "/chat/shared");
   await page.getByRole("button", { name: "Copy a link to the run" }).click();
-  await see(page.getByText("The link to the run is copied"));
+  await see(page.getByText("Link to the run copied"));
   const link = await page.evaluate(() => navigator.clipboard.readText());
   assert.match(link, new RegExp(`^${host.url}/runs/run_`));
   const other = await signedIn(browser, host);
@@ -269,7 +269,7 @@ test("a message for a host that is gone is not lost", async () => {
   await say(page, "do not lose me");
   await see(page.getByText("Not sent"));
   await page.unroute("**/v1/agui/**");
-  await page.getByRole("button", { name: "Write it again" }).click();
+  await page.getByRole("button", { name: "Edit and resend" }).click();
   assert.equal(await page.getByRole("textbox", { name: "Your message" }).inputValue(), "do not lose me");
   await send(page).click();
   await see(answers(page).filter({ hasText: "do not lose me" }));
@@ -303,7 +303,7 @@ test("a host that dies in the middle of a run tells so, and everything is there 
   await say(page, [["message", "half a word"], ["gate", "never"]]);
   await see(answers(page).filter({ hasText: "half a word" }));
   await host.kill();
-  await see(page.getByText(/The host does not respond|The connection broke/).locator("visible=true"));
+  await see(page.getByText(/The host does not respond|Connection lost/).locator("visible=true"));
   await host.comeBack();
   // Sessions end with the host.
   const field = page.getByLabel("Token", { exact: true });

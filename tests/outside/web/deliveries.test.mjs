@@ -41,7 +41,7 @@ test("what did not arrive is shown in the overview and at its run, and is sent a
   const run = await undelivered("first");
   const page = await signedIn(browser, host);
   await open(page, "/");
-  await main(page).getByRole("link", { name: "1 delivery was refused or given up" }).click();
+  await main(page).getByRole("link", { name: "1 delivery failed" }).click();
   await page.waitForURL("**/deliveries?status=failed");
   await see(main(page).getByText("the surface answered 404 Not Found"));
   await open(page, `/runs/${run}`);
@@ -67,7 +67,7 @@ test("a delivery is discarded after a question", async () => {
   await main(page).getByRole("button", { name: "Discard" }).click();
   await dialog.getByRole("button", { name: "Discard" }).click();
   await eventually("it is discarded", async () => (await host.get(`/v1/deliveries?run_id=${run}`)).items[0].status === "discarded");
-  await see(main(page).getByText("Somebody decided that it is not sent."));
+  await see(main(page).getByText("An admin discarded it; it is not sent."));
   await finish(page);
 });
 

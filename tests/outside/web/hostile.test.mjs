@@ -100,7 +100,7 @@ test("a conversation full of script stays text", async () => {
 test("a run full of script stays text, in its timeline, raw and compared", async () => {
   const page = await signedIn(browser, host);
   await open(page, `/runs/${run}`);
-  await page.getByRole("button", { name: "Open all" }).click();
+  await page.getByRole("button", { name: "Expand all" }).click();
   await see(page.getByText("onerror").first());
   await page.getByRole("tab", { name: "Raw" }).click();
   await see(page.getByText("onerror").first());

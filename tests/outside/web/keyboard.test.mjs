@@ -72,9 +72,9 @@ test("from the door to an answer and its run", async () => {
   await page.keyboard.press("Enter");
   await page.waitForURL("**/runs/run_*");
   await see(page.getByText(/^assistant answered in/));
-  await tabTo(page, /^Taken by assistant/);
+  await tabTo(page, /^Handled by assistant/);
   await page.keyboard.press("Enter");
-  await see(page.getByRole("link", { name: "Open the agent" }));
+  await see(page.getByRole("link", { name: "Open agent" }));
   await finish(page);
 });
 
@@ -87,7 +87,7 @@ test("an approval is answered, and a run stopped", async () => {
   await field.focus();
   await page.keyboard.insertText(JSON.stringify([["tool", remove], ["say", "and now"], ["gate", "never"]]));
   await page.keyboard.press("Enter");
-  await see(page.getByRole("region", { name: "stage asks for permission" }));
+  await see(page.getByRole("region", { name: "stage asks for approval" }));
   await tabTo(page, /^Allow$/, "Shift+Tab");
   await page.keyboard.press("Enter");
   await see(page.locator("[data-kind=answer]").filter({ hasText: "and now" }));
@@ -97,7 +97,7 @@ test("an approval is answered, and a run stopped", async () => {
   await see(dialog);
   // The focus is inside, and comes back when it is over.
   assert.equal(await dialog.evaluate((element) => element.contains(document.activeElement)), true);
-  await tabTo(page, /^Stop it$/);
+  await tabTo(page, /^Stop run$/);
   await page.keyboard.press("Enter");
   await see(page.getByText("The run was stopped."));
   await finish(page);

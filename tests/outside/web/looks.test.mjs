@@ -61,11 +61,11 @@ const OPENED = [
   ["/chat/looks", async (page) => {
     for (const tool of await page.locator("[data-kind=tool] > button").all()) await tool.click();
   }],
-  ["run", (page) => page.getByRole("button", { name: "Open all" }).click()],
+  ["run", (page) => page.getByRole("button", { name: "Expand all" }).click()],
   ["/", (page) => page.getByRole("button", { name: "Language" }).locator("visible=true").click()],
   ["/", (page) => page.locator("details").evaluateAll((all) => all.forEach((one) => one.toggleAttribute("open", true)))],
   ["/agents", async (page) => {
-    await page.getByRole("button", { name: "Find out" }).click();
+    await page.getByRole("button", { name: "Check" }).click();
     await see(page.getByText("Why this one"));
   }],
   ["/chat/waiting", async (page) => {
@@ -133,7 +133,7 @@ test("the language is switched for every page, and stays", async () => {
     await open(page, path);
     const words = await page.locator("body").innerText();
     // Sentences of the interface; names, codes and what people said stay as they are.
-    const english = ["Overview", "Nothing here", "Loading", "Clear filters", "Search", "Try again", "Sign out", "Show more", "Settings", "Refresh"];
+    const english = ["Overview", "Nothing here", "Loading", "Clear filters", "Search", "Retry", "Sign out", "Show more", "Settings", "Refresh"];
     assert.deepEqual(english.filter((word) => words.includes(word)), [], path);
     assert.match(words, /[\u4e00-\u9fff]/, path);
   }

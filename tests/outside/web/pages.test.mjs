@@ -37,7 +37,7 @@ test("an approval names what would be deleted, with the same warning and order o
   const page = await signedIn(browser, host);
   const places = [
     ["/approvals", page.getByRole("article").filter({ hasText: "dinner" })],
-    ["/chat/dinner", page.getByRole("region", { name: "stage asks for permission" })],
+    ["/chat/dinner", page.getByRole("region", { name: "stage asks for approval" })],
   ];
   for (const [address, card] of places) {
     await open(page, address);
@@ -60,9 +60,9 @@ test("agents are listed with what they take and how they are", async () => {
   await see(narrow.getByText("Only in the conversation vip."));
   await main(page).getByRole("link", { name: "stage", exact: true }).click();
   await page.waitForURL("**/agents/stage");
-  await see(main(page).getByText("It takes no event by itself, only those that name it."));
+  await see(main(page).getByText("It handles only events that name it."));
   await see(main(page).getByText("May read this conversation's history."));
-  await see(main(page).getByText("Must ask a person before it uses a tool that deletes or overwrites."));
+  await see(main(page).getByText("Needs approval to use a tool that deletes or overwrites."));
   await see(main(page).getByText("May not use any tool.").or(main(page).getByText(/May use these methods/)));
   await finish(page);
 });
@@ -72,18 +72,18 @@ test("a dry run tells who would take an event, why, and with which rights; nothi
   const before = (await host.get("/v1/events?limit=200")).items.length;
   await open(page, "/agents");
   await page.getByLabel("Conversation").fill("vip");
-  await page.getByRole("button", { name: "Find out" }).click();
-  await see(main(page).getByText("narrow would take it."));
+  await page.getByRole("button", { name: "Check" }).click();
+  await see(main(page).getByText("narrow would handle it."));
   await page.getByLabel("Conversation").fill("");
-  await page.getByRole("button", { name: "Find out" }).click();
-  await see(main(page).getByText("assistant would take it."));
+  await page.getByRole("button", { name: "Check" }).click();
+  await see(main(page).getByText("assistant would handle it."));
   await see(main(page).getByText("is for another conversation"));
-  await see(main(page).getByText("takes events only when it is named").first());
-  await main(page).getByText("With these rights").click();
+  await see(main(page).getByText("handles events only when it is named").first());
+  await main(page).getByText("With these permissions").click();
   await see(main(page).getByText("May read this conversation's history."));
-  await page.getByLabel("Type of event").fill("nobody.cares");
-  await page.getByRole("button", { name: "Find out" }).click();
-  await see(main(page).getByText(/No agent would take it/));
+  await page.getByLabel("Event type").fill("nobody.cares");
+  await page.getByRole("button", { name: "Check" }).click();
+  await see(main(page).getByText(/No agent matches this event/));
   assert.equal((await host.get("/v1/events?limit=200")).items.length, before);
   await finish(page);
 });
@@ -121,8 +121,8 @@ test("runners tell how they are, what confines them and what they ask for", asyn
   const stage = main(page).getByRole("listitem").filter({ has: page.getByRole("heading", { name: "stage" }) }).first();
   await see(stage.getByText("Ready"));
   await see(stage.getByText("test/stage 1.0.0"));
-  await stage.getByRole("button", { name: "What it asks for" }).click();
-  await see(stage.getByText("Takes messages while it works"));
+  await stage.getByRole("button", { name: "Requested permissions" }).click();
+  await see(stage.getByText("Receives messages during a run"));
   await finish(page);
 });
 
@@ -191,7 +191,7 @@ test("conversations are read and searched", async () => {
   const page = await signedIn(browser, host);
   await eventually("it is indexed", async () => (await host.get("/v1/search?q=tea")).items.length > 0);
   await open(page, "/conversations");
-  await page.getByRole("searchbox", { name: "Search everything that was said" }).fill("tea");
+  await page.getByRole("searchbox", { name: "Search all conversations" }).fill("tea");
   await see(main(page).locator("mark", { hasText: "tea" }).first());
   await open(page, "/conversations?id=facts");
   await see(main(page).getByText("remember that I like tea").first());
@@ -219,7 +219,7 @@ test("state is shown with whom it belongs to", async () => {
   await open(page, "/state?scope=conversation");
   const item = main(page).getByRole("listitem").filter({ hasText: "mood" });
   await see(item.getByText("notes").first());
-  await page.getByLabel("Key begins with").fill("zzz");
+  await page.getByLabel("Key prefix").fill("zzz");
   await see(main(page).getByText("Nothing matches these filters"));
   await finish(page);
 });

@@ -19,7 +19,7 @@ test("a reader reads everything and is not offered what it may not do", async ()
   const page = await signedIn(browser, host, {}, host.tokens.watcher);
   await open(page, "/chat/c1");
   await see(page.locator("[data-kind=answer]").filter({ hasText: "said by somebody" }));
-  await see(page.getByText("You may read here, but not send"));
+  await see(page.getByText("You can read, but not send"));
   assert.equal(await page.getByRole("textbox", { name: "Your message" }).isEnabled(), false);
   for (const path of ["/", "/runs", "/agents", "/approvals", "/events", "/conversations", "/artifacts", "/state", "/audit"]) {
     await open(page, path);
@@ -65,7 +65,7 @@ test("the chat of a sender survives a reload, with everything in it", async () =
   // Search finds it, and nothing of others.
   const search = page.getByRole("searchbox");
   await search.fill("pineapple");
-  await see(page.getByRole("navigation", { name: "Search in conversations" }).getByText("pineapple"));
+  await see(page.getByRole("navigation", { name: "Search conversations" }).getByText("pineapple"));
   await search.fill("somebody");
   await see(page.getByText("No results for “somebody”"));
   await search.fill("");

@@ -29,7 +29,7 @@ test("a run is told from the event to its end, in order and in plain words", asy
   await open(page, `/runs/${lunch}`);
   await see(main(page).getByText(/^assistant answered in/));
   await see(main(page).getByText("schedule lunch tomorrow at 12:00"));
-  const titles = ["What came in", "Who took it, and with which rights", "What it did", "How it ended"];
+  const titles = ["Input", "Agent and grant", "Steps", "Outcome"];
   const places = [];
   for (const title of titles) {
     const section = main(page).getByRole("button", { name: new RegExp(`^${title}`) });
@@ -37,18 +37,18 @@ test("a run is told from the event to its end, in order and in plain words", asy
     places.push((await section.boundingBox()).y + (await page.evaluate(() => window.scrollY)));
   }
   assert.deepEqual(places, places.toSorted((a, b) => a - b));
-  for (const words of ["Taken by assistant", "Rights of this run", /^Asked the model/, /^Used the tool/, "Completed"]) {
+  for (const words of ["Handled by assistant", "Grant of this run", /^Called the model/, /^Called the tool/, "Completed"]) {
     const entry = main(page).getByText(words).first();
     await entry.scrollIntoViewIfNeeded();
     await see(entry);
   }
   // Tokens of the model calls are told; a scripted model has no price.
-  await main(page).getByRole("button", { name: /Asked the model/ }).first().click();
-  await see(main(page).getByText("Tokens read"));
+  await main(page).getByRole("button", { name: /Called the model/ }).first().click();
+  await see(main(page).getByText("Input tokens"));
   // For programmers, as the API gives it.
   await page.getByRole("tab", { name: "Raw" }).click();
   await see(main(page).getByText(lunch));
-  await page.getByRole("tab", { name: "Rights" }).click();
+  await page.getByRole("tab", { name: "Grant", exact: true }).click();
   await see(main(page).getByText(/history/).first());
   await finish(page);
 });
@@ -62,8 +62,8 @@ test("what was refused is explained", async () => {
   await see(refusals);
   assert.equal(await refusals.count(), 2);
   await see(main(page).getByText(/secrets\.read/));
-  await see(main(page).getByText("The runner does not ask for this right in its manifest"));
-  await see(main(page).getByText(/Check the name, and whether the agent stage is granted it/));
+  await see(main(page).getByText("The runner does not request this permission in its manifest"));
+  await see(main(page).getByText(/Check the name and the grant of agent stage/));
   await refusals.filter({ hasText: "event log" }).click();
   await see(main(page).getByText("unauthorized", { exact: true }));
   await finish(page);
@@ -120,11 +120,11 @@ test("a run is watched while it works, and cancelled after a question", async ()
   const page = await signedIn(browser, host);
   const { run_id } = await host.send("stage", [["say", "thinking aloud"], ["gate", "never"]], "watched");
   await open(page, `/runs/${run_id}`);
-  await see(main(page).getByText("stage is working on it."));
+  await see(main(page).getByText("stage is running."));
   await see(main(page).getByText("thinking aloud"));
   await page.getByRole("button", { name: "Cancel run" }).click();
   await page.getByRole("dialog").or(page.getByRole("alertdialog")).getByRole("button", { name: "Cancel run" }).click();
-  await see(main(page).getByText(/^stage was stopped after/));
+  await see(main(page).getByText(/^stage was cancelled after/));
   assert.equal((await host.get(`/v1/runs/${run_id}`)).status, "cancelled");
   await finish(page);
 });
@@ -138,7 +138,7 @@ test("a run is run again, with another agent if wanted, and compared with the fi
   await dialog.getByLabel("Agent").selectOption("echo");
   await dialog.getByRole("button", { name: "Run again" }).click();
   await page.waitForURL((url) => url.pathname.startsWith("/runs/run_") && !url.pathname.endsWith(first));
-  await see(main(page).getByText("A repetition of an earlier run"));
+  await see(main(page).getByText("Replay of an earlier run"));
   await see(main(page).getByText(/^echo answered in/));
   await page.getByRole("link", { name: "Compare with the original" }).click();
   await page.waitForURL("**/runs/compare?a=*");
@@ -153,7 +153,7 @@ test("a run is run again, with another agent if wanted, and compared with the fi
 test("two runs are chosen in the list and compared", async () => {
   const page = await signedIn(browser, host);
   await open(page, "/runs");
-  const boxes = page.getByRole("checkbox", { name: /^Choose for comparing/ });
+  const boxes = page.getByRole("checkbox", { name: /^Select for comparison/ });
   await boxes.nth(0).check();
   await boxes.nth(1).check();
   await page.getByRole("button", { name: "Compare" }).or(page.getByRole("link", { name: "Compare" })).first().click();
@@ -166,7 +166,7 @@ test("an id that does not exist is told so", async () => {
   const page = await signedIn(browser, host);
   page.forgiven.push(/status of 404/);
   await open(page, "/runs/run_00000000000000000000000000000000");
-  await see(page.getByText("This does not exist, or you may not see it."));
+  await see(page.getByText("It does not exist, or you may not see it."));
   await gone(page.getByRole("button", { name: "Cancel run" }));
   await finish(page);
 });

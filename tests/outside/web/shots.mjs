@@ -15,7 +15,7 @@ try {
   const run = await lunch(page);
   await shot(page, "chat");
   await open(page, `/runs/${run}`);
-  await see(page.getByText(/^Used the tool/));
+  await see(page.getByText(/^Called the tool/));
   await shot(page, "run");
   await askedToDelete(page);
   await shot(page, "approval");
@@ -24,8 +24,8 @@ try {
   await shot(page, "runs");
   await open(page, "/agents");
   await page.getByLabel("Conversation").fill("support-42");
-  await page.getByRole("button", { name: "Find out" }).click();
-  await see(page.getByText("support would take it."));
+  await page.getByRole("button", { name: "Check" }).click();
+  await see(page.getByText("support would handle it."));
   await shot(page, "agents");
   await open(page, "/");
   await see(page.locator("main canvas"));
@@ -34,7 +34,7 @@ try {
 
   const dark = await signedIn(browser, host, { colorScheme: "dark" });
   await open(dark, `/runs/${run}`);
-  await see(dark.getByText(/^Used the tool/));
+  await see(dark.getByText(/^Called the tool/));
   await shot(dark, "run-dark");
   await dark.context().close();
 
@@ -80,7 +80,7 @@ async function askedToDelete(page) {
   await open(page, `/chat/${encodeURIComponent(items[0].conversation_id)}`);
   const record = /rec_\w+/.exec(await page.locator("[data-kind=answer]").last().innerText());
   await say(page, `delete ${record}`);
-  await see(page.getByRole("region", { name: "assistant asks for permission" }));
+  await see(page.getByRole("region", { name: "assistant asks for approval" }));
   await see(page.getByTitle("1 approval waits"));
 }
 

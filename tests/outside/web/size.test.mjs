@@ -154,7 +154,7 @@ test("older entries that cannot be read are asked for once, and again when someb
   await longConversation(page);
   const log = page.getByRole("log");
   await scroll(page, log, WHEEL, UP);
-  const again = page.getByRole("button", { name: "Older entries could not be loaded. Try again" });
+  const again = page.getByRole("button", { name: "Older entries could not be loaded. Retry" });
   await see(again);
   assert.equal(refused, 1);
   await page.unroute(older);
@@ -173,7 +173,7 @@ test("a run of 20,000 results opens and scrolls", { timeout: 120_000 }, async (t
   const begin = performance.now();
   await page.goto(`${host.url}/runs/${run}`);
   await see(page.getByText(/^stage answered in/));
-  await see(page.getByRole("button", { name: /^Taken by stage/ }));
+  await see(page.getByRole("button", { name: /^Handled by stage/ }));
   const shown = Math.round(performance.now() - begin);
   await see(page.getByText("that was all").first());
   const whole = Math.round(performance.now() - begin);
@@ -186,7 +186,7 @@ test("a run of 20,000 results opens and scrolls", { timeout: 120_000 }, async (t
     assert.ok((await nodes(page)) < NODES_MAX);
   }
   await page.evaluate(() => window.scrollTo(0, document.body.scrollHeight / 2));
-  await see(page.getByText(/^Used the tool lookup/).first());
+  await see(page.getByText(/^Called the tool lookup/).first());
   assert.ok((await nodes(page)) < NODES_MAX);
   await finish(page);
 });

@@ -137,7 +137,7 @@ test("whoever has to sign in first finds nothing in the console", async () => {
 });
 
 test("an address that leads nowhere has a page, in both languages", async () => {
-  for (const [locale, words, back] of [["en-US", "There is no such page", "Go to the overview"], ["zh-CN", "没有这个页面", "回到总览"]]) {
+  for (const [locale, words, back] of [["en-US", "Page not found", "Go to the overview"], ["zh-CN", "页面不存在", "回到总览"]]) {
     const page = await signedIn(browser, host, { locale });
     forgive(page, /status of 404/);
     const answer = await page.goto(`${host.url}/no/such/page`);

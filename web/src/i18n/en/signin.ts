@@ -1,9 +1,9 @@
 // Texts of the sign-in page, in English.
 export const signin = {
   title: "Sign in",
-  lead: "This host asks who you are before it shows anything.",
+  lead: "Sign in to use this host.",
   token: "Token",
-  token_hint: "The admin's token is in the file admin-token in the host's data folder.",
+  token_hint: "The admin token is in the file admin-token in the host's data folder.",
   token_command: "cat greenroom-data/admin-token",
   show: "Show the token",
   hide: "Hide the token",
@@ -14,7 +14,7 @@ export const signin = {
   error_code: "This link was already used or has expired. Sign in with the token, or run `greenroom open` for a new link.",
   error_empty: "Enter a token.",
   error_rate: "Too many attempts. Wait a moment, then try again.",
-  error_forbidden: "The host refuses this page. Open it under the address the host printed.",
+  error_forbidden: "The host refuses this address. Open the one the host printed.",
   error_unreachable: "The host does not respond. Is it running?",
   error_other: "Sign-in failed: {message}",
 } as const;

@@ -54,9 +54,9 @@ test("what is settled is told as past", () => {
   expect(approvalSentence(english, { ...deletion, status: "denied" })).toBe("Agent assistant wanted to run calendar.delete");
 });
 
-test("an action nobody has heard of is named as it is", () => {
+test("an unknown action is shown by its name", () => {
   expect(approvalSentence(english, { ...message, action: "door.open" })).toBe(
-    "Agent assistant wants to carry out “door.open”",
+    "Agent assistant wants to perform “door.open”",
   );
 });
 

@@ -31,17 +31,17 @@ test.each([
   [{ scope: "workspace" }, "Agent helper read the history of the whole workspace."],
   [
     { resource: "c2", code: "not_found" },
-    "Agent helper tried to read the history of another conversation (“c2”), but there is none within its reach.",
+    "Agent helper tried to read the history of another conversation (“c2”), but it was not found.",
   ],
   [
     { resource: "c2", code: "unauthorized" },
-    "Agent helper was refused to read the history of another conversation (“c2”).",
+    "Agent helper was not allowed to read the history of another conversation (“c2”).",
   ],
-  [{ scope: "facts", code: "unauthorized" }, "Agent helper was refused to read the history of conversations."],
-  [{ method: "models.stream", resource: "default", scope: null }, "Agent helper asked the model “default”."],
+  [{ scope: "facts", code: "unauthorized" }, "Agent helper was not allowed to read the history of conversations."],
+  [{ method: "models.stream", resource: "default", scope: null }, "Agent helper called the model “default”."],
   [
     { method: "models.stream", resource: "gpt", scope: null, code: "not_found" },
-    "Agent helper tried to ask the model “gpt”, but there is none within its reach.",
+    "Agent helper tried to call the model “gpt”, but it was not found.",
   ],
   [
     { method: "tools.call", resource: "project_cli", scope: "calendar.read" },
@@ -49,28 +49,28 @@ test.each([
   ],
   [
     { method: "tools.call", resource: "files.write", scope: "destructive", code: "unauthorized" },
-    "Agent helper was refused to call the tool “files.write”.",
+    "Agent helper was not allowed to call the tool “files.write”.",
   ],
   [
     { method: "tools.call", resource: "files.read", scope: "read", authority: "user" },
-    "Agent helper called the tool “files.read”. A person had asked for it by a command.",
+    "Agent helper called the tool “files.read”. A user requested it with a command.",
   ],
-  [{ method: "state.set", resource: "mood", scope: "actor" }, "Agent helper wrote the state “mood” of the person it talks to."],
-  [{ method: "state.list", resource: null, scope: "owner", code: "unauthorized" }, "Agent helper was refused to list the state of somebody."],
+  [{ method: "state.set", resource: "mood", scope: "actor" }, "Agent helper wrote the state “mood” of its user."],
+  [{ method: "state.list", resource: null, scope: "owner", code: "unauthorized" }, "Agent helper was not allowed to list the state of an unknown owner."],
   [{ method: "storage.get", resource: "k", scope: "binding" }, "Agent helper read “k” in its agent's storage."],
   [{ method: "storage.list", resource: null, scope: "workspace" }, "Agent helper listed the workspace's storage."],
-  [{ agent: null, method: "do.harm", code: "invalid_argument" }, "Runner helper-runner tried to call “do.harm”, which is no method, but the request was not valid."],
-  [{ method: "steering.pull", code: "teapot" }, "Agent helper tried to take in messages that came while it ran: teapot."],
-] as [Partial<AuditRecord>, string][])("%o is told in English", (part, sentence) => {
+  [{ agent: null, method: "do.harm", code: "invalid_argument" }, "Runner helper-runner tried to call “do.harm”, which does not exist, but the request was invalid."],
+  [{ method: "steering.pull", code: "teapot" }, "Agent helper tried to receive messages that arrived during the run: teapot."],
+] as [Partial<AuditRecord>, string][])("%o in English", (part, sentence) => {
   expect(auditSentence(english, record(part))).toBe(sentence);
 });
 
 test.each([
-  [{}, "智能体 helper 读取了自己会话的历史。"],
-  [{ resource: "c2", code: "unauthorized" }, "智能体 helper 想读取别的会话（“c2”）的历史，被拒绝了。"],
+  [{}, "智能体 helper 读取了当前会话的历史。"],
+  [{ resource: "c2", code: "unauthorized" }, "智能体 helper 无权读取其他会话（“c2”）的历史。"],
   [{ method: "tools.call", resource: "project_cli", scope: "calendar.read" }, "智能体 helper 调用了工具“project_cli”的 calendar.read。"],
-  [{ agent: null, method: "models.embed", resource: null, code: "rate_limited" }, "运行器 helper-runner 想让某个模型生成向量，但调用过于频繁。"],
-] as [Partial<AuditRecord>, string][])("%o is told in Chinese", (part, sentence) => {
+  [{ agent: null, method: "models.embed", resource: null, code: "rate_limited" }, "运行器 helper-runner 尝试用某个模型生成向量，但超过了速率限制。"],
+] as [Partial<AuditRecord>, string][])("%o in Chinese", (part, sentence) => {
   expect(auditSentence(chinese, record(part))).toBe(sentence);
 });
 
@@ -81,5 +81,5 @@ test("names that look like placeholders or markup stay as they are", () => {
 
 test("every code has a reason, unknown ones too", () => {
   expect(auditReason(english, "rate_limited")).toContain("calls per second");
-  expect(auditReason(english, "teapot")).toBe("The host answered with this code.");
+  expect(auditReason(english, "teapot")).toBe("The host returned this code.");
 });

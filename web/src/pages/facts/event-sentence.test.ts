@@ -12,7 +12,7 @@ function view(event_type: string, event: Json, source = "host"): EventView {
 
 test.each([
   [view("message.received", { actor: { actor_id: "u1", actor_name: "Ann" }, input: { text: "hi\n there" } }, "api"), "Ann wrote: hi there"],
-  [view("message.received", { input: { contents: [{ type: "text", text: "look" }] } }, "api"), "Somebody wrote: look"],
+  [view("message.received", { input: { contents: [{ type: "text", text: "look" }] } }, "api"), "A user wrote: look"],
   [view("message.received", { actor: { actor_id: "u1" }, input: { attachments: [{ artifact_id: "a" }, { artifact_id: "a" }] } }, "api"), "u1 sent 1 file"],
   [view("tool.call.completed", { tool_name: "project_cli", status: "success" }), "project_cli succeeded"],
   [view("tool.call.completed", { tool_name: "project_cli", status: "failure" }), "project_cli failed"],
@@ -20,7 +20,7 @@ test.each([
   [view("tool.call.completed", { tool_name: "lookup", error: "no answer" }), "lookup failed"],
   [view("run.failed", { agent: "helper", error: { code: "x", message: "no luck" } }), "The run of helper failed: no luck"],
   [view("approval.allowed", { answered_by: "admin", action: "tool.call", target: { tool_name: "files.delete" } }), "admin allowed: files.delete"],
-  [view("approval.expired", { action: "message.send", target: {} }), "Nobody answered in time: message.send"],
+  [view("approval.expired", { action: "message.send", target: {} }), "Approval expired: message.send"],
   [view("delivery.failed", { surface: "helpdesk", error: "404" }), "Not delivered to helpdesk: 404"],
   [view("issue.opened", { data: {} }, "api"), "issue.opened"],
   [view("message.received", null, "api"), "message.received"],

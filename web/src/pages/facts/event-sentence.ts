@@ -24,7 +24,7 @@ export function eventSentence(t: T, view: EventView): string {
   if (eventKind(type) === "messages") return message(t, view) ?? t("facts.said_other", { type });
   if (view.source !== "host") return t("facts.said_other", { type });
   const action = subject(body);
-  const who = string(body["answered_by"]) ?? t("facts.somebody");
+  const who = string(body["answered_by"]) ?? t("facts.any_user");
   const surface = string(body["surface"]) ?? "?";
   const tool = string(body["tool_name"]) ?? "?";
   switch (type) {
@@ -43,9 +43,9 @@ export function eventSentence(t: T, view: EventView): string {
     case "delivery.unknown":
       return t("facts.said_delivery_unknown", { surface });
     case "delivery.retried":
-      return t("facts.said_delivery_retried", { who: string(body["by"]) ?? t("facts.somebody"), surface });
+      return t("facts.said_delivery_retried", { who: string(body["by"]) ?? t("facts.any_user"), surface });
     case "delivery.discarded":
-      return t("facts.said_delivery_discarded", { who: string(body["by"]) ?? t("facts.somebody"), surface });
+      return t("facts.said_delivery_discarded", { who: string(body["by"]) ?? t("facts.any_user"), surface });
     case "approval.requested":
       return t("facts.said_approval_requested", { agent: string(body["agent"]) ?? "?", action });
     case "approval.allowed":
@@ -98,7 +98,7 @@ export function eventText(view: EventView): string | null {
 }
 
 function message(t: T, view: EventView): string | null {
-  const who = eventActor(view) ?? t("facts.somebody");
+  const who = eventActor(view) ?? t("facts.any_user");
   const text = eventText(view);
   if (text) return t("facts.said_message", { who, text: text.replace(/\s+/g, " ").slice(0, 300) });
   const files = eventFiles(view).length;
