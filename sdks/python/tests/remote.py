@@ -50,7 +50,7 @@ def count_pauses(monkeypatch: pytest.MonkeyPatch, pauses_max: int) -> list[float
         if len(pauses) == pauses_max:
             raise Enough
 
-    monkeypatch.setattr(websocket, "_rest", rest)
+    monkeypatch.setattr(websocket, "_back_off", rest)
     return pauses
 
 

@@ -367,7 +367,7 @@ def test_an_artifact_with_a_missing_piece_is_an_error() -> None:
         "artifacts.open_stream", lambda p: testing.Reply({"size_bytes": 5, "sha256": "0" * 64}, items)
     )
     error, _ = ran_with(host, lambda ctx, api: api.artifacts.open_stream("a1").read())
-    assert "a piece is missing" in error.message
+    assert "a chunk is missing" in error.message
 
 
 def test_a_call_too_large_for_the_wire_is_refused_here() -> None:

@@ -84,7 +84,7 @@ def test_a_host_that_cannot_now_is_asked_again(
     assert pauses == [0.25, 0.5]
 
 
-NO_HOST = "there is no host at `DOOR` ({}): `GREENROOM_URL` is the host's address, without a path"
+NO_HOST = "no host at `DOOR` ({}): `GREENROOM_URL` is the host's address, without a path"
 
 
 @pytest.mark.parametrize(
@@ -231,9 +231,9 @@ def test_a_certificate_is_checked_against_those_that_are_trusted(
 @pytest.mark.parametrize(
     ("answer", "told"),
     [
-        (http("502 Bad Gateway"), "the proxy refused the way to the host: HTTP 502"),
-        (b"junk\r\n", "cannot reach the host by the proxy: did not receive a valid HTTP response from proxy"),
-        (b"", "cannot reach the host by the proxy: did not receive a valid HTTP response from proxy"),
+        (http("502 Bad Gateway"), "the proxy refused to connect to the host: HTTP 502"),
+        (b"junk\r\n", "cannot reach the host through the proxy: did not receive a valid HTTP response from proxy"),
+        (b"", "cannot reach the host through the proxy: did not receive a valid HTTP response from proxy"),
     ],
 )
 def test_a_proxy_that_fails_is_tried_again(
@@ -265,15 +265,15 @@ def test_a_proxy_that_wants_another_password_ends_the_runner(monkeypatch: pytest
         asyncio.run(scenario())
     assert (found.value.code, found.value.message) == (
         "serve.proxy",
-        "the proxy refused the way to the host: HTTP 407",
+        "the proxy refused to connect to the host: HTTP 407",
     )
 
 
 @pytest.mark.parametrize(
     ("proxy", "told"),
     [
-        ("ftp://user:hunter2@127.0.0.1", "the proxy of the environment cannot be used: scheme ftp isn't supported"),
-        ("http://user@127.0.0.1", "the proxy of the environment cannot be used: username provided without password"),
+        ("ftp://user:hunter2@127.0.0.1", "invalid proxy in the environment: scheme ftp isn't supported"),
+        ("http://user@127.0.0.1", "invalid proxy in the environment: username provided without password"),
         ("http://user:hunter2", "cannot connect to `ws://host.example`: ValueError: the proxy of the environment"),
     ],
 )

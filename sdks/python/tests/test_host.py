@@ -132,7 +132,7 @@ def test_a_remote_runner_answers_and_comes_back_when_the_host_does(tmp_path: Pat
             assert "far away: one" in told(folder, "send", "one", *send)
         runner.wait_for_log("greenroom-sdk: the connection to the host was lost\n")
         with host(tmp_path, config, address) as folder:
-            runner.wait_for_log(f"greenroom-sdk: connected again to ws://{address} as tests/subject\n")
+            runner.wait_for_log(f"greenroom-sdk: reconnected to ws://{address} as tests/subject\n")
             assert "far away: two" in told(folder, "send", "two", *send)
         assert token not in runner.log
 

@@ -76,7 +76,7 @@ def test_a_run_that_blocks_the_loop_is_named_and_others_go_on_afterwards(tmp_pat
         assert "asyncio.to_thread" in log
         results = process.results("r1", "r2")
         assert [found[-1]["type"] for found in results.values()] == ["run.completed"] * 2
-        process.wait_for_log("the event loop goes on after")
+        process.wait_for_log("the event loop continues after")
 
 
 def test_runs_that_raise_in_odd_places_fail_alone(tmp_path: Path) -> None:
@@ -252,7 +252,7 @@ def test_a_run_that_leaves_tasks_and_calls_behind_is_named(tmp_path: Path) -> No
     """
     with Process(tmp_path, source) as process:
         assert process.run()[-1]["type"] == "run.completed"
-        process.wait_for_log("run r1 ended and left 2 of its tasks going on: `forgotten`, `forgotten`")
+        process.wait_for_log("run r1 ended with 2 tasks still running: `forgotten`, `forgotten`")
         assert process.ended() == 0
 
 

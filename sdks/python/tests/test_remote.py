@@ -22,7 +22,7 @@ if __name__ == "__main__":
 EXAMPLE = "write `wss://HOST`, or `ws://127.0.0.1:PORT` on the host's own machine"
 BOTH = "set both to connect to a host, or neither to be started by one"
 NO_TOKEN = (
-    "`GREENROOM_RUNNER_TOKEN` has a line break or another character that no token has; only visible ASCII is allowed"
+    "`GREENROOM_RUNNER_TOKEN` contains a line break or another invalid character; only visible ASCII is allowed"
 )
 
 
@@ -60,7 +60,7 @@ def test_what_may_be_a_token_is_not_repeated(tmp_path: Path, url: str) -> None:
 
 def test_a_password_in_the_address_is_refused_and_not_repeated(tmp_path: Path) -> None:
     told = refused(tmp_path, GREENROOM_URL="ws://me:hunter2@127.0.0.1:notaport", GREENROOM_RUNNER_TOKEN="secret")
-    name = "`GREENROOM_URL` has a name or a password in it; the token goes into `GREENROOM_RUNNER_TOKEN`"
+    name = "`GREENROOM_URL` contains a user or a password; the token goes into `GREENROOM_RUNNER_TOKEN`"
     assert told == f"greenroom-sdk: error: {name}\n"
 
 

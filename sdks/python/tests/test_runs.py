@@ -285,7 +285,7 @@ def test_a_call_after_the_end_of_the_run_is_refused() -> None:
             return str(error)
         return ""
 
-    assert asyncio.run(scenario()) == "the run is over, so it cannot call `state.get` (unauthorized)"
+    assert asyncio.run(scenario()) == "the run has ended and cannot call `state.get` (unauthorized)"
 
 
 @pytest.mark.parametrize(
@@ -322,7 +322,7 @@ def test_a_plugin_is_refused_with_what_is_wrong_with_it() -> None:
         yield message("x")
 
     plugin.runner()(one)
-    with pytest.raises(InvalidPlugin, match="`default` is there twice"):
+    with pytest.raises(InvalidPlugin, match="`default` is defined twice"):
         plugin.runner()(one)
     with pytest.raises(InvalidPlugin, match="must be written with `async def`"):
         plugin.runner("plain")(plain)

@@ -40,7 +40,7 @@ def test_a_frame_that_is_none_is_refused(line: bytes, sentence: str) -> None:
 @pytest.mark.parametrize(
     ("messages", "sentence"),
     [
-        ([result("message.delta", {"chunk": {}})], "not as the protocol says"),
+        ([result("message.delta", {"chunk": {}})], "does not match the protocol"),
         ([result("message.delta", DELTA, run_id="r2")], "names the run `r2`"),
         ([result("message.delta", DELTA), result("message.delta", DELTA)], "`sequence` does not increase"),
         ([result("run.completed", {}), result("message.delta", DELTA, 2)], "came after `run.completed`"),
@@ -60,7 +60,7 @@ def test_calls_and_the_end_are_checked() -> None:
     checks.call(call)
     with pytest.raises(testing.WireViolation, match="has the id 1"):
         checks.call(call)
-    with pytest.raises(testing.WireViolation, match="there is no method `state.steal`"):
+    with pytest.raises(testing.WireViolation, match="unknown method `state.steal`"):
         checks.call({**call, "method": "state.steal"})
     with pytest.raises(testing.WireViolation, match="`scope`"):
         checks.call({**call, "id": 2, "params": {"run_id": "r1", "scope": "global", "key": "k"}})

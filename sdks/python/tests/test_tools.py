@@ -104,7 +104,7 @@ def test_what_goes_wrong_is_told_with_a_code(name: str, parameters: Any, code: s
 
 
 def test_a_tool_that_is_not_there_is_refused() -> None:
-    with pytest.raises(testing.WireViolation, match="there is no tool `none`"):
+    with pytest.raises(testing.WireViolation, match="unknown tool `none`"):
         testing.call_tool(dice(), "none")
 
 
@@ -117,10 +117,10 @@ def test_a_tool_that_cannot_be_offered_says_why() -> None:
     async def fine() -> int:
         return 1
 
-    with pytest.raises(InvalidPlugin, match="`numbers` has no name of its own"):
+    with pytest.raises(InvalidPlugin, match="`numbers` is not a named parameter"):
         plugin.tool()(spread)
     with pytest.raises(InvalidPlugin, match="1 to 128 of the characters"):
         plugin.tool("天气")(fine)
     plugin.tool()(fine)
-    with pytest.raises(InvalidPlugin, match="`fine` is there twice"):
+    with pytest.raises(InvalidPlugin, match="`fine` is defined twice"):
         plugin.tool()(fine)

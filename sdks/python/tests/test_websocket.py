@@ -65,7 +65,7 @@ def test_each_connection_is_told_once_the_host_has_taken_the_runner(
     assert capsys.readouterr().err.splitlines() == [
         f"greenroom-sdk: connected to {url} as tests/far",
         "greenroom-sdk: the connection to the host was lost",
-        f"greenroom-sdk: connected again to {url} as tests/far",
+        f"greenroom-sdk: reconnected to {url} as tests/far",
     ]
 
 

@@ -13,8 +13,8 @@ async def parrot(ctx: RunCtx):
 if __name__ == "__main__":
     plugin.serve()
 
-Invariant: this package speaks the public wire and knows nothing else of the host; whatever a run does, the other
-runs of the process go on.
+Invariant: this package uses the public wire protocol only; whatever a run does, the other runs of the process
+continue.
 """
 
 from __future__ import annotations

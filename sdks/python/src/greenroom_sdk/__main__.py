@@ -1,4 +1,4 @@
-"""`python -m greenroom_sdk FILE`: starts the runner in a file, with stdout taken before the file is read.
+"""`python -m greenroom_sdk FILE`: serves the plugin in a file, with stdout redirected before the import.
 
 Invariant: a file that cannot be imported ends with its traceback on stderr, and nothing on the wire.
 """

@@ -1,7 +1,7 @@
-"""One run as its runner sees it: what it was told, how it speaks, what it may ask.
+"""One run as its runner sees it: its context, its results, its calls to the host.
 
-Invariant: results carry this run's id and its own count, in the order in which they were sent; after a terminal
-or a cancellation nothing is sent any more.
+Invariant: results carry the run's id and a sequence number, in the order they were sent; nothing is sent after a
+terminal result or a cancellation.
 """
 
 from __future__ import annotations
@@ -11,22 +11,22 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from greenroom_sdk import protocol, results
-from greenroom_sdk.api import Api, Asking
+from greenroom_sdk.api import Api, HostCalls
 from greenroom_sdk.errors import RunFailure
 from greenroom_sdk.results import Result
 from greenroom_sdk.wire.encoding import NotJson, TooLarge, encode
 from greenroom_sdk.wire.outbox import Outbox
 
 TURN = 32
-"""After so many results in a row, others have their turn on the event loop."""
+"""Yields to the event loop after this many results."""
 
 
 class RunCtx:
     """The context of a run; reads as the protocol's `AgentRunContext`."""
 
-    def __init__(self, context: protocol.AgentRunContext, asking: Asking, outbox: Outbox) -> None:
+    def __init__(self, context: protocol.AgentRunContext, host: HostCalls, outbox: Outbox) -> None:
         self.raw = context
-        """All that the host told, fields included that this SDK does not know."""
+        """The whole context, including fields that this SDK does not know."""
         self.run_id = context.run_id
         self.trigger = context.trigger
         self.event = context.event
@@ -41,8 +41,8 @@ class RunCtx:
         self.runtime = context.runtime
         self.config = context.config
         self.metadata = context.metadata
-        self.api = Api(asking)
-        self._asking, self._outbox = asking, outbox
+        self.api = Api(host)
+        self._host, self._outbox = host, outbox
         self._sequence = 0
         self._usage: Mapping[str, Any] | None = None
         self._is_ended = self._is_cancelled = False
@@ -58,12 +58,12 @@ class RunCtx:
 
     @property
     def remaining(self) -> float | None:
-        """Seconds until the deadline; `None` when the run has none. It stands still while a call waits for a person."""
-        return self._asking.deadline.remaining()
+        """Seconds until the deadline; `None` without one. Paused while a call waits for a person."""
+        return self._host.deadline.remaining()
 
     @property
     def is_cancelled(self) -> bool:
-        """Whether the host has taken the run back, for code that runs in a thread and sees no `CancelledError`."""
+        """Whether the host cancelled the run, for code in threads, which gets no `CancelledError`."""
         return self._is_cancelled
 
     async def emit(self, result: Result) -> None:
@@ -74,7 +74,7 @@ class RunCtx:
         if self._is_cancelled:
             raise asyncio.CancelledError("the run was cancelled")
         if self._is_ended:
-            raise RunFailure("runner.error", f"`{result.type}` came after the end of the run")
+            raise RunFailure("runner.error", f"`{result.type}` was sent after the end of the run")
         self._push(result)
         self._is_ended = result.is_terminal
         if self._sequence % TURN == 0:
@@ -86,16 +86,16 @@ class RunCtx:
         await self.emit(results.delta(text))
 
     async def message(self, content: str | Sequence[protocol.ContentElement | Mapping[str, Any]]) -> None:
-        """Sends the whole answer, after its deltas or without any."""
+        """Sends the complete answer, with or without earlier deltas."""
         await self.emit(results.message(content))
 
     def set_usage(self, usage: Mapping[str, Any] | None) -> None:
-        """Tokens and cost, to stand beside the `run.completed` that ends this run."""
+        """Tokens and cost, sent with `run.completed`."""
         self._usage = usage
 
     async def call(self, method: str, **params: Any) -> Any:
-        """Calls a method of the host by its name, without the checks that the typed methods make first."""
-        return await self._asking.call(method, params)
+        """Calls a method of the host by name, without the checks of the typed methods."""
+        return await self._host.call(method, params)
 
     def _push(self, result: Result) -> None:
         params = {"run_id": self.run_id, "type": result.type, "data": result.data, "sequence": self._sequence + 1}
@@ -111,8 +111,8 @@ class RunCtx:
         self._outbox.push(line)
 
     def _end(self, terminal: Result) -> None:
-        """Sends the terminal unless the run had one, and lets nothing through after it."""
+        """Sends the terminal result unless one was sent, and blocks everything after it."""
         if not self._is_ended:
             self._is_ended = True
             self._push(terminal)
-        self._asking.is_over = True
+        self._host.is_over = True

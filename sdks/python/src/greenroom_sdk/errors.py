@@ -1,6 +1,6 @@
-"""What can go wrong: refusals of the host as typed exceptions, and how a run or a tool fails.
+"""Errors: refusals of the host as typed exceptions, and failures of runs and tools.
 
-Invariant: every one of them has a `code` and says whether trying again may help (`retryable`).
+Invariant: every exception has a `code` and says whether a retry may help (`retryable`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from greenroom_sdk.protocol import AgentAPIError
 class GreenroomError(Exception):
     """The base of all exceptions of this SDK."""
 
-    # An exception of someone's own may never call `__init__` below.
+    # Subclasses of users may not call `__init__` below.
     code: str = "runner.error"
     message: str = ""
     retryable: bool = False
@@ -30,7 +30,7 @@ class GreenroomError(Exception):
 
 
 class RunFailure(GreenroomError):
-    """Raise it to end a run with `run.failed` and a code of your own, such as `weather.no_station`."""
+    """Raise it to end a run with `run.failed` and your own code, such as `weather.no_station`."""
 
 
 class ToolError(GreenroomError):
@@ -38,14 +38,14 @@ class ToolError(GreenroomError):
 
 
 class InvalidPlugin(GreenroomError):
-    """The plugin cannot be served as it is."""
+    """The plugin cannot be served."""
 
     def __init__(self, message: str) -> None:
         super().__init__("plugin.invalid", message)
 
 
 class ApiError(GreenroomError):
-    """A call to the host that did not work out."""
+    """A call to the host failed."""
 
     default_code: ClassVar[str] = "runtime_error"
     details: dict[str, Any]
@@ -63,19 +63,19 @@ class ApiError(GreenroomError):
 
 
 class Unauthorized(ApiError):
-    """Not granted to this run, denied, or the run is over."""
+    """Not granted to this run, denied, or the run has ended."""
 
     default_code = "unauthorized"
 
 
 class NotFound(ApiError):
-    """It does not exist, or is not this run's to see."""
+    """It does not exist, or this run may not see it."""
 
     default_code = "not_found"
 
 
 class InvalidArgument(ApiError):
-    """Malformed, or `if_version` did not fit (`details["reason"]`)."""
+    """Malformed, or `if_version` did not match (`details["reason"]`)."""
 
     default_code = "invalid_argument"
 
@@ -85,19 +85,19 @@ class PayloadTooLarge(ApiError):
 
 
 class RateLimited(ApiError):
-    """Too many calls; wait and try again."""
+    """Too many calls; wait and retry."""
 
     default_code = "rate_limited"
 
 
 class DeadlineExceeded(ApiError):
-    """The run's time is over."""
+    """The run's deadline has passed."""
 
     default_code = "deadline_exceeded"
 
 
 class HostError(ApiError):
-    """The host could not do it, or the connection is gone."""
+    """The host failed, or the connection was lost."""
 
     default_code = "runtime_error"
 
@@ -113,20 +113,20 @@ def refusal(error: Mapping[str, Any]) -> ApiError:
     message = str(error.get("message") or "the host refused the call")
     if error.get("code") == -32000:
         try:
-            told = AgentAPIError.model_validate(error.get("data"))
+            given = AgentAPIError.model_validate(error.get("data"))
         except ValidationError:
             pass
         else:
-            kind = KINDS.get(told.code, HostError)
-            return kind(told.message, code=told.code, retryable=told.retryable, details=told.details)
+            kind = KINDS.get(given.code, HostError)
+            return kind(given.message, code=given.code, retryable=given.retryable, details=given.details)
     return HostError(message, details={"rpc_code": error.get("code")})
 
 
 def reasons(error: ValidationError) -> str:
-    """One line that names each field that is not as it should be."""
-    told = []
+    """One line that names each invalid field."""
+    lines = []
     for one in error.errors(include_url=False, include_input=False):
-        place = ".".join(str(part) for part in one["loc"])
-        what = one["msg"].removeprefix("Value error, ")
-        told.append(f"`{place}`: {what}" if place else what)
-    return "; ".join(told)
+        field = ".".join(str(part) for part in one["loc"])
+        reason = one["msg"].removeprefix("Value error, ")
+        lines.append(f"`{field}`: {reason}" if field else reason)
+    return "; ".join(lines)

@@ -1,7 +1,6 @@
-"""A plugin and what it offers: runners, tools, or both.
+"""A plugin and its runners and tools.
 
-Invariant: every runner of a plugin that is served has a valid id, every tool a valid description, and no two have
-the same.
+Invariant: every runner of a served plugin has a valid, unique id and every tool a valid description and a unique name.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ T = TypeVar("T", bound=ToolFunction)
 
 
 class Capabilities(TypedDict, total=False):
-    """What a runner can do; `streaming` and `interrupt` are on unless said."""
+    """What a runner can do; `streaming` and `interrupt` are on by default."""
 
     streaming: bool
     tool_calling: bool
@@ -46,7 +45,7 @@ class Capabilities(TypedDict, total=False):
 
 
 class Permissions(TypedDict, total=False):
-    """The most a runner asks for; the agent's `grant` decides."""
+    """The permissions a runner requests; the agent's `grant` decides."""
 
     models: Sequence[Literal["invoke", "stream", "rerank", "embed"]]
     tools: Sequence[Literal["detail", "call"]]
@@ -60,7 +59,7 @@ class Permissions(TypedDict, total=False):
 
 
 class Manifest:
-    """What a runner says about itself. `Manifest("default")` is complete; the rest refines it."""
+    """The manifest of a runner. `Manifest("default")` is complete; the rest is optional."""
 
     def __init__(
         self,
@@ -73,13 +72,13 @@ class Manifest:
         config_schema: Sequence[protocol.DynamicFormItemSchema | Mapping[str, Any]] = (),
         metadata: Mapping[str, Any] | None = None,
     ) -> None:
-        asked: Permissions = permissions or {}
+        requested: Permissions = permissions or {}
         derived: dict[str, Any] = {
             "streaming": True,
             "interrupt": True,
-            "tool_calling": bool(asked.get("tools")),
-            "knowledge_retrieval": bool(asked.get("knowledge_bases")),
-            "platform_api": bool(asked.get("platform_api")),
+            "tool_calling": bool(requested.get("tools")),
+            "knowledge_retrieval": bool(requested.get("knowledge_bases")),
+            "platform_api": bool(requested.get("platform_api")),
         }
         self.name = name
         self._fields: dict[str, Any] = {
@@ -87,7 +86,7 @@ class Manifest:
             "label": label or name,
             "description": description,
             "capabilities": derived | dict(capabilities or {}),
-            "permissions": {key: list(value) for key, value in asked.items() if isinstance(value, (list, tuple))},
+            "permissions": {key: list(value) for key, value in requested.items() if isinstance(value, (list, tuple))},
             "config_schema": list(config_schema),
             "metadata": dict(metadata or {}),
         }
@@ -101,7 +100,7 @@ class Manifest:
 
 
 class Runner:
-    """An agent: it is told about one event and answers with results. Many runs go on at the same time.
+    """An agent: it receives one event per run and answers with results. Many runs are active at the same time.
 
     class Parrot(Runner):
         manifest = Manifest("default", label="Parrot")
@@ -124,7 +123,7 @@ class Plugin:
     ) -> None:
         self.author, self.name, self.version = author, name, version
         self.cancel_grace_s = cancel_grace_s
-        """How long a cancelled run may tidy up before it is left behind."""
+        """How long a cancelled run may clean up before it is abandoned."""
         self._runners: dict[str, tuple[Manifest, Callable[[RunCtx], Work]]] = {}
         self._tools: dict[str, Tool] = {}
 
@@ -157,7 +156,7 @@ class Plugin:
         return offer
 
     def add(self, runner: Runner) -> Plugin:
-        """Offers a runner that is written as a class."""
+        """Offers a runner written as a class."""
         self._offer(runner.manifest, runner.run)
         return self
 
@@ -174,14 +173,14 @@ class Plugin:
         def offer(function: T) -> T:
             tool = Tool.of(function, name=name, description=description, risk=risk, timeout_s=timeout_s)
             if tool.name in self._tools:
-                raise InvalidPlugin(f"the tool `{tool.name}` is there twice")
+                raise InvalidPlugin(f"the tool `{tool.name}` is defined twice")
             self._tools[tool.name] = tool
             return function
 
         return offer
 
     def serve(self) -> None:
-        """Serves until the host is done, then ends the process.
+        """Serves until the host shuts the plugin down, then ends the process.
 
         Over WebSocket when `GREENROOM_URL` and `GREENROOM_RUNNER_TOKEN` are set, over stdin and stdout if neither is.
         """
@@ -190,20 +189,20 @@ class Plugin:
         serve(self)
 
     def checked(self) -> CheckedPlugin:
-        """As it is served; raises `InvalidPlugin`."""
+        """The validated plugin; raises `InvalidPlugin`."""
         if not self._runners and not self._tools:
             raise InvalidPlugin("the plugin offers no runner and no tool")
         if len(self._tools) > TOOLS_MAX:
             raise InvalidPlugin(f"a plugin offers at most {TOOLS_MAX} tools, this one has {len(self._tools)}")
         runners = {}
         for manifest, start in self._runners.values():
-            whole = manifest.of(self.author, self.name)
-            runners[whole.id] = (whole, start)
+            full = manifest.of(self.author, self.name)
+            runners[full.id] = (full, start)
         return CheckedPlugin(self, runners, self._tools)
 
     def _offer(self, manifest: Manifest, function: RunFunction) -> None:
         if manifest.name in self._runners:
-            raise InvalidPlugin(f"the runner `{manifest.name}` is there twice")
+            raise InvalidPlugin(f"the runner `{manifest.name}` is defined twice")
         self._runners[manifest.name] = (manifest, _with_ctx(function))
 
 
@@ -220,7 +219,7 @@ class CheckedPlugin:
 
 
 def _with_ctx(function: RunFunction) -> Callable[[RunCtx], Work]:
-    """The function as one of the context alone."""
+    """The function with `ctx` as its only parameter."""
     name = getattr(function, "__qualname__", repr(function))
     if not inspect.isasyncgenfunction(function) and not inspect.iscoroutinefunction(function):
         raise InvalidPlugin(f"`{name}` must be written with `async def`")

@@ -1,9 +1,9 @@
-"""The results a run is made of: one function for each of the nine types.
+"""The results of a run: one function for each of the nine types.
 
     yield delta("Hello, ")
     yield message("Hello, world")
 
-Invariant: what these functions build is what the host accepts; run id and sequence are added when it is sent.
+Invariant: these functions build only results that the host accepts; run id and sequence are added when sending.
 """
 
 from __future__ import annotations
@@ -48,22 +48,22 @@ def message(
     segments: Sequence[Any] | None = None,
     metadata: Mapping[str, Any] | None = None,
 ) -> Result:
-    """`message.completed`: the whole answer, after its deltas or without any."""
+    """`message.completed`: the complete answer, with or without earlier deltas."""
     parts = content if isinstance(content, str) else list(content)
-    told = {"content": parts, "message_id": message_id, "segments": segments, "metadata": metadata}
-    return _checked("message.completed", {"message": told})
+    data = {"content": parts, "message_id": message_id, "segments": segments, "metadata": metadata}
+    return _checked("message.completed", {"message": data})
 
 
 def tool_started(tool_call_id: str, tool_name: str, parameters: Any = None) -> Result:
     """`tool.call.started`."""
-    told = {"tool_call_id": tool_call_id, "tool_name": tool_name, "parameters": parameters}
-    return _checked("tool.call.started", told)
+    data = {"tool_call_id": tool_call_id, "tool_name": tool_name, "parameters": parameters}
+    return _checked("tool.call.started", data)
 
 
 def tool_completed(tool_call_id: str, tool_name: str, result: Any = None, error: Any = None) -> Result:
-    """`tool.call.completed`, with what the tool answered or what went wrong."""
-    told = {"tool_call_id": tool_call_id, "tool_name": tool_name, "result": result, "error": error}
-    return _checked("tool.call.completed", told)
+    """`tool.call.completed`, with the result or the error of the tool."""
+    data = {"tool_call_id": tool_call_id, "tool_name": tool_name, "result": result, "error": error}
+    return _checked("tool.call.completed", data)
 
 
 def artifact(
@@ -74,11 +74,11 @@ def artifact(
     mime_type: str | None = None,
     metadata: Mapping[str, Any] | None = None,
 ) -> Result:
-    """`artifact.created`, with its bytes inside or with the id of one that exists."""
-    told: dict[str, Any] = {"artifact_id": artifact_id, "name": name, "mime_type": mime_type, "metadata": metadata}
+    """`artifact.created`, with its content or with the id of an existing artifact."""
+    data: dict[str, Any] = {"artifact_id": artifact_id, "name": name, "mime_type": mime_type, "metadata": metadata}
     if content is not None:
-        told |= {"size_bytes": len(content), "content_base64": base64.b64encode(content).decode("ascii")}
-    return _checked("artifact.created", told)
+        data |= {"size_bytes": len(content), "content_base64": base64.b64encode(content).decode("ascii")}
+    return _checked("artifact.created", data)
 
 
 def state(scope: protocol.StateScope, key: str, value: Any) -> Result:
@@ -94,7 +94,7 @@ def action(
 
 
 def completed(finish_reason: str = "stop", *, usage: Mapping[str, Any] | None = None) -> Result:
-    """`run.completed`; sent by itself when a run ends without it."""
+    """`run.completed`; sent automatically when a run ends without it."""
     return Result("run.completed", {"finish_reason": finish_reason}, usage)
 
 
@@ -104,10 +104,10 @@ def failed(code: str, message: str, *, retryable: bool = False) -> Result:
 
 
 def other(type: str, data: Mapping[str, Any]) -> Result:
-    """A type that this SDK does not know; the host keeps it and does not act on it."""
+    """A type that this SDK does not know; the host stores it without effect."""
     return Result(type, dict(data))
 
 
 def _checked(type: str, data: Mapping[str, Any]) -> Result:
-    """Refuses at once, and where it was made, what the host would drop."""
+    """Raises where the result is built, instead of the host dropping it."""
     return Result(type, protocol.PAYLOADS[type].model_validate(data).wire())

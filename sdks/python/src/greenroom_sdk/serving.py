@@ -1,6 +1,6 @@
-"""Serving a plugin until its host is done with it.
+"""Serves a plugin until the host shuts it down.
 
-Invariant: returns only when the wire is over; what goes wrong is said on stderr, and then the process ends with 1.
+Invariant: returns only when the connection has ended; errors go to stderr, and then the process exits with 1.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from greenroom_sdk.plugin import Plugin
 
 STRAGGLERS_S = 1.0
-"""How long tasks that runs left behind may take to end with the process."""
+"""How long leaked tasks of runs may take to end with the process."""
 
 
 def serve(plugin: Plugin) -> None:
-    """Serves as the environment says, then ends the process."""
+    """Serves over the transport set by the environment, then ends the process."""
     try:
         asyncio.run(serve_async(plugin))
     except GreenroomError as error:
@@ -39,13 +39,13 @@ def serve(plugin: Plugin) -> None:
 
 
 async def serve_async(plugin: Plugin) -> None:
-    """Serves on an event loop that is running already."""
+    """Serves on a running event loop."""
     checked = plugin.checked()
     url, token = os.environ.get(URL), os.environ.get(TOKEN)
     if bool(url) != bool(token):
-        there, missing = (URL, TOKEN) if url else (TOKEN, URL)
+        present, missing = (URL, TOKEN) if url else (TOKEN, URL)
         hint = "set both to connect to a host, or neither to be started by one"
-        raise GreenroomError("serve.environment", f"`{there}` is set but `{missing}` is not: {hint}")
+        raise GreenroomError("serve.environment", f"`{present}` is set but `{missing}` is not: {hint}")
     loop = asyncio.get_running_loop()
     watch_tasks(loop)
     watchdog = Watchdog(loop)
@@ -60,7 +60,7 @@ async def serve_async(plugin: Plugin) -> None:
 
 
 async def _end_stragglers() -> None:
-    """Cancels what runs left behind; a thread that still works must not keep the process."""
+    """Cancels leaked tasks; a busy thread must not keep the process alive."""
     tasks = asyncio.all_tasks() - {asyncio.current_task()}
     for task in tasks:
         task.cancel()
@@ -68,7 +68,7 @@ async def _end_stragglers() -> None:
         await asyncio.wait(tasks, timeout=STRAGGLERS_S)
     is_stuck = any(not task.done() for task in tasks)
     threads = [one for one in threading.enumerate() if one is not threading.main_thread() and not one.daemon]
-    # Idle threads of the executor end by themselves; those at work would be waited for without end.
+    # Idle threads of the executor end by themselves; busy ones would be joined forever.
     if is_stuck or any(_is_working(thread) for thread in threads):
         with contextlib.suppress(OSError, ValueError):
             sys.stderr.flush()
@@ -76,7 +76,7 @@ async def _end_stragglers() -> None:
 
 
 def _is_working(thread: threading.Thread) -> bool:
-    """Whether an executor's thread is inside of a function, and not waiting for one."""
+    """Whether a thread of the executor is running a function."""
     frame = sys._current_frames().get(thread.ident or 0)
     while frame is not None:
         if frame.f_code.co_name == "run" and frame.f_code.co_filename.endswith("concurrent/futures/thread.py"):

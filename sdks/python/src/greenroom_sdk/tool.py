@@ -1,7 +1,6 @@
-"""Tools that a plugin offers to others. (What a run may call is in `api/tools.py`.)
+"""Tools that a plugin offers. (Tools that a run may call are in `api/tools.py`.)
 
-Invariant: a tool is described by the function it is; whatever goes wrong in it ends its own call and is told as an
-error with a code.
+Invariant: a tool is described by its function; any failure ends only its own call, with an error that has a code.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ ToolFunction = Callable[..., Any]
 
 @dataclass(frozen=True)
 class ToolCtx:
-    """One call of a tool; a parameter with this type gets it."""
+    """One call of a tool; passed to the parameter with this type."""
 
     tool_call_id: str
     run_id: str | None
@@ -31,13 +30,13 @@ class ToolCtx:
 
     @property
     def remaining(self) -> float | None:
-        """Seconds until the host gives the call up."""
+        """Seconds until the host cancels the call."""
         return self.deadline.remaining()
 
 
 @dataclass(frozen=True)
 class ToolOutput:
-    """A result with a text of its own for the model, in place of the result's JSON."""
+    """A result with a separate text for the model, instead of the result's JSON."""
 
     result: Any
     content: str
@@ -80,7 +79,7 @@ class Tool:
         return cls(described, function, parameters, context)
 
     async def call(self, params: protocol.CallToolParams) -> Any:
-        """What the function answers; `ToolError` when the parameters are not its own."""
+        """The result of the function; `ToolError` when the parameters are invalid."""
         try:
             taken = self._parameters.model_validate(params.parameters)
         except ValidationError as error:
@@ -96,13 +95,13 @@ class Tool:
 
 
 def _parameters(function: ToolFunction, name: str) -> tuple[Any, str | None]:
-    """The function's parameters as a model, and which of them takes the context."""
+    """The function's parameters as a pydantic model, and the name of the context parameter."""
     hints = get_type_hints(function, include_extras=True)
     fields: dict[str, Any] = {}
     context: str | None = None
     for parameter in inspect.signature(function).parameters.values():
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY):
-            raise InvalidPlugin(f"the tool `{name}` cannot be offered: `{parameter.name}` has no name of its own")
+            raise InvalidPlugin(f"the tool `{name}` cannot be offered: `{parameter.name}` is not a named parameter")
         hint = hints.get(parameter.name, Any)
         if hint is ToolCtx:
             context = parameter.name
@@ -122,7 +121,7 @@ def _schema(parameters: Any) -> dict[str, Any]:
 
 
 def _output_schema(function: ToolFunction) -> dict[str, Any] | None:
-    """Of results that are objects; others describe themselves."""
+    """Only for results that are objects."""
     hint = get_type_hints(function).get("return", Any)
     if hint in (Any, None, type(None), ToolOutput):
         return None

@@ -1,14 +1,14 @@
-"""What a run may ask its host for, named as in the protocol: `api.models`, `api.tools`, `api.state`, …
+"""The host's methods for a run, named as in the protocol: `api.models`, `api.tools`, `api.state`, …
 
-Invariant: nothing is kept between calls; what `ctx` excludes is refused here already, and the host checks again.
+Invariant: nothing is cached between calls; what `ctx` excludes is refused here, and the host checks again.
 """
 
 from __future__ import annotations
 
 from greenroom_sdk.api.artifacts import ArtifactBytes, ArtifactsApi, ArtifactStream
-from greenroom_sdk.api.asking import Asking
 from greenroom_sdk.api.events import EventsApi
 from greenroom_sdk.api.history import HistoryApi
+from greenroom_sdk.api.host_calls import HostCalls
 from greenroom_sdk.api.knowledge import KnowledgeApi
 from greenroom_sdk.api.models import ModelsApi, ModelStream
 from greenroom_sdk.api.platform import PlatformApi
@@ -17,20 +17,20 @@ from greenroom_sdk.api.steering import SteeringApi
 from greenroom_sdk.api.storage import StorageApi
 from greenroom_sdk.api.tools import ToolsApi
 
-__all__ = ["Api", "ArtifactBytes", "ArtifactStream", "Asking", "ModelStream"]
+__all__ = ["Api", "ArtifactBytes", "ArtifactStream", "HostCalls", "ModelStream"]
 
 
 class Api:
-    """The host, as one run sees it."""
+    """The host's methods, for one run."""
 
-    def __init__(self, asking: Asking) -> None:
-        self.models = ModelsApi(asking)
-        self.tools = ToolsApi(asking)
-        self.knowledge = KnowledgeApi(asking)
-        self.history = HistoryApi(asking)
-        self.events = EventsApi(asking)
-        self.artifacts = ArtifactsApi(asking)
-        self.state = StateApi(asking)
-        self.storage = StorageApi(asking)
-        self.platform = PlatformApi(asking)
-        self.steering = SteeringApi(asking)
+    def __init__(self, host: HostCalls) -> None:
+        self.models = ModelsApi(host)
+        self.tools = ToolsApi(host)
+        self.knowledge = KnowledgeApi(host)
+        self.history = HistoryApi(host)
+        self.events = EventsApi(host)
+        self.artifacts = ArtifactsApi(host)
+        self.state = StateApi(host)
+        self.storage = StorageApi(host)
+        self.platform = PlatformApi(host)
+        self.steering = SteeringApi(host)

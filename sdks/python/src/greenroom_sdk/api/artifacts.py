@@ -1,4 +1,4 @@
-"""Files and other bytes: `api.artifacts`. Bytes come out as bytes, and what the host sent is checked first."""
+"""Artifacts: `api.artifacts`. Content is returned as bytes, after the host's answer was checked."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from greenroom_sdk import protocol
-from greenroom_sdk.api.asking import Asking, build, read
+from greenroom_sdk.api.host_calls import HostCalls, build, read
 from greenroom_sdk.errors import HostError
 from greenroom_sdk.wire.calls import Call, Overflowed
 from greenroom_sdk.wire.deadline import Watch
@@ -24,30 +24,30 @@ class ArtifactBytes:
     size_bytes: int
     """Bytes of the whole artifact."""
     eof: bool
-    """Nothing comes after this part."""
+    """Whether this is the last part."""
 
 
 class ArtifactsApi:
-    def __init__(self, asking: Asking) -> None:
-        self._asking = asking
+    def __init__(self, host: HostCalls) -> None:
+        self._host = host
 
     async def metadata(self, artifact_id: str) -> protocol.ArtifactView:
-        """What is known about an artifact."""
+        """The metadata of an artifact."""
         params, answer = protocol.ArtifactIdParams, protocol.ArtifactView
-        return await self._asking.ask("artifacts.metadata", params, answer, artifact_id=artifact_id)
+        return await self._host.request("artifacts.metadata", params, answer, artifact_id=artifact_id)
 
     async def read_range(self, artifact_id: str, offset: int = 0, length: int = 65536) -> ArtifactBytes:
-        """Up to `length` bytes from `offset` on; the host may give fewer."""
+        """Up to `length` bytes from `offset`; the host may return fewer."""
         method, params, answer = "artifacts.read_range", protocol.ReadRangeParams, protocol.ArtifactRange
         fields = {"artifact_id": artifact_id, "offset": offset, "length": length}
-        found = await self._asking.ask(method, params, answer, **fields)
-        return ArtifactBytes(decoded(method, found.data_base64), found.offset, found.size_bytes, found.eof)
+        part = await self._host.request(method, params, answer, **fields)
+        return ArtifactBytes(decoded(method, part.data_base64), part.offset, part.size_bytes, part.eof)
 
     def open_stream(self, artifact_id: str, offset: int = 0) -> ArtifactStream:
-        """The whole artifact piece by piece; iterate over it with `async for`, with or without `await` before."""
-        self._asking.check_available("artifacts.open_stream")
+        """The artifact in chunks; iterate with `async for`, with or without `await` before."""
+        self._host.check_available("artifacts.open_stream")
         fields = {"artifact_id": artifact_id, "offset": offset}
-        return ArtifactStream(self._asking, build(protocol.OpenStreamParams, fields))
+        return ArtifactStream(self._host, build(protocol.OpenStreamParams, fields))
 
     async def create(
         self,
@@ -58,8 +58,8 @@ class ArtifactsApi:
         metadata: Mapping[str, Any] | None = None,
         expires_in_s: int | None = None,
     ) -> protocol.ArtifactView:
-        """Keeps bytes as an artifact of this run's conversation."""
-        return await self._asking.ask(
+        """Stores bytes as an artifact of the run's conversation."""
+        return await self._host.request(
             "artifacts.create",
             protocol.ArtifactCreateParams,
             protocol.ArtifactView,
@@ -74,13 +74,13 @@ class ArtifactsApi:
 class ArtifactStream(AsyncIterator[bytes]):
     """The bytes of an artifact in order.
 
-    Pieces that come faster than they are read are asked for again: a slow reader costs time and not memory.
+    Chunks that arrive faster than they are read are requested again: a slow reader costs time, not memory.
     """
 
-    def __init__(self, asking: Asking, params: protocol.OpenStreamParams) -> None:
-        self._asking, self._artifact_id = asking, params.artifact_id
+    def __init__(self, host: HostCalls, params: protocol.OpenStreamParams) -> None:
+        self._host, self._artifact_id = host, params.artifact_id
         self.offset = params.offset
-        """Where the next piece begins."""
+        """Offset of the next chunk."""
         self._call: Call | None = None
         self._watch: Watch | None = None
         self._is_over = False
@@ -98,25 +98,25 @@ class ArtifactStream(AsyncIterator[bytes]):
         if self._is_over:
             raise StopAsyncIteration
         try:
-            piece = await self._piece()
+            chunk = await self._next_chunk()
         except BaseException:
             await self.aclose()
             raise
-        if piece is None:
+        if chunk is None:
             await self.aclose()
             raise StopAsyncIteration
-        return piece
+        return chunk
 
     async def read(self) -> bytes:
-        """All that is left."""
-        return b"".join([piece async for piece in self])
+        """The remaining bytes."""
+        return b"".join([chunk async for chunk in self])
 
     async def aclose(self) -> None:
-        """Gives the call up if it has not ended."""
+        """Cancels the call if it has not ended."""
         self._is_over = True
         self._leave()
 
-    async def _piece(self) -> bytes | None:
+    async def _next_chunk(self) -> bytes | None:
         while True:
             await self._opened()
             assert self._call is not None
@@ -136,15 +136,15 @@ class ArtifactStream(AsyncIterator[bytes]):
     def _taken(self, value: Any) -> bytes:
         item = read("artifacts.open_stream", protocol.ArtifactStreamItem, value)
         if item.offset != self.offset:
-            raise HostError("the answer to `artifacts.open_stream` is not as expected: a piece is missing")
-        piece = decoded("artifacts.open_stream", item.data_base64)
-        self.offset += len(piece)
-        return piece
+            raise HostError("the answer to `artifacts.open_stream` is not as expected: a chunk is missing")
+        chunk = decoded("artifacts.open_stream", item.data_base64)
+        self.offset += len(chunk)
+        return chunk
 
     async def _opened(self) -> ArtifactStream:
         if self._call is None and not self._is_over:
             params = {"artifact_id": self._artifact_id, "offset": self.offset}
-            self._call, self._watch = await self._asking.open("artifacts.open_stream", params)
+            self._call, self._watch = await self._host.open("artifacts.open_stream", params)
         return self
 
     def _leave(self) -> None:

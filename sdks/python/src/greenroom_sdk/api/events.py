@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from greenroom_sdk import protocol
-from greenroom_sdk.api.asking import Asking
+from greenroom_sdk.api.host_calls import HostCalls
 
 
 class EventsApi:
-    def __init__(self, asking: Asking) -> None:
-        self._asking = asking
+    def __init__(self, host: HostCalls) -> None:
+        self._host = host
 
     async def get(self, event_id: str) -> protocol.EventView:
-        """One event; `NotFound` when there is none or it is not the run's to see."""
+        """One event; `NotFound` when it does not exist or the run may not see it."""
         params, answer = protocol.EventGetParams, protocol.EventView
-        return await self._asking.ask("events.get", params, answer, event_id=event_id)
+        return await self._host.request("events.get", params, answer, event_id=event_id)
 
     async def page(
         self,
@@ -24,8 +24,8 @@ class EventsApi:
         event_types: Sequence[str] | None = None,
         conversation_id: str | None = None,
     ) -> protocol.EventPage:
-        """One page of the log, newest first: messages, tool calls, deliveries and what the host recorded."""
-        return await self._asking.ask(
+        """One page of the log, newest first: messages, tool calls, deliveries and the host's own records."""
+        return await self._host.request(
             "events.page",
             protocol.EventPageParams,
             protocol.EventPage,

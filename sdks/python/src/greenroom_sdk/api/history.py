@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from greenroom_sdk import protocol
-from greenroom_sdk.api.asking import Asking
+from greenroom_sdk.api.host_calls import HostCalls
 
 
 class HistoryApi:
-    def __init__(self, asking: Asking) -> None:
-        self._asking = asking
+    def __init__(self, host: HostCalls) -> None:
+        self._host = host
 
     async def page(
         self,
@@ -22,11 +22,11 @@ class HistoryApi:
         direction: protocol.Direction = "backward",
         include_artifacts: bool = False,
     ) -> protocol.HistoryPage:
-        """One page of the conversation, oldest item first; the last items before this run's event unless said.
+        """One page of the conversation, oldest item first; by default the last items before this run's event.
 
         `next_cursor` goes on in the direction that was asked for, while `has_more` says so.
         """
-        return await self._asking.ask(
+        return await self._host.request(
             "history.page",
             protocol.HistoryPageParams,
             protocol.HistoryPage,
@@ -41,7 +41,7 @@ class HistoryApi:
     async def search(
         self, query: str, filters: protocol.HistoryFilters | Mapping[str, Any] | None = None, top_k: int = 10
     ) -> list[protocol.SearchHit]:
-        """The best hits in the conversation, in any language."""
+        """The best matches in the conversation, in any language."""
         fields = {"query": query, "filters": filters, "top_k": top_k}
         params, answer = protocol.HistorySearchParams, protocol.HistorySearchResult
-        return (await self._asking.ask("history.search", params, answer, **fields)).items
+        return (await self._host.request("history.search", params, answer, **fields)).items

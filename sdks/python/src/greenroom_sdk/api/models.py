@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from greenroom_sdk import protocol
-from greenroom_sdk.api.asking import Asking, build, read, read_as
+from greenroom_sdk.api.host_calls import HostCalls, build, read, read_as
 from greenroom_sdk.wire.calls import Call
 from greenroom_sdk.wire.deadline import Watch
 
@@ -19,8 +19,8 @@ _ITEM: TypeAdapter[Any] = TypeAdapter(protocol.ModelStreamItem)
 
 
 class ModelsApi:
-    def __init__(self, asking: Asking) -> None:
-        self._asking = asking
+    def __init__(self, host: HostCalls) -> None:
+        self._host = host
 
     async def invoke(
         self,
@@ -29,9 +29,9 @@ class ModelsApi:
         tools: Tools | None = None,
         extra_args: Mapping[str, Any] | None = None,
     ) -> protocol.ProviderResponse:
-        """The model's whole answer: `.text`, `.tool_calls`, `.segments`, `.metadata`."""
-        self._asking.check_model(model_id, "invoke")
-        return await self._asking.ask(
+        """The model's complete answer: `.text`, `.tool_calls`, `.segments`, `.metadata`."""
+        self._host.check_model(model_id, "invoke")
+        return await self._host.request(
             "models.invoke",
             protocol.ModelInvokeParams,
             protocol.ProviderResponse,
@@ -48,55 +48,55 @@ class ModelsApi:
         tools: Tools | None = None,
         extra_args: Mapping[str, Any] | None = None,
     ) -> ModelStream:
-        """The model's answer as it comes; iterate over it with `async for`, with or without `await` before.
+        """Streams the model's answer; iterate with `async for`, with or without `await` before.
 
         async for item in api.models.stream("main", messages):
             if item.type == "text_delta":
                 yield delta(item.text)
         """
-        self._asking.check_model(model_id, "stream")
+        self._host.check_model(model_id, "stream")
         fields = {
             "model_id": model_id,
             "messages": list(messages),
             "tools": _plain(tools),
             "extra_args": extra_args,
         }
-        return ModelStream(self._asking, build(protocol.ModelInvokeParams, fields))
+        return ModelStream(self._host, build(protocol.ModelInvokeParams, fields))
 
     async def rerank(
         self, model_id: str, query: str, documents: Sequence[str], top_k: int | None = None
     ) -> list[protocol.RankedDocument]:
-        """The documents by how well they answer the query, best first."""
-        self._asking.check_model(model_id, "rerank")
+        """The documents ranked by relevance to the query, best first."""
+        self._host.check_model(model_id, "rerank")
         fields = {"model_id": model_id, "query": query, "documents": list(documents), "top_k": top_k}
         params, answer = protocol.ModelRerankParams, protocol.RerankResult
-        return (await self._asking.ask("models.rerank", params, answer, **fields)).results
+        return (await self._host.request("models.rerank", params, answer, **fields)).results
 
     async def embed(self, model_id: str, inputs: Sequence[str]) -> list[list[float]]:
-        """One vector per input, in their order."""
-        self._asking.check_model(model_id, "embed")
+        """One vector per input, in the same order."""
+        self._host.check_model(model_id, "embed")
         fields = {"model_id": model_id, "inputs": list(inputs)}
         params, answer = protocol.ModelEmbedParams, protocol.EmbedResult
-        return (await self._asking.ask("models.embed", params, answer, **fields)).vectors
+        return (await self._host.request("models.embed", params, answer, **fields)).vectors
 
     async def count_tokens(
         self, model_id: str, messages: Messages | None = None, text: str | None = None
     ) -> int:
-        """How many tokens messages or a text are for the model."""
-        self._asking.check_model(model_id, "invoke")
+        """The number of tokens of messages or a text for the model."""
+        self._host.check_model(model_id, "invoke")
         fields = {"model_id": model_id, "messages": None if messages is None else list(messages), "text": text}
         params, answer = protocol.CountTokensParams, protocol.TokenCount
-        return (await self._asking.ask("models.count_tokens", params, answer, **fields)).tokens
+        return (await self._host.request("models.count_tokens", params, answer, **fields)).tokens
 
 
 class ModelStream(AsyncIterator[protocol.ModelStreamItem]):
-    """The items of a model's answer; `response` is the whole of it, once the stream has ended well.
+    """The items of a model's answer; `response` is the complete answer once the stream has ended.
 
     Left before its end, it is given up when the run ends; `async with` or `aclose()` does so at once.
     """
 
-    def __init__(self, asking: Asking, params: protocol.ModelInvokeParams) -> None:
-        self._asking, self._params = asking, params
+    def __init__(self, host: HostCalls, params: protocol.ModelInvokeParams) -> None:
+        self._host, self._params = host, params
         self._call: Call | None = None
         self._watch: Watch | None = None
         self._is_over = False
@@ -129,7 +129,7 @@ class ModelStream(AsyncIterator[protocol.ModelStreamItem]):
         raise StopAsyncIteration
 
     async def aclose(self) -> None:
-        """Gives the call up if it has not ended."""
+        """Cancels the call if it has not ended."""
         self._is_over = True
         if self._watch is not None:
             self._watch.cancel()
@@ -138,7 +138,7 @@ class ModelStream(AsyncIterator[protocol.ModelStreamItem]):
 
     async def _opened(self) -> ModelStream:
         if self._call is None and not self._is_over:
-            self._call, self._watch = await self._asking.open("models.stream", self._params.wire())
+            self._call, self._watch = await self._host.open("models.stream", self._params.wire())
         return self
 
 

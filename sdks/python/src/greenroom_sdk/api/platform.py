@@ -1,4 +1,4 @@
-"""Actions on the platform: `api.platform`. A run that waits for a person loses none of its time."""
+"""Actions on the platform: `api.platform`. The deadline is paused while the run waits for a person."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from greenroom_sdk import protocol
-from greenroom_sdk.api.asking import Asking
+from greenroom_sdk.api.host_calls import HostCalls
 
 
 class PlatformApi:
-    def __init__(self, asking: Asking) -> None:
-        self._asking = asking
+    def __init__(self, host: HostCalls) -> None:
+        self._host = host
 
     async def request_action(
         self,
@@ -19,12 +19,12 @@ class PlatformApi:
         target: Mapping[str, Any] | None = None,
         payload: Mapping[str, Any] | None = None,
     ) -> protocol.ActionOutcome:
-        """Asks for an action such as `message.send`, and waits until it is carried out.
+        """Requests an action such as `message.send` and waits until it is carried out.
 
         Where the agent's policy says `ask`, also until a person has allowed it. A denial is `Unauthorized` with
         `details["reason"]` `denied`, `expired` or `not_granted`.
         """
-        return await self._asking.ask_patiently(
+        return await self._host.request_with_pause(
             "platform.request_action",
             protocol.RequestActionParams,
             protocol.ActionOutcome,

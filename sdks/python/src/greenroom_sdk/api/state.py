@@ -1,24 +1,24 @@
-"""State: `api.state`, small JSON values that the host keeps per scope. `ctx.state` is their snapshot at the start."""
+"""State: `api.state`, small JSON values per scope. `ctx.state` is a snapshot from the start of the run."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from greenroom_sdk import protocol
-from greenroom_sdk.api.asking import Asking
+from greenroom_sdk.api.host_calls import HostCalls
 from greenroom_sdk.errors import PayloadTooLarge
 from greenroom_sdk.protocol._rules import STATE_VALUE_BYTES_MAX
 from greenroom_sdk.wire.encoding import NotJson, TooLarge, encode
 
 
 class StateApi:
-    def __init__(self, asking: Asking) -> None:
-        self._asking = asking
+    def __init__(self, host: HostCalls) -> None:
+        self._host = host
 
     async def get(self, scope: protocol.StateScope, key: str) -> protocol.StateValue:
         """`.value` and `.version`; `None` and 0 when there is none."""
         params, answer = protocol.StateGetParams, protocol.StateValue
-        return await self._asking.ask("state.get", params, answer, scope=scope, key=key)
+        return await self._host.request("state.get", params, answer, scope=scope, key=key)
 
     async def set(
         self,
@@ -36,13 +36,13 @@ class StateApi:
         _check_size(value)
         fields = {"scope": scope, "key": key, "value": value, "if_version": if_version, "ttl_s": ttl_s}
         params, answer = protocol.StateSetParams, protocol.StateWritten
-        return (await self._asking.ask("state.set", params, answer, **fields)).version
+        return (await self._host.request("state.set", params, answer, **fields)).version
 
     async def delete(self, scope: protocol.StateScope, key: str, if_version: int | None = None) -> bool:
-        """Removes a key; false when there was none."""
+        """Deletes a key; false when it did not exist."""
         fields = {"scope": scope, "key": key, "if_version": if_version}
         params, answer = protocol.StateDeleteParams, protocol.Deleted
-        return (await self._asking.ask("state.delete", params, answer, **fields)).deleted
+        return (await self._host.request("state.delete", params, answer, **fields)).deleted
 
     async def list(
         self,
@@ -51,16 +51,16 @@ class StateApi:
         cursor: str | None = None,
         limit: int | None = None,
     ) -> protocol.StatePage:
-        """Entries of a scope in the order of their keys; `cursor` goes on after an earlier page."""
+        """Entries of a scope, ordered by key; `cursor` continues after an earlier page."""
         fields = {"scope": scope, "prefix": prefix, "cursor": cursor, "limit": limit}
         params, answer = protocol.StateListParams, protocol.StatePage
-        return await self._asking.ask("state.list", params, answer, **fields)
+        return await self._host.request("state.list", params, answer, **fields)
 
 
 def _check_size(value: Any) -> None:
     try:
         size = len(encode({"": value})) - len(encode({"": 0})) + 1
     except (NotJson, TooLarge):
-        return  # The call itself says so.
+        return  # The call itself reports it.
     if size > STATE_VALUE_BYTES_MAX:
         raise PayloadTooLarge(f"a state value has at most {STATE_VALUE_BYTES_MAX} bytes, not {size}")

@@ -1,16 +1,16 @@
-"""Messages that come while the run is going on: `api.steering`. What was pulled is this run's to answer."""
+"""Messages that arrive during the run: `api.steering`. The run must answer the ones it pulled."""
 
 from __future__ import annotations
 
 from greenroom_sdk import protocol
-from greenroom_sdk.api.asking import Asking
+from greenroom_sdk.api.host_calls import HostCalls
 
 
 class SteeringApi:
-    def __init__(self, asking: Asking) -> None:
-        self._asking = asking
+    def __init__(self, host: HostCalls) -> None:
+        self._host = host
 
     async def pull(self, limit: int | None = None) -> list[protocol.SteeringItem]:
-        """Takes the messages that wait, in the order in which they came; empty when there are none."""
+        """Takes the pending messages, oldest first; empty when there are none."""
         params, answer = protocol.SteeringPullParams, protocol.SteeringItems
-        return (await self._asking.ask("steering.pull", params, answer, limit=limit)).items
+        return (await self._host.request("steering.pull", params, answer, limit=limit)).items

@@ -1,4 +1,4 @@
-"""Storage: `api.storage`, blobs that the host keeps per area. Bytes come out as they went in."""
+"""Storage: `api.storage`, blobs per area."""
 
 from __future__ import annotations
 
@@ -6,31 +6,31 @@ import base64
 
 from greenroom_sdk import protocol
 from greenroom_sdk.api.artifacts import decoded
-from greenroom_sdk.api.asking import Asking
+from greenroom_sdk.api.host_calls import HostCalls
 
 
 class StorageApi:
-    def __init__(self, asking: Asking) -> None:
-        self._asking = asking
+    def __init__(self, host: HostCalls) -> None:
+        self._host = host
 
     async def get(self, area: protocol.StorageArea, key: str) -> bytes | None:
-        """The bytes of a key, if it is there."""
-        self._asking.check_area(area)
+        """The bytes of a key, if it exists."""
+        self._host.check_area(area)
         params, answer = protocol.StorageGetParams, protocol.StorageValue
-        found = await self._asking.ask("storage.get", params, answer, area=area, key=key)
+        found = await self._host.request("storage.get", params, answer, area=area, key=key)
         return None if found.data_base64 is None else decoded("storage.get", found.data_base64)
 
     async def set(self, area: protocol.StorageArea, key: str, value: bytes) -> None:
-        """Keeps bytes under a key, in place of what was there; `/` may divide the key into parts."""
-        self._asking.check_area(area)
+        """Stores bytes under a key, replacing earlier ones; `/` may separate parts of the key."""
+        self._host.check_area(area)
         fields = {"area": area, "key": key, "value": base64.b64encode(value).decode("ascii")}
-        await self._asking.ask("storage.set", protocol.StorageSetParams, protocol.StorageWritten, **fields)
+        await self._host.request("storage.set", protocol.StorageSetParams, protocol.StorageWritten, **fields)
 
     async def delete(self, area: protocol.StorageArea, key: str) -> bool:
-        """Removes a key; false when there was none."""
-        self._asking.check_area(area)
+        """Deletes a key; false when it did not exist."""
+        self._host.check_area(area)
         params, answer = protocol.StorageDeleteParams, protocol.Deleted
-        return (await self._asking.ask("storage.delete", params, answer, area=area, key=key)).deleted
+        return (await self._host.request("storage.delete", params, answer, area=area, key=key)).deleted
 
     async def list(
         self,
@@ -39,8 +39,8 @@ class StorageApi:
         cursor: str | None = None,
         limit: int | None = None,
     ) -> protocol.StoragePage:
-        """Keys of an area with their sizes; `cursor` goes on after an earlier page."""
-        self._asking.check_area(area)
+        """Keys of an area with their sizes; `cursor` continues after an earlier page."""
+        self._host.check_area(area)
         fields = {"area": area, "prefix": prefix, "cursor": cursor, "limit": limit}
         params, answer = protocol.StorageListParams, protocol.StoragePage
-        return await self._asking.ask("storage.list", params, answer, **fields)
+        return await self._host.request("storage.list", params, answer, **fields)

@@ -6,23 +6,23 @@ from collections.abc import Mapping
 from typing import Any
 
 from greenroom_sdk import protocol
-from greenroom_sdk.api.asking import Asking
+from greenroom_sdk.api.host_calls import HostCalls
 
 
 class ToolsApi:
-    def __init__(self, asking: Asking) -> None:
-        self._asking = asking
+    def __init__(self, host: HostCalls) -> None:
+        self._host = host
 
     async def get_detail(self, tool_name: str) -> protocol.ToolResource:
         """A tool with the schema of its parameters."""
-        self._asking.check_tool(tool_name, "detail")
+        self._host.check_tool(tool_name, "detail")
         params, answer = protocol.ToolDetailParams, protocol.ToolResource
-        return await self._asking.ask("tools.get_detail", params, answer, tool_name=tool_name)
+        return await self._host.request("tools.get_detail", params, answer, tool_name=tool_name)
 
     async def search(self, query: str, top_k: int = 5) -> list[protocol.ToolResource]:
-        """The tools that fit best."""
+        """The best matching tools."""
         params, answer = protocol.ToolSearchParams, protocol.ToolSearchResult
-        return (await self._asking.ask("tools.search", params, answer, query=query, top_k=top_k)).items
+        return (await self._host.request("tools.search", params, answer, query=query, top_k=top_k)).items
 
     async def call(
         self,
@@ -31,12 +31,12 @@ class ToolsApi:
         tool_call_id: str | None = None,
         authority: protocol.ToolAuthority | None = None,
     ) -> protocol.ToolCallResult:
-        """Calls a tool; what the tool itself finds wrong stands in `.error`, and `.text` is for a model.
+        """Calls a tool; an error of the tool is in `.error`, and `.text` is for a model.
 
-        The call may wait for a person, so the run's clock stands still meanwhile.
+        The call may wait for a person; the deadline is paused meanwhile.
         """
-        self._asking.check_tool_call(tool_name)
-        return await self._asking.ask_patiently(
+        self._host.check_tool_call(tool_name)
+        return await self._host.request_with_pause(
             "tools.call",
             protocol.ToolCallParams,
             protocol.ToolCallResult,

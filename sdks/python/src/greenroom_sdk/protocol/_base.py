@@ -1,6 +1,6 @@
-"""The base of all structures of the protocol: how they are read and how they are written.
+"""Base classes of the protocol structures: parsing and serialization.
 
-Invariant: what is written has every field the protocol always writes, and no field that is merely absent.
+Invariant: the output has every field that the protocol always writes, and no absent ones.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from greenroom_sdk.protocol import _rules
 
 
 class Wire(BaseModel):
-    """A structure of the protocol; fields that are not known are passed over."""
+    """A structure of the protocol; unknown fields are ignored."""
 
-    # Built when first used: a runner needs few of them, and should be ready soon.
+    # Built on first use: a runner needs few of them and should start fast.
     model_config = ConfigDict(protected_namespaces=(), populate_by_name=True, extra="ignore", defer_build=True)
 
     def wire(self) -> dict[str, Any]:
@@ -25,19 +25,19 @@ class Wire(BaseModel):
 
 
 class Open(Wire):
-    """A structure that keeps the fields it does not know."""
+    """A structure that keeps unknown fields."""
 
     model_config = ConfigDict(extra="allow")
 
 
 class Closed(Wire):
-    """A structure in which an unknown field is a mistake."""
+    """A structure that rejects unknown fields."""
 
     model_config = ConfigDict(extra="forbid")
 
 
 class Omits(BaseModel):
-    """Leaves out the named fields while they are null or empty."""
+    """Omits the named fields when they are null or empty."""
 
     _omitted: ClassVar[frozenset[str]] = frozenset()
 
@@ -51,7 +51,7 @@ class Omits(BaseModel):
 
 
 class NullIsAbsent(BaseModel):
-    """Reads null in the named fields as if nothing stood there."""
+    """Reads null in the named fields as absent."""
 
     _nulls: ClassVar[frozenset[str]] = frozenset()
 
@@ -64,7 +64,7 @@ class NullIsAbsent(BaseModel):
 
 
 class Checked(BaseModel):
-    """Has rules beyond its shape, see `_rules`."""
+    """Has rules beyond its schema, see `_rules`."""
 
     @model_validator(mode="after")
     def _follows_its_rule(self) -> Checked:

@@ -1,4 +1,4 @@
-"""What the structures of the protocol can do beyond holding their fields.
+"""Convenience properties of protocol structures.
 
 Invariant: nothing here adds a field.
 """
@@ -12,11 +12,11 @@ from pydantic import BaseModel
 
 
 class Answer(BaseModel):
-    """A model's whole answer, as text and as the calls it asks for."""
+    """A model's complete answer: text and tool calls."""
 
     @property
     def text(self) -> str:
-        """All text of the answer, without its reasoning."""
+        """The text of the answer, without reasoning."""
         return "".join(part.get("text") or "" for part in self._segments() if part.get("type") == "text")
 
     @property
@@ -25,19 +25,19 @@ class Answer(BaseModel):
 
     @property
     def tool_calls(self) -> list[dict[str, Any]]:
-        """The calls the model asks for: `{"id", "name", "args"}` each."""
+        """The tool calls of the model: `{"id", "name", "args"}` each."""
         calls = (part.get("tool_call") for part in self._segments() if part.get("type") == "tool_call")
         return [call for call in calls if call]
 
     @property
     def usage(self) -> dict[str, Any] | None:
-        found: dict[str, Any] | None = getattr(self, "metadata", {}).get("usage")
-        return found
+        value: dict[str, Any] | None = getattr(self, "metadata", {}).get("usage")
+        return value
 
     @property
     def finish_reason(self) -> str | None:
-        found: str | None = getattr(self, "metadata", {}).get("finish_reason")
-        return found
+        value: str | None = getattr(self, "metadata", {}).get("finish_reason")
+        return value
 
     def _segments(self) -> list[dict[str, Any]]:
         segments: list[dict[str, Any]] = getattr(self, "segments", [])
@@ -45,7 +45,7 @@ class Answer(BaseModel):
 
 
 class ToolAnswer(BaseModel):
-    """What a tool answered, as a model reads it."""
+    """The result of a tool, as a model reads it."""
 
     @property
     def text(self) -> str:

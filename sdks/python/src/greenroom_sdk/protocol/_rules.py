@@ -1,4 +1,4 @@
-"""The rules of the protocol that a schema cannot say: sizes in bytes, names, times, ids.
+"""Rules of the protocol that a schema cannot express: sizes in bytes, names, times, ids.
 
 Invariant: each rule raises `ValueError` with one sentence, or changes nothing but a cap.
 """
@@ -37,7 +37,7 @@ _RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d
 
 
 def whole(value: Any) -> Any:
-    """`3` and `3.0` are the same number, `3.5`, `true` and `"3"` are none."""
+    """Accepts `3` and `3.0`, rejects `3.5`, `true` and `"3"`."""
     if isinstance(value, float) and value.is_integer() and abs(value) <= EXACT_MAX:
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int) or not -(2**63) <= value < 2**63:
@@ -53,7 +53,7 @@ def runner_id(text: str) -> str:
 
 
 def present_texts(value: Any) -> Any:
-    """Translations that are null are left out."""
+    """Drops null translations."""
     if isinstance(value, dict):
         return {locale: text for locale, text in value.items() if text is not None}
     return value
@@ -73,13 +73,13 @@ def moment(value: Any) -> Any:
 
 
 def _six_digits(text: str) -> str:
-    """Python 3.10 reads `+00:00` but not `Z`, and fractions of exactly six digits."""
+    """Python 3.10 accepts `+00:00` but not `Z`, and only fractions of six digits."""
     text = re.sub(r"\.(\d+)", lambda digits: "." + digits[1][:6].ljust(6, "0"), text)
     return re.sub(r"[Zz]$", "+00:00", text)
 
 
 def trigger_source(value: Any) -> Any:
-    """The older name of an entrance."""
+    """Maps the older name of a source."""
     return "host_adapter" if value == "pipeline_adapter" else value
 
 
@@ -124,7 +124,7 @@ def check_one_word(field: str, text: str) -> None:
 
 
 def cap(item: Any, field: str, most: int) -> None:
-    """A number above its maximum is taken as the maximum."""
+    """Caps a number at its maximum."""
     value = getattr(item, field)
     if value is not None and value > most:
         item.__dict__[field] = most
@@ -238,7 +238,7 @@ def _manifest(manifest: Any) -> None:
     need(manifest.name == manifest.id.rpartition("/")[2], "`name` is not the last part of `id`")
     version = manifest.protocol_version.split(".")
     is_ours = version[0] == "1" and all(part.isascii() and part.isdigit() for part in version)
-    need(is_ours, f"protocol version `{manifest.protocol_version}` is not spoken here, `1` is")
+    need(is_ours, f"protocol version `{manifest.protocol_version}` is not supported, `1` is")
 
 
 def _plugin_tool(tool: Any) -> None:

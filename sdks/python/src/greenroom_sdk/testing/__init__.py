@@ -1,4 +1,4 @@
-"""A host in a box, for the tests of runners: one run over the real wire, in memory.
+"""A test host for runners: one run over the real wire, in memory.
 
     def test_it_answers():
         ran = testing.run(plugin, "hello")

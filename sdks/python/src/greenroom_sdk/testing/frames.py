@@ -1,4 +1,4 @@
-"""Checks every frame that a runner sends, as strictly as a host reads it.
+"""Checks every frame of a runner as strictly as a host.
 
 Invariant: what passes here is taken by a host; the first frame that does not is an error that says why.
 """
@@ -19,7 +19,7 @@ ANSWER_KEYS = ({"jsonrpc", "id", "result"}, {"jsonrpc", "id", "error"})
 
 
 class WireViolation(AssertionError):
-    """A frame that no host would take."""
+    """A frame that a host would reject."""
 
 
 class FrameChecks:
@@ -69,7 +69,7 @@ class FrameChecks:
     def call(self, message: dict[str, Any]) -> None:
         """One call of the run."""
         method, params, call_id = message["method"], message.get("params"), message.get("id")
-        need(method in protocol.PARAMS, f"there is no method `{method}`")
+        need(method in protocol.PARAMS, f"unknown method `{method}`")
         need(isinstance(call_id, (int, str)) and call_id not in self._call_ids, f"`{method}` has the id {call_id!r}")
         self._call_ids.add(str(call_id) if not isinstance(call_id, (int, str)) else call_id)
         need(isinstance(params, dict) and params.get("run_id") == self._run_id, f"`{method}` names no run of ours")
@@ -93,8 +93,8 @@ def _read(kind: type[M], value: Any, what: str) -> M:
     try:
         return kind.model_validate(value)
     except ValidationError as error:
-        raise WireViolation(f"`{what}` is not as the protocol says: {reasons(error)}") from None
+        raise WireViolation(f"`{what}` does not match the protocol: {reasons(error)}") from None
 
 
 def _no_constant(name: str) -> Any:
-    raise ValueError(f"`{name}` is no JSON")
+    raise ValueError(f"`{name}` is not JSON")

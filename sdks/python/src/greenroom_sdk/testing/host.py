@@ -1,4 +1,4 @@
-"""The host's side of one run: what it tells the runner, and how it answers its calls.
+"""The host's side of one run: the context it sends and its answers to calls.
 
 Invariant: a method without an answer is refused with `unauthorized`, as a host refuses what was not granted; a method
 with one is announced in `ctx.context.available_apis`.
@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from greenroom_sdk.api.asking import FLAGS
+from greenroom_sdk.api.host_calls import FLAGS
 from greenroom_sdk.plugin import CheckedPlugin, Plugin
 from greenroom_sdk.testing.context import context
 from greenroom_sdk.testing.frames import FrameChecks, WireViolation
@@ -28,7 +28,7 @@ Answer = Callable[[Mapping[str, Any]], Any]
 
 
 class Host:
-    """Answers as it was told; every method gives the host back, so that they can be chained."""
+    """A scripted host; every method returns the host, so that calls can be chained."""
 
     def __init__(self, config: Mapping[str, Any] | None = None) -> None:
         self._context = context(RUN_ID, "", config or {})
@@ -41,7 +41,7 @@ class Host:
         """State and storage, after `with_memory()`."""
 
     def on(self, method: str, answer: Answer) -> Host:
-        """Answers a method; `answer` gets the parameters and gives a result, a `Reply` or a `Refuse`."""
+        """Answers a method; `answer` takes the parameters and returns a result, a `Reply` or a `Refuse`."""
         self._answers[method] = answer
         if method in FLAGS:
             self._context["context"]["available_apis"][FLAGS[method]] = True
@@ -73,7 +73,7 @@ class Host:
         return self.on("tools.get_detail", lambda params: details[params["tool_name"]])
 
     def knowledge(self, kb_id: str, passages: Sequence[str | Mapping[str, Any]]) -> Host:
-        """Grants a knowledge base that always gives these passages."""
+        """Grants a knowledge base that always returns these passages."""
         told = [one if isinstance(one, Mapping) else {"content": one, "score": 1.0} for one in passages]
         self._passages[kb_id] = told
         self._resource("knowledge_bases", {"kb_id": kb_id, "operations": ["list", "retrieve"]})
@@ -82,7 +82,7 @@ class Host:
         return self.on("knowledge.retrieve", take)
 
     def with_memory(self) -> Host:
-        """Grants state and storage, which are kept in `memory`, also from one run to the next."""
+        """Grants state and storage, kept in `memory` across runs."""
         self._context["resources"]["storage"] = {"plugin": True, "binding": True, "workspace": True}
         for what in ("state", "storage"):
             for method in (f"{what}.{verb}" for verb in ("get", "set", "delete", "list")):
@@ -95,12 +95,12 @@ class Host:
         return self
 
     def cancel_when(self, condition: Callable[[Ran], bool]) -> Host:
-        """Cancels the run as soon as what it did fits."""
+        """Cancels the run as soon as the condition holds."""
         self._cancel_when = condition
         return self
 
     def run(self, plugin: Plugin, text: str = "hello", runner: str | None = None, timeout_s: float = 30) -> Ran:
-        """Runs a runner of the plugin once, the first one unless it is named."""
+        """Runs a runner of the plugin once, by default the first one."""
         return asyncio.run(self.run_async(plugin, text, runner, timeout_s))
 
     async def run_async(

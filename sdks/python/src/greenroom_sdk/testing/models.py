@@ -20,7 +20,7 @@ class ScriptedModel:
         self._name, self._turns, self._said = name, list(turns), 0
 
     def answer(self, method: str) -> Reply:
-        """The next turn; the last one again when the script is over."""
+        """The next turn; the last one is repeated."""
         turn = self._turns[min(self._said, len(self._turns) - 1)]
         self._said += 1
         parts = [turn] if isinstance(turn, (str, Mapping)) else list(turn)
@@ -42,7 +42,7 @@ class ScriptedModel:
 
 
 def _pieces(text: str) -> list[str]:
-    """Words with the blanks that follow them."""
+    """Words with trailing whitespace."""
     pieces = text.split(" ")
     return [piece + " " for piece in pieces[:-1]] + [pieces[-1]]
 

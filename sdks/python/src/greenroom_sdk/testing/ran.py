@@ -1,4 +1,4 @@
-"""What a test run did, and how its calls are answered."""
+"""The record of a test run, and answers to its calls."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from greenroom_sdk.protocol import AgentRunResult, RunFailed
 
 @dataclass(frozen=True)
 class Request:
-    """A call that the run made."""
+    """A call of the run."""
 
     method: str
     params: Mapping[str, Any]
@@ -38,13 +38,13 @@ class Refuse:
 
 @dataclass
 class Ran:
-    """What a run did."""
+    """The record of a run."""
 
     results: list[AgentRunResult] = field(default_factory=list)
     requests: list[Request] = field(default_factory=list)
-    """The calls in the order in which they came."""
+    """The calls, in order."""
     given_up: list[Request] = field(default_factory=list)
-    """The calls that the run gave up."""
+    """The calls that the run cancelled."""
 
     @property
     def types(self) -> list[str]:
@@ -52,7 +52,7 @@ class Ran:
 
     @property
     def text(self) -> str:
-        """The last whole message; without one, all deltas."""
+        """The last complete message; without one, all deltas."""
         whole = [result.data["message"]["content"] for result in self.results if result.type == "message.completed"]
         return str(whole[-1]) if whole else self.streamed
 

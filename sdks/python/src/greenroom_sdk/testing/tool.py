@@ -14,7 +14,7 @@ from greenroom_sdk.wire.encoding import encode
 
 
 def call_tool(plugin: Plugin, tool_name: str, parameters: Mapping[str, Any] | None = None) -> CallToolResult:
-    """Calls a tool of a plugin once. A tool that fails answers with `error`; one that is not there is refused."""
+    """Calls a tool of a plugin once. A tool that fails answers with `error`; an unknown tool is refused."""
     return asyncio.run(call_tool_async(plugin, tool_name, parameters))
 
 

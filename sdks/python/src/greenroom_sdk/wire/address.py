@@ -1,6 +1,6 @@
-"""Where the host of a remote runner is, and with which token: both are checked before anything is sent.
+"""The host's address and the token of a remote runner, both checked before anything is sent.
 
-Invariant: neither the token nor a password is ever repeated in a message.
+Invariant: neither the token nor a password appears in a message.
 """
 
 from __future__ import annotations
@@ -14,23 +14,23 @@ from greenroom_sdk.wire.log import one_line
 URL, TOKEN = "GREENROOM_URL", "GREENROOM_RUNNER_TOKEN"
 PATH = "/v1/runners/connect"
 SCHEMES = {"ws": "ws", "http": "ws", "wss": "wss", "https": "wss"}
-"""`http` and `https` are taken as `ws` and `wss`, so that one address serves all commands."""
+"""`http` and `https` are read as `ws` and `wss`, so that one address works for all commands."""
 
 
 class Address(NamedTuple):
     url: str
     shown: str
-    """As people write it: without the path that every host has."""
+    """Shown form: without the path that every host has."""
 
 
 def read_address(text: str) -> Address:
     if "@" in text:
-        raise GreenroomError("serve.address", f"`{URL}` has a name or a password in it; the token goes into `{TOKEN}`")
+        raise GreenroomError("serve.address", f"`{URL}` contains a user or a password; the token goes into `{TOKEN}`")
     example = "write `wss://HOST`, or `ws://127.0.0.1:PORT` on the host's own machine"
-    # What is no address at all, or says more than one, may be the token.
+    # A text that is not a plain URL may be the token.
     is_quoted = "://" in text and "?" not in text and "#" not in text
-    told = one_line(text) if is_quoted else URL
-    wrong = GreenroomError("serve.address", f"`{told}` is not the address of a host: {example}")
+    shown_text = one_line(text) if is_quoted else URL
+    wrong = GreenroomError("serve.address", f"`{shown_text}` is not the address of a host: {example}")
     try:
         parts = urlsplit(text.strip())
         host, port = parts.hostname or "", parts.port
@@ -48,5 +48,5 @@ def read_address(text: str) -> Address:
 
 def check_token(token: str) -> None:
     if not (token.isascii() and token.isprintable()):
-        text = f"`{TOKEN}` has a line break or another character that no token has; only visible ASCII is allowed"
+        text = f"`{TOKEN}` contains a line break or another invalid character; only visible ASCII is allowed"
         raise GreenroomError("serve.token", text)

@@ -1,7 +1,7 @@
-"""Calls from a run to the host: sent, awaited, given up.
+"""Calls from a run to the host: sent, awaited, cancelled.
 
 Invariant: every call ends: by its answer, at the run's deadline, by cancellation, with its run or with the
-connection. A call that nobody awaits any more is given up at the host by `request.cancel`.
+connection. A call that is no longer awaited is cancelled at the host with `request.cancel`.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ UNREAD_BYTES_MAX = 4 * 1024 * 1024
 
 
 class Overflowed(HostError):
-    """The items of a stream came faster than they were read."""
+    """The items of a stream arrived faster than they were read."""
 
 
 class Call:
-    """One call that is under way: its items, and then its answer or its failure."""
+    """One open call: its items, then its answer or its failure."""
 
     def __init__(self, calls: Calls, call_id: int, run_id: str) -> None:
         self._calls, self.id, self.run_id = calls, call_id, run_id
@@ -33,7 +33,7 @@ class Call:
         self._filled: asyncio.Future[None] | None = None
 
     async def next_item(self) -> tuple[Any] | None:
-        """The next item in a tuple of its own, or `None` before the answer."""
+        """The next item in a tuple, or `None` when the answer follows."""
         while not self._items and not self.answer.done():
             self._filled = asyncio.get_running_loop().create_future()
             await self._filled
@@ -60,17 +60,17 @@ class Call:
     def fail(self, error: ApiError) -> None:
         if not self.answer.done():
             self.answer.set_exception(error)
-            self.answer.exception()  # Marks it as seen: nobody may be left to await it.
+            self.answer.exception()  # Marks the exception as retrieved: the call may not be awaited any more.
         self._wake()
 
     def cancel(self) -> None:
-        """Whoever awaits it is cancelled."""
+        """Cancels the tasks that await it."""
         self.answer.cancel()
         if self._filled is not None:
             self._filled.cancel()
 
     def give_up(self) -> None:
-        """Tells the host that nobody waits, unless it has answered."""
+        """Cancels the call at the host, unless it has answered."""
         if self._calls.forget(self):
             self._calls.say({"jsonrpc": "2.0", "method": "request.cancel", "params": {"request_id": self.id}})
 
@@ -89,7 +89,7 @@ class Calls:
         self._is_closed = False
 
     async def open(self, run_id: str, method: str, params: Mapping[str, Any]) -> Call:
-        """Sends a call, after waiting for room."""
+        """Sends a call, after waiting for room in the queue."""
         await self._outbox.room()
         self._last_id += 1
         message = {"jsonrpc": "2.0", "id": self._last_id, "method": method, "params": {**params, "run_id": run_id}}
@@ -106,7 +106,7 @@ class Calls:
         return call
 
     def answered(self, call_id: Any, message: Mapping[str, Any]) -> bool:
-        """Hands an answer to its call; false when there is none of ours with this id."""
+        """Passes an answer to its call; false for an unknown id."""
         if isinstance(call_id, bool) or not isinstance(call_id, int) or not 0 < call_id <= self._last_id:
             return False
         call = self._open.pop(call_id, None)
@@ -125,13 +125,13 @@ class Calls:
             call.put(params.get("item"), size)
 
     def end_run(self, run_id: str) -> None:
-        """Gives up what a run has left open."""
+        """Cancels the open calls of a run."""
         for call in [call for call in self._open.values() if call.run_id == run_id]:
             call.give_up()
             call.cancel()
 
     def close(self) -> None:
-        """The connection is over: every open call fails."""
+        """Fails every open call: the connection has ended."""
         self._is_closed = True
         open_calls, self._open = self._open, {}
         for call in open_calls.values():

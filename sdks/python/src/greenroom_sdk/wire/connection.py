@@ -1,7 +1,7 @@
-"""One connection to a host: what each message of the host means.
+"""One connection to a host: handles the host's messages.
 
-Invariant: every request that is not given up gets exactly one answer; nothing the host sends and nothing a run does
-ends the process, except `shutdown` and the end of the wire.
+Invariant: every request that is not cancelled gets exactly one answer; nothing the host sends and nothing a run does
+ends the process, except `shutdown` and the end of the connection.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from greenroom_sdk import protocol
-from greenroom_sdk.api import Asking
+from greenroom_sdk.api import HostCalls
 from greenroom_sdk.context import RunCtx
 from greenroom_sdk.errors import reasons
 from greenroom_sdk.plugin import CheckedPlugin
@@ -25,13 +25,13 @@ from greenroom_sdk.wire.runs import Run
 from greenroom_sdk.wire.tool_calls import ToolCalls
 
 DRAIN_S = 2.0
-"""How long the runs may take to end once the connection is over."""
+"""How long runs may take to end once the connection has ended."""
 
 M = TypeVar("M", bound=protocol.Wire)
 
 
 class Refused(Exception):
-    """A request that is answered with a JSON-RPC error."""
+    """The request is answered with a JSON-RPC error."""
 
     def __init__(self, code: int, message: str) -> None:
         super().__init__(message)
@@ -42,9 +42,9 @@ class Connection:
     def __init__(self, plugin: CheckedPlugin, busy: Callable[[int], None] = lambda runs: None) -> None:
         self.outbox = Outbox()
         self.ended: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        """Set when the host asks for the end; its result is the id of that request."""
+        """Set when the host requests shutdown; its result is the id of that request."""
         self.is_admitted, self.was_used = False, False
-        """Whether the host went on once it knew who this is, and whether it ever wanted a run or a call."""
+        """Whether the host accepted the plugin, and whether it ever started a run or called a tool."""
         self._plugin, self._busy = plugin, busy
         self._calls = Calls(self.outbox)
         self._tool_calls = ToolCalls(self._respond)
@@ -58,7 +58,7 @@ class Connection:
         }
 
     def receive(self, line: bytes | bytearray | str) -> None:
-        """Takes one message of the host."""
+        """Handles one message of the host."""
         try:
             message = encoding.decode(line)
         except ValueError as error:
@@ -69,24 +69,24 @@ class Connection:
         params = message.get("params")
         params = params if isinstance(params, Mapping) else {}
         if not isinstance(method, str):
-            self._answered(message)
+            self._handle_answer(message)
         elif method == "shutdown":
             if not self.ended.done():
                 self.ended.set_result(request_id)
         elif request_id is None:
-            self._notified(method, params, len(line))
+            self._handle_notification(method, params, len(line))
         elif isinstance(request_id, (int, str)):
-            self._asked(request_id, method, params)
+            self._handle_request(request_id, method, params)
         else:
             self._refuse(None, encoding.INVALID_REQUEST, "an id is a number or a text")
 
     async def drain(self, shutdown_id: Any = None) -> None:
-        """Ends all runs, answers `shutdown` if that was the reason, and lets the writer finish."""
+        """Cancels all runs, answers `shutdown` if that was the reason, and lets the writer finish."""
         runs = list(self._runs.values())
         for run in runs:
             run.cancel()
         waits = [asyncio.ensure_future(run.wait()) for run in runs]
-        if waits := [*waits, *self._tool_calls.give_all_up()]:
+        if waits := [*waits, *self._tool_calls.cancel_all()]:
             await asyncio.wait(waits, timeout=DRAIN_S)
         self._calls.close()
         if shutdown_id is not None:
@@ -94,20 +94,20 @@ class Connection:
         self.outbox.close()
 
     def abandon(self) -> None:
-        """The connection broke: nobody is left to speak to."""
+        """Drops everything: the connection broke."""
         self.outbox.close()
         self._calls.close()
-        self._tool_calls.give_all_up()
+        self._tool_calls.cancel_all()
         for run in list(self._runs.values()):
             run.cancel()
         if not self.ended.done():
             self.ended.set_result(None)
 
-    def _asked(self, request_id: Any, method: str, params: Mapping[str, Any]) -> None:
+    def _handle_request(self, request_id: Any, method: str, params: Mapping[str, Any]) -> None:
         handle = self._requests.get(method)
         self.is_admitted |= method != "initialize"
         if handle is None:
-            return self._refuse(request_id, encoding.METHOD_NOT_FOUND, f"there is no method `{method}`")
+            return self._refuse(request_id, encoding.METHOD_NOT_FOUND, f"unknown method `{method}`")
         try:
             answer = handle(request_id, params)
         except Refused as refused:
@@ -115,8 +115,8 @@ class Connection:
         if answer is not None:
             self._respond(request_id, answer)
 
-    def _notified(self, method: str, params: Mapping[str, Any], size: int) -> None:
-        """Notifications have no answer; those we do not know are passed over, as JSON-RPC asks."""
+    def _handle_notification(self, method: str, params: Mapping[str, Any], size: int) -> None:
+        """Notifications have no answer; unknown ones are ignored, as JSON-RPC requires."""
         if method == "stream.item":
             self._calls.item(params, size)
         elif method == "run.cancel":
@@ -124,20 +124,20 @@ class Connection:
             if run is not None:
                 run.cancel()
         elif method == "request.cancel":
-            self._tool_calls.give_up(params.get("request_id"))
+            self._tool_calls.cancel(params.get("request_id"))
 
-    def _answered(self, message: Mapping[str, Any]) -> None:
-        """An answer to one of our calls, or something that is no message at all."""
+    def _handle_answer(self, message: Mapping[str, Any]) -> None:
+        """An answer to one of our calls, or an invalid message."""
         request_id = message.get("id")
         if self._calls.answered(request_id, message) or (request_id is None and "error" in message):
             return
         is_id = isinstance(request_id, (int, str))
-        self._refuse(request_id if is_id else None, encoding.INVALID_REQUEST, "there is no `method`")
+        self._refuse(request_id if is_id else None, encoding.INVALID_REQUEST, "`method` is missing")
 
     def _initialize(self, request_id: Any, params: Mapping[str, Any]) -> Any:
-        asked = _read(protocol.InitializeParams, params)
-        if asked.protocol_version.split(".")[0] != protocol.PROTOCOL_VERSION:
-            text = f"protocol version `{asked.protocol_version}` is not spoken here, `1` is"
+        request = _read(protocol.InitializeParams, params)
+        if request.protocol_version.split(".")[0] != protocol.PROTOCOL_VERSION:
+            text = f"protocol version `{request.protocol_version}` is not supported, `1` is"
             raise Refused(encoding.INVALID_PARAMS, text)
         return {"protocol_version": protocol.PROTOCOL_VERSION, "plugin": self._plugin.identity}
 
@@ -148,25 +148,25 @@ class Connection:
         return {"tools": [tool.described.wire() for tool in self._plugin.tools.values()]}
 
     def _call_tool(self, request_id: Any, params: Mapping[str, Any]) -> None:
-        asked = _read(protocol.CallToolParams, params)
-        tool = self._plugin.tools.get(asked.tool_name)
+        request = _read(protocol.CallToolParams, params)
+        tool = self._plugin.tools.get(request.tool_name)
         if tool is None:
-            raise Refused(encoding.INVALID_PARAMS, f"there is no tool `{asked.tool_name}`")
+            raise Refused(encoding.INVALID_PARAMS, f"unknown tool `{request.tool_name}`")
         if self._tool_calls.is_open(request_id):
-            raise Refused(encoding.INVALID_REQUEST, "a call with this id is under way")
+            raise Refused(encoding.INVALID_REQUEST, "a call with this id is already open")
         self.was_used = True
-        self._tool_calls.start(request_id, tool, asked)
+        self._tool_calls.start(request_id, tool, request)
 
     def _run_agent(self, request_id: Any, params: Mapping[str, Any]) -> None:
-        asked = _read(protocol.AgentRunRequest, params)
-        _, start = self._plugin.runners.get(asked.runner_id, (None, None))
+        request = _read(protocol.AgentRunRequest, params)
+        _, start = self._plugin.runners.get(request.runner_id, (None, None))
         if start is None:
-            raise Refused(encoding.INVALID_PARAMS, f"there is no runner `{asked.runner_id}`")
-        run_id = asked.context.run_id
+            raise Refused(encoding.INVALID_PARAMS, f"unknown runner `{request.runner_id}`")
+        run_id = request.context.run_id
         if run_id in self._runs:
-            raise Refused(encoding.INVALID_PARAMS, f"run `{run_id}` is already going on")
-        asking = Asking(asked.context, self._calls, Deadline(_remaining_ms(asked.context)))
-        ctx = RunCtx(asked.context, asking, self.outbox)
+            raise Refused(encoding.INVALID_PARAMS, f"run `{run_id}` is already running")
+        host = HostCalls(request.context, self._calls, Deadline(_remaining_ms(request.context)))
+        ctx = RunCtx(request.context, host, self.outbox)
 
         def ended(run: Run) -> None:
             self._runs.pop(run_id, None)

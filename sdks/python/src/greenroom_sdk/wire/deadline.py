@@ -1,7 +1,7 @@
 """The run's deadline on this side of the wire.
 
-Invariant: the host alone ends a run at its deadline; here calls are given up when it passes. While a call waits
-for a person the clock stands still, as it does at the host.
+Invariant: only the host ends a run at its deadline; here calls are cancelled when it passes. It is paused while a
+call waits for a person, as at the host.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ RECHECK_S_MIN = 0.05
 
 
 class Deadline:
-    """Runs on the monotonic clock, from the milliseconds that the host says are left."""
+    """Based on the monotonic clock and the remaining milliseconds from the host."""
 
     def __init__(self, remaining_ms: float | None, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -24,7 +24,7 @@ class Deadline:
         self._paused_at = 0.0
 
     def remaining(self) -> float | None:
-        """Seconds that are left; `None` without a deadline."""
+        """Seconds left; `None` without a deadline."""
         if self._at is None:
             return None
         now = self._paused_at if self._pauses else self._clock()
@@ -60,7 +60,7 @@ class Watch:
     def _arm(self) -> None:
         left = self._deadline.remaining()
         if left is not None:
-            # A pause moves the deadline, so the time left is looked at again when the timer rings.
+            # A pause moves the deadline, so the timer checks it again when it fires.
             self._timer = asyncio.get_running_loop().call_later(max(left, RECHECK_S_MIN), self._ring)
 
     def _ring(self) -> None:

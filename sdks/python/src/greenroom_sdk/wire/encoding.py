@@ -1,6 +1,6 @@
-"""JSON text of messages, and its limits.
+"""Encoding of messages as JSON, and limits.
 
-Invariant: a line that is written can be read by every JSON reader: no `NaN`, no half characters, no line end.
+Invariant: every written line is valid JSON for every parser: no `NaN`, no lone surrogates, no line break.
 """
 
 from __future__ import annotations
@@ -13,30 +13,30 @@ from pydantic import BaseModel
 from pydantic_core import from_json
 
 LINE_BYTES_MAX = 8 * 1024 * 1024
-"""A host takes a longer line for a broken wire and ends every run of the connection."""
+"""A host treats a longer line as broken framing and fails every run of the connection."""
 RECEIVED_BYTES_MAX = 64 * 1024 * 1024
-"""Longest line a host may send."""
+"""Maximum length of a line from the host."""
 
 API_ERROR, PARSE_ERROR, INVALID_REQUEST = -32000, -32700, -32600
 METHOD_NOT_FOUND, INVALID_PARAMS = -32601, -32602
 
 
 class NotJson(ValueError):
-    """A value that has no JSON text."""
+    """The value cannot be encoded as JSON."""
 
 
 class TooLarge(ValueError):
-    """A message that no host takes."""
+    """The message exceeds the host's limit."""
 
 
 def encode(message: Mapping[str, Any]) -> bytes:
-    """One line, without its end."""
+    """One line, without a line break."""
     try:
         line = _ENCODER.encode(message).encode("utf-8")
     except (TypeError, ValueError, RecursionError) as error:
         raise NotJson(str(error) or type(error).__name__) from error
     if len(line) > LINE_BYTES_MAX:
-        raise TooLarge(f"{len(line)} bytes are more than the {LINE_BYTES_MAX} a host takes")
+        raise TooLarge(f"{len(line)} bytes exceed the host's limit of {LINE_BYTES_MAX}")
     return line
 
 

@@ -1,7 +1,7 @@
-"""Keeps stdout for the wire alone.
+"""Reserves stdout for the wire.
 
-Invariant: once the wire is taken, nothing a runner, its libraries or its children print can reach it: it goes to
-stderr, with one warning that names the place.
+Invariant: nothing that a runner, its libraries or its child processes print reaches the wire: it goes to stderr, with
+one warning that names the caller.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from greenroom_sdk.wire.log import say
 
 
 def take_stdio() -> tuple[int, int]:
-    """Descriptors of stdin and stdout for the wire; their old places lead to nothing and to stderr."""
+    """Descriptors for the wire; stdin then reads nothing and stdout goes to stderr."""
     global _held
     reading = os.dup(0)
     nothing = os.open(os.devnull, os.O_RDONLY)
@@ -29,11 +29,11 @@ def take_stdio() -> tuple[int, int]:
 
 
 def hold_stdout() -> int:
-    """Takes stdout before the runner is imported, so that what it prints while being imported is caught too."""
+    """Redirects stdout before the runner is imported, so that prints during the import are caught too."""
     global _held
     _held = os.dup(1)
     os.dup2(2, 1)
-    # What was printed before and still waits in the buffer leaves to stderr as well.
+    # Buffered output goes to stderr as well.
     sys.stdout.flush()
     sys.stdout = Redirected()
     return _held
@@ -77,11 +77,11 @@ class Redirected(io.TextIOBase):
     def _warn(self) -> None:
         if not self._has_warned:
             self._has_warned = True
-            say(f"{_place()} printed to stdout, which carries the wire; it goes to stderr. Use `logging` instead")
+            say(f"{_caller()} printed to stdout, which carries the wire; it goes to stderr. Use `logging` instead")
 
 
-def _place() -> str:
-    """Who printed: the nearest frame outside of this file."""
+def _caller() -> str:
+    """The caller that printed: the nearest frame outside of this file."""
     for frame in reversed(traceback.extract_stack()[:-1]):
         if frame.filename != __file__:
             return f"`{frame.name}` ({frame.filename}:{frame.lineno})"

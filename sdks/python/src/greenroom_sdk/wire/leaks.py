@@ -1,6 +1,6 @@
-"""Notices tasks that a run leaves behind.
+"""Detects tasks leaked by a run.
 
-Invariant: it only speaks: a library may have reasons of its own to keep a task.
+Invariant: it only warns: a library may keep a task on purpose.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ from greenroom_sdk.wire.log import say
 Tasks = weakref.WeakSet[Any]
 
 STARTED: ContextVar[Tasks | None] = ContextVar("greenroom_started_tasks", default=None)
-"""The tasks that the current run has started, directly or through others."""
+"""The tasks started by the current run, directly or through others."""
 
-NAMES_TOLD = 5
+NAMES_MAX = 5
 
 
 def watch_tasks(loop: asyncio.AbstractEventLoop) -> None:
-    """Has the loop note each task with the run that started it."""
-    loop.set_task_factory(_noted)
+    """Makes the loop record each task with the run that started it."""
+    loop.set_task_factory(_recording_factory)
 
 
-def tell_what_is_left(run_id: str, started: Tasks) -> None:
+def warn_about_leaks(run_id: str, started: Tasks) -> None:
     left = [task for task in started if not task.done()]
     if left:
-        names = ", ".join(sorted(_name(task) for task in left)[:NAMES_TOLD])
-        say(f"run {run_id} ended and left {len(left)} of its tasks going on: {names}; await or cancel them")
+        names = ", ".join(sorted(_name(task) for task in left)[:NAMES_MAX])
+        say(f"run {run_id} ended with {len(left)} tasks still running: {names}; await or cancel them")
 
 
-def _noted(loop: asyncio.AbstractEventLoop, coro: Any, **options: Any) -> asyncio.Task[Any]:
+def _recording_factory(loop: asyncio.AbstractEventLoop, coro: Any, **options: Any) -> asyncio.Task[Any]:
     task: asyncio.Task[Any] = asyncio.Task(coro, loop=loop, **options)
     started = STARTED.get()
     if started is not None:

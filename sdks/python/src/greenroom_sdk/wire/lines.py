@@ -1,6 +1,6 @@
-"""Cuts a stream of bytes into lines.
+"""Splits a stream of bytes into lines.
 
-Invariant: a line is given once and whole, however its bytes came; one that is too long is an error and not memory.
+Invariant: a line is yielded once and complete, however its bytes are split; a line over the limit is an error.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ class Lines:
         self._bytes = 0
 
     def of(self, data: bytes) -> Iterator[bytes]:
-        """The lines that end in `data`; what comes after the last of them is kept."""
+        """The lines completed by `data`; the rest is buffered."""
         *ended, rest = data.split(b"\n")
         for piece in ended:
             line = b"".join([*self._pieces, piece]) if self._pieces else piece
@@ -27,4 +27,4 @@ class Lines:
             self._pieces.append(rest)
             self._bytes += len(rest)
             if self._bytes > self._most:
-                raise OverflowError(f"a line of the host has more than {self._most} bytes")
+                raise OverflowError(f"a line from the host exceeds {self._most} bytes")

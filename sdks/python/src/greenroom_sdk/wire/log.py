@@ -1,6 +1,6 @@
-"""What the SDK itself says on stderr, which the host keeps as the runner's log.
+"""Log lines of the SDK on stderr, which the host stores as the runner's log.
 
-Invariant: never on stdout, and never able to fail the run it speaks about.
+Invariant: never on stdout, and logging never fails a run.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ def say(text: str) -> None:
         sys.stderr.write(f"greenroom-sdk: {text}\n")
         sys.stderr.flush()
     except (OSError, ValueError):
-        pass  # Nobody reads the log any more.
+        pass  # stderr is closed.
 
 
 def say_exception(text: str, error: BaseException) -> None:
@@ -24,8 +24,8 @@ def say_exception(text: str, error: BaseException) -> None:
     say(text + "\n" + "".join(lines).rstrip())
 
 
-def told(error: BaseException) -> str:
-    """An exception in a line, also one that cannot say what it is."""
+def describe(error: BaseException) -> str:
+    """An exception as one line, also if its `__str__` fails."""
     name = type(error).__name__
     try:
         text = str(error)
@@ -35,7 +35,7 @@ def told(error: BaseException) -> str:
 
 
 def shown(value: object) -> str:
-    """A value as it would be written, or its type where it cannot be."""
+    """The `repr` of a value, or its type if that fails."""
     try:
         return repr(value)
     except Exception:
@@ -43,6 +43,6 @@ def shown(value: object) -> str:
 
 
 def one_line(text: str) -> str:
-    """What others sent, as a part of a line."""
+    """Untrusted text, cleaned and shortened for a log line."""
     line = " ".join("".join(one if one.isprintable() else " " for one in text).split())
     return line if len(line) <= LINE_CHARS_MAX else line[:LINE_CHARS_MAX] + "…"

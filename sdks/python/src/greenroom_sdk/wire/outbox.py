@@ -1,7 +1,7 @@
-"""The queue of lines between everything that speaks and the one writer.
+"""The queue of lines between senders and the writer.
 
-Invariant: lines leave in the order in which they were pushed; who speaks waits while more than `QUEUED_BYTES_MAX`
-are queued, so a slow host slows the runs and not the memory.
+Invariant: lines are written in the order they were pushed; senders wait while more than `QUEUED_BYTES_MAX` are
+queued, so that a slow host slows the runs instead of filling the memory.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ QUEUED_BYTES_MAX = 256 * 1024
 
 
 class Outbox:
-    """Belongs to one connection, and is used on its event loop only."""
+    """Belongs to one connection and is used on its event loop only."""
 
     def __init__(self) -> None:
         self._lines: list[bytes] = []
@@ -27,7 +27,7 @@ class Outbox:
         return self._is_closed
 
     def push(self, line: bytes) -> bool:
-        """Appends a line without waiting; false when nobody is left to read it."""
+        """Appends a line without waiting; false when the queue is closed."""
         if self._is_closed:
             return False
         self._lines.append(line)
@@ -43,7 +43,7 @@ class Outbox:
             await waiting
 
     async def batches(self) -> AsyncIterator[list[bytes]]:
-        """For the writer: all that is queued, again and again, until the queue is closed and empty."""
+        """For the writer: batches of queued lines until the queue is closed and empty."""
         while self._lines or not self._is_closed:
             if not self._lines:
                 self._filled = asyncio.get_running_loop().create_future()
@@ -54,7 +54,7 @@ class Outbox:
             self._wake_speakers()
 
     def close(self) -> None:
-        """Takes nothing from now on; what is queued still leaves."""
+        """Accepts no more lines; queued ones are still written."""
         self._is_closed = True
         self._wake_writer()
         self._wake_speakers()

@@ -1,7 +1,7 @@
 """The native wire over stdin and stdout: one message per line.
 
-Invariant: ends when the host closes its side or asks for shutdown, after all that was queued has been written; or at
-once when nobody reads any more.
+Invariant: ends when the host closes its side or requests shutdown, after all queued lines were written; or at once
+when the host stops reading.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ async def serve(plugin: CheckedPlugin, reading: int, writing: int, busy: Callabl
     connection = Connection(plugin, busy)
     reader = asyncio.ensure_future(_read(connection, reading))
     writer = asyncio.ensure_future(_write(connection, writing))
-    # A host that reads no more ends the writer, one that writes no more the reader.
+    # The writer ends when the host stops reading, the reader when it stops writing.
     await asyncio.wait({reader, writer, connection.ended}, return_when=asyncio.FIRST_COMPLETED)
     if writer.done():
         connection.abandon()
@@ -38,7 +38,7 @@ async def serve(plugin: CheckedPlugin, reading: int, writing: int, busy: Callabl
 
 
 async def _read(connection: Connection, descriptor: int) -> None:
-    """Returns at the end of the input, and on `shutdown` is cancelled."""
+    """Returns at the end of the input; cancelled on `shutdown`."""
     lines = Lines(RECEIVED_BYTES_MAX)
     loop = asyncio.get_running_loop()
     if not _is_pipe(descriptor):
@@ -100,7 +100,7 @@ class _Reader(asyncio.Protocol):
 
 
 class _Writer(asyncio.BaseProtocol):
-    """Knows whether the pipe is full."""
+    """Tracks whether the pipe is full."""
 
     def __init__(self) -> None:
         self._drained: asyncio.Future[None] | None = None

@@ -1,6 +1,6 @@
-"""What the host asks of a plugin's tools.
+"""Calls of the host to a plugin's tools.
 
-Invariant: a call is answered once, or given up by the host and not answered at all; it is then cancelled.
+Invariant: a call is answered once, or cancelled by the host and not answered.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from greenroom_sdk import protocol
 from greenroom_sdk.errors import GreenroomError
 from greenroom_sdk.tool import Tool, ToolOutput
 from greenroom_sdk.wire.encoding import LINE_BYTES_MAX, NotJson, TooLarge, encode
-from greenroom_sdk.wire.log import say_exception, told
+from greenroom_sdk.wire.log import describe, say_exception
 
 RequestId = Any
 FRAME_BYTES = 1024
-"""What an answer has around its result."""
+"""Size of an answer around its result."""
 
 
 class ToolCalls:
@@ -36,11 +36,11 @@ class ToolCalls:
         self._open[request_id] = task
         task.add_done_callback(lambda _: self._open.pop(request_id, None))
 
-    def give_up(self, request_id: RequestId) -> None:
+    def cancel(self, request_id: RequestId) -> None:
         if isinstance(request_id, (int, str)) and request_id in self._open:
             self._open[request_id].cancel()
 
-    def give_all_up(self) -> list[asyncio.Task[None]]:
+    def cancel_all(self) -> list[asyncio.Task[None]]:
         for task in self._open.values():
             task.cancel()
         return list(self._open.values())
@@ -56,7 +56,7 @@ async def _answer(tool: Tool, params: protocol.CallToolParams) -> dict[str, Any]
         return _error(error.code, error.message, error.retryable)
     except (Exception, SystemExit) as error:
         say_exception(f"the tool `{tool.name}` failed", error)
-        return _error("tool.error", told(error), False)
+        return _error("tool.error", describe(error), False)
     answer = {"result": result}
     if isinstance(result, ToolOutput):
         answer = {"result": result.result, "content": result.content}
@@ -67,7 +67,7 @@ async def _answer(tool: Tool, params: protocol.CallToolParams) -> dict[str, Any]
     except TooLarge as error:
         return _error("payload_too_large", str(error), False)
     if size > LINE_BYTES_MAX - FRAME_BYTES:
-        return _error("payload_too_large", f"{size} bytes are more than a host takes", False)
+        return _error("payload_too_large", f"{size} bytes exceed the host's limit", False)
     return answer
 
 

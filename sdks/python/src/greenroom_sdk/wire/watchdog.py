@@ -1,6 +1,6 @@
-"""Watches the event loop from a thread while runs are going on, and names the function that blocks it.
+"""Watches the event loop from a thread while runs are active, and reports the function that blocks it.
 
-Invariant: it costs nothing while no run is going on; it only speaks, and never ends anything.
+Invariant: it costs nothing while no run is active; it only warns.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from types import FrameType
 from greenroom_sdk.wire.log import say
 
 BLOCKED_S = 1.0
-"""A loop that does not answer for so long is blocked."""
+"""A loop that does not respond for this long is blocked."""
 
 
 class Watchdog:
@@ -27,7 +27,7 @@ class Watchdog:
         self._thread: threading.Thread | None = None
 
     def busy(self, runs: int) -> None:
-        """How many runs are going on."""
+        """Sets the number of active runs."""
         if runs == 0:
             self._has_runs.clear()
             return
@@ -49,17 +49,17 @@ class Watchdog:
             except RuntimeError:
                 return  # The loop is closed.
             if not answered.wait(self._blocked_s):
-                self._tell()
+                self._warn()
                 answered.wait()
-                say(f"the event loop goes on after {time.monotonic() - asked_at:.1f} s")
+                say(f"the event loop continues after {time.monotonic() - asked_at:.1f} s")
             time.sleep(self._blocked_s / 2)
 
-    def _tell(self) -> None:
+    def _warn(self) -> None:
         frame = sys._current_frames().get(self._loop_thread)
-        who = self._task_name()
-        where = _culprit(frame)
+        task = self._task_name()
+        location = _blocking_function(frame)
         say(
-            f"{who} blocks the event loop for more than {self._blocked_s:g} s in {where}: all other runs"
+            f"{task} blocks the event loop for more than {self._blocked_s:g} s in {location}: all other runs"
             " of this process wait. Use `await asyncio.to_thread(...)` for work that blocks"
         )
 
@@ -71,15 +71,15 @@ class Watchdog:
         return "something" if task is None else task.get_name()
 
 
-def _culprit(frame: FrameType | None) -> str:
-    """The innermost function that is the runner's own, and what it is in."""
+def _blocking_function(frame: FrameType | None) -> str:
+    """The innermost function of the runner, and the library call inside it."""
     if frame is None:
-        return "an unknown place"
+        return "an unknown function"
     frames = traceback.extract_stack(frame)
     innermost = frames[-1]
     own = next((one for one in reversed(frames) if _is_own(one.filename)), innermost)
-    told = f"`{own.name}` ({own.filename}:{own.lineno}: {own.line})"
-    return told if own is innermost else f"{told}, inside `{innermost.name}` ({innermost.filename}:{innermost.lineno})"
+    text = f"`{own.name}` ({own.filename}:{own.lineno}: {own.line})"
+    return text if own is innermost else f"{text}, inside `{innermost.name}` ({innermost.filename}:{innermost.lineno})"
 
 
 def _is_own(filename: str) -> bool:

@@ -1,7 +1,7 @@
-"""The native wire over WebSocket, for a runner that is not on the host's machine. Needs the extra `ws`.
+"""The native wire over WebSocket, for a runner on another machine. Needs the extra `ws`.
 
-Invariant: one message per frame; runs belong to one connection and end with it; a lost connection is made again with
-growing pauses, a refused token is not tried twice.
+Invariant: one message per frame; runs belong to one connection and end with it; a lost connection is reopened with
+increasing delays, a refused token is not retried.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from greenroom_sdk.wire.log import one_line, say
 
 PAUSE_S_FIRST, PAUSE_S_MAX = 0.25, 30.0
 SETTLED_S = 60.0
-"""A connection that held so long was a good one, even if nobody wanted a run meanwhile."""
+"""A connection of this length resets the delay, even without a run."""
 POLICY_VIOLATION, REFUSALS = 1008, range(4000, 5000)
-"""Close codes by which a host refuses the runner; the reason is for people."""
+"""Close codes with which a host refuses the runner; the reason is human-readable."""
 
 
 async def serve(plugin: CheckedPlugin, url: str, token: str, busy: Callable[[int], None]) -> None:
@@ -38,7 +38,7 @@ async def serve(plugin: CheckedPlugin, url: str, token: str, busy: Callable[[int
     def admitted() -> None:
         nonlocal connected
         say(f"{connected} {greeting}")
-        connected = "connected again"
+        connected = "reconnected"
 
     while True:
         try:
@@ -51,17 +51,17 @@ async def serve(plugin: CheckedPlugin, url: str, token: str, busy: Callable[[int
             is_known, since = True, loop.time()
             connection = Connection(plugin, busy)
             async with socket:
-                if await _talk(connection, socket, admitted):
+                if await _serve_connection(connection, socket, admitted):
                     return
-            say(_farewell(socket))
+            say(_close_reason(socket))
             if connection.was_used or loop.time() - since >= SETTLED_S:
                 pause = PAUSE_S_FIRST
-        await _rest(pause)
+        await _back_off(pause)
         pause = min(pause * 2, PAUSE_S_MAX)
 
 
-async def _talk(connection: Connection, socket: Any, admitted: Callable[[], None]) -> bool:
-    """Whether the host asked for the end."""
+async def _serve_connection(connection: Connection, socket: Any, admitted: Callable[[], None]) -> bool:
+    """Returns whether the host requested shutdown."""
 
     async def read() -> None:
         was_admitted = False
@@ -89,14 +89,14 @@ async def _talk(connection: Connection, socket: Any, admitted: Callable[[], None
     return is_over
 
 
-def _farewell(socket: Any) -> str:
-    """Why a connection that is closed now was lost."""
+def _close_reason(socket: Any) -> str:
+    """Why a connection was closed."""
     code, reason = socket.close_code, one_line(socket.close_reason or "")
     if code == POLICY_VIOLATION or code in REFUSALS:
         return f"the host refused the runner: {reason or f'it closed the connection with {code}'}"
     return "the connection to the host was lost" + (f": {reason}" if reason else "")
 
 
-async def _rest(pause: float) -> None:
-    """Between half and all of the pause, so that many runners do not come back at the same moment."""
+async def _back_off(pause: float) -> None:
+    """Sleeps for half to all of the delay, so that many runners do not reconnect at the same moment."""
     await asyncio.sleep(pause * random.uniform(0.5, 1.0))

@@ -1,6 +1,6 @@
-"""How one run asks its host: checked here, sent, awaited until the run's deadline at the latest.
+"""Calls of one run to its host: checked here, sent, awaited until the run's deadline.
 
-Invariant: these checks read only what the host told the run; they never replace the host's.
+Invariant: these checks use only the run's context; they never replace the host's.
 """
 
 from __future__ import annotations
@@ -38,28 +38,28 @@ FLAGS = {
     "storage.list": "storage",
     "steering.pull": "steering_pull",
 }
-"""The flag of `ctx.context.available_apis` that opens a method; none where `ctx.resources` decides."""
+"""The flag of `ctx.context.available_apis` that enables a method; methods without one depend on `ctx.resources`."""
 
 
-class Asking:
+class HostCalls:
     """The calls of one run."""
 
     def __init__(self, context: protocol.AgentRunContext, calls: Calls, deadline: Deadline) -> None:
         self.context, self._calls, self.deadline = context, calls, deadline
         self.is_over = self.is_cancelled = False
 
-    async def ask(self, method: str, params: type[P], answer: type[M], **fields: Any) -> M:
-        """Calls a method with its own parameters and reads its answer."""
+    async def request(self, method: str, params: type[P], answer: type[M], **fields: Any) -> M:
+        """Calls a method with typed parameters and parses its answer."""
         self.check_available(method)
         return read(method, answer, await self.call(method, build(params, fields).wire()))
 
-    async def ask_patiently(self, method: str, params: type[P], answer: type[M], **fields: Any) -> M:
-        """The same for a call that may wait for a person: the run's clock stands still meanwhile."""
+    async def request_with_pause(self, method: str, params: type[P], answer: type[M], **fields: Any) -> M:
+        """The same for a call that may wait for a person: the deadline is paused meanwhile."""
         with self.deadline.paused():
-            return await self.ask(method, params, answer, **fields)
+            return await self.request(method, params, answer, **fields)
 
     async def call(self, method: str, params: Mapping[str, Any]) -> Any:
-        """Calls any method by its name; giving up the wait gives the call up."""
+        """Calls any method by name; cancelling the wait cancels the call."""
         call, watch = await self.open(method, params)
         try:
             return await call.answer
@@ -68,11 +68,11 @@ class Asking:
             call.give_up()
 
     async def open(self, method: str, params: Mapping[str, Any]) -> tuple[Call, Watch]:
-        """Sends a call; the caller ends its watch and gives it up."""
+        """Sends a call; the caller cancels its watch and the call."""
         if self.is_cancelled:
             raise asyncio.CancelledError("the run was cancelled")
         if self.is_over:
-            raise Unauthorized(f"the run is over, so it cannot call `{method}`")
+            raise Unauthorized(f"the run has ended and cannot call `{method}`")
         call = await self._calls.open(self.context.run_id, method, params)
         late = DeadlineExceeded(f"the run's deadline passed while waiting for `{method}`")
         return call, self.deadline.watch(lambda: call.fail(late))
@@ -83,21 +83,21 @@ class Asking:
             raise Unauthorized(f"this run may not use `{method}`: `available_apis.{flag}` is off")
 
     def check_model(self, model_id: str, operation: str) -> None:
-        found = (one.operations for one in self.context.resources.models if one.model_id == model_id)
-        _granted("model", model_id, operation, next(found, None))
+        operations = (one.operations for one in self.context.resources.models if one.model_id == model_id)
+        _granted("model", model_id, operation, next(operations, None))
 
     def check_tool(self, tool_name: str, operation: str) -> None:
-        found = (one.operations for one in self.context.resources.tools if one.tool_name == tool_name)
-        _granted("tool", tool_name, operation, next(found, None))
+        operations = (one.operations for one in self.context.resources.tools if one.tool_name == tool_name)
+        _granted("tool", tool_name, operation, next(operations, None))
 
     def check_tool_call(self, tool_name: str) -> None:
-        """A tool that was not announced is the host's to refuse: it tells its operator if only a grant is missing."""
+        """Unknown tools are left to the host, which reports a missing grant to the operator."""
         if any(one.tool_name == tool_name for one in self.context.resources.tools):
             self.check_tool(tool_name, "call")
 
     def check_knowledge(self, kb_id: str, operation: str) -> None:
-        found = (one.operations for one in self.context.resources.knowledge_bases if one.kb_id == kb_id)
-        _granted("knowledge base", kb_id, operation, next(found, None))
+        operations = (one.operations for one in self.context.resources.knowledge_bases if one.kb_id == kb_id)
+        _granted("knowledge base", kb_id, operation, next(operations, None))
 
     def check_area(self, area: str) -> None:
         if not getattr(self.context.resources.storage, area, True):
@@ -105,9 +105,9 @@ class Asking:
 
 
 def _granted(what: str, name: str, operation: str, operations: list[Any] | None) -> None:
-    """A resource that lists no operations says nothing about them."""
+    """A resource without operations allows all of them."""
     if operations is None:
-        raise NotFound(f"there is no {what} `{name}` in `ctx.resources`")
+        raise NotFound(f"{what} `{name}` is not in `ctx.resources`")
     if operations and operation not in operations:
         raise Unauthorized(f"the {what} `{name}` is not granted for `{operation}`")
 
@@ -120,7 +120,7 @@ def build(kind: type[P], fields: Mapping[str, Any]) -> P:
 
 
 def read(method: str, kind: type[M], value: Any) -> M:
-    """What the host answered, as its structure."""
+    """Parses an answer of the host."""
     try:
         return kind.model_validate(value)
     except ValidationError as error:
@@ -128,7 +128,7 @@ def read(method: str, kind: type[M], value: Any) -> M:
 
 
 def read_as(method: str, adapter: TypeAdapter[Any], value: Any) -> Any:
-    """The same for structures that are one of several."""
+    """The same for union types."""
     try:
         return adapter.validate_python(value)
     except ValidationError as error:
