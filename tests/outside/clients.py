@@ -51,14 +51,14 @@ def event(agent: str, text: str) -> dict:
 
 
 def told(frame: httpx_sse.ServerSentEvent) -> tuple:
-    """What a frame says; deltas that are stored together share the time of the first."""
+    """The content of a frame; deltas that are stored together share the time of the first."""
     result = frame.json()
     del result["timestamp"]
     return frame.event, frame.id, result
 
 
 def read_a_run(client: httpx.Client) -> None:
-    """A stream is read to its end, and resumed behind every number."""
+    """A stream is read to its end, and resumed after every number."""
     with httpx_sse.connect_sse(client, "POST", "/v1/events", json=event("counting", "")) as source:
         frames = list(source.iter_sse())
     accepted, results = frames[0], frames[1:]
@@ -79,7 +79,7 @@ def read_a_run(client: httpx.Client) -> None:
 
 
 def take_a_delivery(client: httpx.Client, folder: pathlib.Path) -> None:
-    """The signature holds for what was sent, and for nothing else."""
+    """The signature is valid for the sent body only."""
     requests: queue.Queue = queue.Queue()
 
     class Receiver(http.server.BaseHTTPRequestHandler):

@@ -1,4 +1,4 @@
-// What `@ag-ui/client` makes of the host, in the version that is asked for: its own verifier is the judge.
+// The host against `@ag-ui/client` in the given version; the client's verifier checks the events.
 import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 
@@ -109,7 +109,7 @@ const tests = {
     const card = agent.messages.find((message) => message.role === "activity");
     assert.equal(card.activityType, "a2ui-surface");
     assert.deepEqual(card.content.a2ui_operations, operations);
-    // What the client sends back of it harms nobody.
+    // The client sends it back, which has no effect.
     const again = await play(agent, [["message", "and now"], ["end"]]);
     assert.equal(again.failed, undefined);
     assert.equal(last(agent.messages).content, "and now");
@@ -246,7 +246,7 @@ for (const [name, test] of Object.entries(tests)) {
   complaints.length = 0;
   try {
     await test();
-    // The client says what it drops or mends. Of a run that fails it speaks as well, which is as it should be.
+    // The client logs what it drops or repairs, and failed runs, which are expected.
     const unexpected = failing.has(name) ? [] : complaints;
     assert.deepEqual(unexpected, []);
   } catch (error) {

@@ -1,7 +1,7 @@
-// `@copilotkit/core` against the host's own runtime routes: connect, run, connect again.
+// `@copilotkit/core` against the host's runtime routes: connect, run, reconnect.
 import assert from "node:assert/strict";
 
-// The core asks its runtime for nothing where there is no window.
+// The core makes no requests without a window.
 globalThis.window = globalThis;
 const { CopilotKitCore } = await import("@copilotkit/core");
 

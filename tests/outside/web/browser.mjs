@@ -1,4 +1,4 @@
-// Browsers for the tests: each page watches for script, foreign requests and complaints, and `finish` tells.
+// Browsers for the tests: each page records injected script, foreign requests and console errors; `finish` checks them.
 import assert from "node:assert/strict";
 import axe from "axe-core";
 import { chromium } from "playwright-core";
@@ -6,13 +6,13 @@ import { chromium } from "playwright-core";
 export const PHONE = { width: 390, height: 844 };
 export const DESK = { width: 1280, height: 800 };
 
-/** Every main page by its address. */
+/** The URLs of all main pages. */
 export const PAGES = [
   "/", "/chat", "/runs", "/approvals", "/agents", "/agents/stage", "/runners",
   "/events", "/deliveries", "/conversations", "/artifacts", "/state", "/audit",
 ];
 
-/** A request that was answered with an error is told in the console as well. */
+/** Browsers log failed requests to the console as well. */
 const FAILED_REQUEST = /^Failed to load resource/;
 
 export async function launch() {
@@ -22,7 +22,7 @@ export async function launch() {
   });
 }
 
-/** A page nobody has signed in to, in a browser profile of its own. */
+/** A page without a session, in its own browser profile. */
 export async function newPage(browser, host, options = {}) {
   const context = await browser.newContext({ locale: "en-US", timezoneId: "UTC", viewport: DESK, ...options });
   context.setDefaultTimeout(30_000);
@@ -37,7 +37,7 @@ export async function newPage(browser, host, options = {}) {
   return page;
 }
 
-/** A page with a session, of the admin unless another token is given. */
+/** A page with a session, by default the admin's. */
 export async function signedIn(browser, host, options = {}, token = host.token) {
   const page = await newPage(browser, host, options);
   const answer = await page.request.post(`${host.url}/v1/session`, {
@@ -66,7 +66,7 @@ function watch(page, host) {
   page.context().on("page", (other) => page.problems.push(`another window: ${other.url()}`));
 }
 
-/** What a test means to happen, such as a request that is refused. */
+/** Expected console errors, such as a refused request. */
 export function forgive(page, pattern) {
   page.forgiven.push(pattern);
 }
@@ -75,7 +75,7 @@ export function forgiveFailedRequests(page) {
   forgive(page, new RegExp(`console: ${FAILED_REQUEST.source.slice(1)}`));
 }
 
-/** Closes the page; nothing that a page must never do may have happened. */
+/** Closes the page and checks its records. */
 export async function finish(page) {
   assert.notEqual(await page.title(), "owned", "script of others ran");
   await page.context().close();
@@ -83,13 +83,13 @@ export async function finish(page) {
   assert.deepEqual(left, []);
 }
 
-/** Opens an address of the host and waits until its page has something to show. */
+/** Opens a page and waits until it has content. */
 export async function open(page, path) {
   await page.goto(page.host.url + path);
   await settled(page);
 }
 
-/** Nothing is loading any more. */
+/** Waits until nothing is loading. */
 export async function settled(page) {
   await page.locator("h1").first().waitFor({ state: "attached" });
   await page.locator("main").first().waitFor();
@@ -106,7 +106,7 @@ export async function gone(locator) {
   await locator.first().waitFor({ state: "hidden" });
 }
 
-/** Says something in the chat that is open. */
+/** Sends a message in the open chat. */
 export async function say(page, text) {
   const field = page.getByRole("textbox", { name: "Your message" });
   await field.fill(typeof text === "string" ? text : JSON.stringify(text));
@@ -117,11 +117,11 @@ export async function chooseAgent(page, name) {
   await page.getByRole("combobox", { name: "Agent" }).selectOption(name);
 }
 
-/** Problems that axe calls serious or critical, each with where it is; by all rules or by some. */
+/** Serious and critical problems found by axe, with their elements; by all or some rules. */
 export async function seriousProblems(page, rules = null) {
   if (!(await page.evaluate(() => "axe" in window))) await page.evaluate(axe.source);
   const { violations } = await page.evaluate((some) => {
-    // Colours that are still changing would be measured half way.
+    // Colours must not be measured during transitions.
     const ending = document.getAnimations().filter((one) => Number.isFinite(one.effect.getComputedTiming().endTime));
     ending.forEach((animation) => animation.finish());
     const all = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
@@ -135,7 +135,7 @@ export async function seriousProblems(page, rules = null) {
     }));
 }
 
-/** How far a page can be scrolled sideways, in pixels. */
+/** Horizontal overflow of a page in pixels. */
 export function sidewaysScroll(page) {
   return page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
 }

@@ -1,4 +1,4 @@
-// Talking to agents: cards, files, approvals, stopping, steering, coming back, finding again.
+// The chat: cards, files, approvals, stopping, steering, reload and search.
 import assert from "node:assert/strict";
 import { createHash, randomBytes } from "node:crypto";
 import { readFile } from "node:fs/promises";
@@ -38,7 +38,7 @@ test("an answer is markdown with code, and its run is one click away", async () 
   await finish(page);
 });
 
-test("a text is there to be read when what draws it does not come, and is drawn when it comes after all", async () => {
+test("a text is readable while the Markdown module is missing, and rendered once it is loaded", async () => {
   const page = await signedIn(browser, host);
   await open(page, "/chat");
   await chooseAgent(page, "stage");
@@ -70,10 +70,10 @@ for (const [locale, prompt, title, placeholder, done] of [
     await see(card.getByText(title, { exact: true }));
     await see(card.getByText(done));
     await see(answers(page));
-    // What stands behind it: arguments and result.
+    // Details: arguments and result.
     await tools(page, "done").getByRole("button", { expanded: false }).first().click();
     await see(tools(page, "done").getByText("start_at"));
-    // After coming back it looks the same.
+    // The same after a reload.
     await page.reload();
     await see(card.getByText(title, { exact: true }));
     await see(card.getByText(done));
@@ -81,7 +81,7 @@ for (const [locale, prompt, title, placeholder, done] of [
   });
 }
 
-test("a card follows the language that somebody switches to", async () => {
+test("a card follows the chosen language", async () => {
   const page = await signedIn(browser, host);
   await open(page, "/chat");
   const field = page.locator("main textarea");
@@ -98,7 +98,7 @@ test("a card follows the language that somebody switches to", async () => {
 });
 
 for (const [button, status] of [["Allow", "allowed"], ["Deny", "denied"]]) {
-  test(`a run asks in the conversation: ${button}`, async () => {
+  test(`an approval is answered in the conversation: ${button}`, async () => {
     const page = await signedIn(browser, host);
     await open(page, "/chat");
     await chooseAgent(page, "stage");
@@ -111,16 +111,16 @@ for (const [button, status] of [["Allow", "allowed"], ["Deny", "denied"]]) {
     await see(answers(page).filter({ hasText: "behind" }));
     await see(tools(page, "failed"));
     await see(page.locator(`[data-kind=approval] [data-status=${status}]`));
-    // There was nothing to delete; who said no needs no word about that.
-    const told = await tools(page, "failed").getByText("NOT_FOUND").count();
-    assert.equal(told > 0, button === "Allow");
+    // There was nothing to delete; a denied call does not report that.
+    const errors = await tools(page, "failed").getByText("NOT_FOUND").count();
+    assert.equal(errors > 0, button === "Allow");
     const { items } = await host.get(`/v1/approvals?limit=1`);
     assert.equal(items[0].status, status);
     await finish(page);
   });
 }
 
-test("a file goes up with a message and comes down as it was", async () => {
+test("an attached file is downloaded unchanged", async () => {
   const page = await signedIn(browser, host);
   await open(page, "/chat");
   await chooseAgent(page, "stage");
@@ -141,7 +141,7 @@ test("a file goes up with a message and comes down as it was", async () => {
   await finish(page);
 });
 
-test("a picture is shown, sent and made", async () => {
+test("images are shown, sent and created by a run", async () => {
   const page = await signedIn(browser, host);
   await open(page, "/chat");
   await chooseAgent(page, "stage");
@@ -160,7 +160,7 @@ test("a picture is shown, sent and made", async () => {
   await finish(page);
 });
 
-test("a run can be stopped, after a question", async () => {
+test("a run is stopped after confirmation", async () => {
   const page = await signedIn(browser, host);
   await open(page, "/chat");
   await chooseAgent(page, "stage");
@@ -175,7 +175,7 @@ test("a run can be stopped, after a question", async () => {
   await finish(page);
 });
 
-test("what is said while a steered run works is taken in by it", async () => {
+test("a message sent during a steering run is passed to it", async () => {
   const page = await signedIn(browser, host);
   await open(page, "/chat");
   await chooseAgent(page, "listener");
@@ -191,7 +191,7 @@ test("what is said while a steered run works is taken in by it", async () => {
   await finish(page);
 });
 
-test("a reload in the middle of a run goes on with it", async () => {
+test("a reload during a run continues it", async () => {
   const page = await signedIn(browser, host);
   await open(page, "/chat");
   await chooseAgent(page, "stage");
@@ -219,7 +219,7 @@ test("a run that fails is explained with its code", async () => {
   await finish(page);
 });
 
-test("several conversations stand side by side and are found by what was said", async () => {
+test("several conversations are listed and found by search", async () => {
   const page = await signedIn(browser, host);
   await host.say("echo", "the quick heron", "birds");
   await host.say("echo", "数据库连接信息", "databases");
@@ -232,7 +232,7 @@ test("several conversations stand side by side and are found by what was said", 
   const search = page.getByRole("searchbox", { name: "Search conversations" });
   const hits = page.getByRole("navigation", { name: "Search conversations" });
   for (const [words, conversation] of [["heron", "birds"], ["连接", "databases"]]) {
-    // What was said is indexed a moment after it.
+    // Messages are indexed with a delay.
     await eventually(`${words} is found`, async () => (await host.get(`/v1/conversations/${conversation}/search?q=${encodeURIComponent(words)}`)).items.length > 0);
     await search.fill("");
     await search.fill(words);
@@ -244,7 +244,7 @@ test("several conversations stand side by side and are found by what was said", 
   await finish(page);
 });
 
-test("the link to a run can be given to somebody else", async () => {
+test("the link to a run can be shared", async () => {
   const page = await signedIn(browser, host, { permissions: ["clipboard-read", "clipboard-write"] });
   await host.say("echo", "share me", "shared");
   await open(page, "/chat/shared");
@@ -259,7 +259,7 @@ test("the link to a run can be given to somebody else", async () => {
   await finish(page);
 });
 
-test("a message for a host that is gone is not lost", async () => {
+test("a message to a host that is down is not lost", async () => {
   const page = await signedIn(browser, host);
   forgiveFailedRequests(page);
   forgive(page, /Agent execution failed/);
@@ -276,7 +276,7 @@ test("a message for a host that is gone is not lost", async () => {
   await finish(page);
 });
 
-test("two windows of one conversation show the same", async () => {
+test("two windows show the same conversation", async () => {
   const page = await signedIn(browser, host);
   forgive(page, /another window/);
   await open(page, "/chat");
@@ -294,7 +294,7 @@ test("two windows of one conversation show the same", async () => {
   await finish(page);
 });
 
-test("a host that dies in the middle of a run tells so, and everything is there when it is back", async () => {
+test("a host that dies during a run shows a notice, and everything is restored afterwards", async () => {
   const page = await signedIn(browser, host);
   forgiveFailedRequests(page);
   forgive(page, /Agent execution failed|ERR_|network error/i);

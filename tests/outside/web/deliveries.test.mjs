@@ -1,4 +1,4 @@
-// Deliveries that did not arrive: shown in the overview, at their run and in their list; sent again and discarded.
+// Undelivered output: shown in the overview, at its run and in the list; sent again and discarded.
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { after, before, test } from "node:test";
@@ -19,7 +19,7 @@ before(async () => {
   });
   await new Promise((resolve) => receiver.listen(0, "127.0.0.1", resolve));
   const url = `http://127.0.0.1:${receiver.address().port}/hook`;
-  host = await Host.start({ more: `[agents.told]\nrunner = "plugin:greenroom/echo/default"\nevents = []\ndelivery = "hook"\n[surfaces.hook]\nkind = "webhook"\nurl = "${url}"\nallow_private = true\n` });
+  host = await Host.start({ more: `[agents.notifier]\nrunner = "plugin:greenroom/echo/default"\nevents = []\ndelivery = "hook"\n[surfaces.hook]\nkind = "webhook"\nurl = "${url}"\nallow_private = true\n` });
   browser = await launch();
 });
 after(async () => {
@@ -31,12 +31,12 @@ after(async () => {
 const main = (page) => page.locator("main");
 
 async function undelivered(text) {
-  const run = await host.say("told", text, text);
+  const run = await host.say("notifier", text, text);
   await eventually("the delivery was refused", async () => (await host.get(`/v1/deliveries?run_id=${run}`)).items[0]?.status === "failed");
   return run;
 }
 
-test("what did not arrive is shown in the overview and at its run, and is sent again", async () => {
+test("a failed delivery is shown in the overview and at its run, and is sent again", async () => {
   status = 404;
   const run = await undelivered("first");
   const page = await signedIn(browser, host);
@@ -53,7 +53,7 @@ test("what did not arrive is shown in the overview and at its run, and is sent a
   await finish(page);
 });
 
-test("a delivery is discarded after a question", async () => {
+test("a delivery is discarded after confirmation", async () => {
   status = 404;
   const run = await undelivered("second");
   const page = await signedIn(browser, host);
@@ -71,7 +71,7 @@ test("a delivery is discarded after a question", async () => {
   await finish(page);
 });
 
-test("whoever may only read sees deliveries and no buttons", async () => {
+test("a reader sees deliveries without buttons", async () => {
   status = 404;
   const run = await undelivered("third");
   const page = await signedIn(browser, host, {}, host.tokens.watcher);

@@ -1,4 +1,4 @@
-// A host of its own for a test file: the real program, its own folder, the scripted model, no network.
+// A host for a test file: the real program, its own folder, a scripted model, no network.
 import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -12,10 +12,10 @@ const program = process.env.GREENROOM ?? join(here, "../../../target/debug/green
 const READY = /greenroom is ready: (https?:\/\/[^#\s]+?)\/?#code=(\S+)/;
 
 export class Host {
-  /** Of those who may do less than the admin. */
+  /** Tokens with fewer rights than the admin's. */
   tokens = { watcher: randomBytes(24).toString("hex"), website: randomBytes(24).toString("hex") };
 
-  /** `more` stands in front of the configuration. */
+  /** `more` is prepended to the configuration. */
   static async start({ configured = true, config = "greenroom.toml", more = "" } = {}) {
     const host = new Host();
     host.folder = mkdtempSync(join(tmpdir(), "greenroom-web-"));
@@ -29,7 +29,7 @@ export class Host {
     return host;
   }
 
-  /** Starts the program and reads the address that it prints. */
+  /** Starts the program and reads the URL that it prints. */
   async begin(listen) {
     const environment = { PATH: process.env.PATH, HOME: this.folder };
     this.process = spawn(program, ["serve", "--data", "data", "--listen", listen], {
@@ -68,13 +68,13 @@ export class Host {
     });
   }
 
-  /** As when the power goes out. */
+  /** Kills the process. */
   async kill() {
     this.process.kill("SIGKILL");
     await this.ended;
   }
 
-  /** On the same address, with the same facts. */
+  /** Restarts on the same address and data. */
   async comeBack() {
     await this.begin(new URL(this.url).host);
   }
@@ -96,14 +96,14 @@ export class Host {
     return this.ask("GET", path);
   }
 
-  /** Says something, and waits until its run is over. */
+  /** Sends a message and waits until its run has ended. */
   async say(agent, text, conversation) {
     const { run_id } = await this.send(agent, text, conversation);
     await this.runEnded(run_id);
     return run_id;
   }
 
-  /** Says something; the run may go on. */
+  /** Sends a message without waiting for its run. */
   send(agent, text, conversation) {
     return this.ask("POST", "/v1/events", {
       event_type: "message.received",
@@ -122,13 +122,13 @@ export class Host {
     }, 60_000);
   }
 
-  /** Lets a run of the stage go on. */
+  /** Opens a gate of the stage runner. */
   open(gate) {
     writeFileSync(join(this.folder, "stage", gate), "");
   }
 }
 
-/** Looks again until something is there, and gives it; says what was missing otherwise. */
+/** Polls until a value is truthy and returns it; fails with its description. */
 export async function eventually(what, look, timeout = 30_000) {
   const end = performance.now() + timeout;
   for (;;) {

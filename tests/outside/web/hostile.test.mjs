@@ -1,4 +1,4 @@
-// What others say can never become script: every place where their words are shown, in one conversation.
+// Untrusted text never becomes script, wherever it is shown.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { finish, forgive, launch, open, PAGES, see, settled, signedIn } from "./browser.mjs";
@@ -20,7 +20,7 @@ ${EVIL}
 ${EVIL}
 \`\`\`
 `;
-/** Names of files that are no paths, which the host would refuse. */
+/** File names without path separators, which the host would refuse. */
 const FILE = `<img src=x onerror="${RUN}">.txt`;
 const PAGE = `<html><body>${EVIL}</body></html>`;
 
@@ -61,7 +61,7 @@ after(async () => {
   await host?.end();
 });
 
-test("a text that nests without end is shown, and takes no page away", async () => {
+test("deeply nested text is shown and does not crash the page", async () => {
   await host.say("echo", `${">".repeat(6_000)}deep`, "nested");
   await host.say("echo", `${"[".repeat(20_000)}wide`, "nested");
   const page = await signedIn(browser, host);
@@ -112,7 +112,7 @@ test("a run full of script stays text, in its timeline, raw and compared", async
   await finish(page);
 });
 
-test("every page with these facts in it stays quiet, in both languages", async () => {
+test("every page with these facts runs no script, in both languages", async () => {
   for (const locale of ["en-US", "zh-CN"]) {
     const page = await signedIn(browser, host, { locale });
     const { items } = await host.get("/v1/events?limit=200");
@@ -122,7 +122,7 @@ test("every page with these facts in it stays quiet, in both languages", async (
   }
 });
 
-test("files with script in their names or their bytes are shown as text and given as attachments", async () => {
+test("files with script in their names or content are shown as text and sent as attachments", async () => {
   const page = await signedIn(browser, host);
   const { items } = await host.get("/v1/artifacts?limit=200");
   assert.deepEqual(items.map(({ name }) => name).sort(), [FILE, "p.svg", "page.html"].sort());
@@ -135,7 +135,7 @@ test("files with script in their names or their bytes are shown as text and give
     await see(dialog);
     await see(dialog.getByText(/onerror|onload/).first());
     assert.equal(await dialog.locator("iframe, object, embed, script").count(), 0);
-    // Asked for as a page, it is still a download and no page of this origin.
+    // Opened as a page, it is still a download.
     await Promise.all([
       page.waitForEvent("download"),
       page.goto(`${host.url}/v1/artifacts/${artifact_id}`).catch((error) => assert.match(String(error), /Download is starting|ERR_ABORTED/)),
@@ -144,7 +144,7 @@ test("files with script in their names or their bytes are shown as text and give
   await finish(page);
 });
 
-test("words in the address stay words", async () => {
+test("script in the URL stays text", async () => {
   const page = await signedIn(browser, host);
   forgive(page, /status of 40[04]/);
   const words = encodeURIComponent(EVIL);
@@ -160,7 +160,7 @@ test("words in the address stay words", async () => {
   await finish(page);
 });
 
-test("signing in leads nowhere else, whatever the address says", async () => {
+test("signing in never redirects to another site", async () => {
   for (const next of ["//example.com/", "https://example.com/", `javascript:${RUN}`, "\\\\example.com"]) {
     const page = await signedIn(browser, host);
     await page.context().clearCookies();
@@ -174,7 +174,7 @@ test("signing in leads nowhere else, whatever the address says", async () => {
   }
 });
 
-test("the page's policy lets no other script in", async () => {
+test("the content security policy allows no other script", async () => {
   const page = await signedIn(browser, host);
   const answer = await page.request.get(`${host.url}/`, { headers: { Accept: "text/html" } });
   const policy = answer.headers()["content-security-policy"];

@@ -1,4 +1,4 @@
-// Without a mouse: sign in, chat, open the run; one always sees where one is.
+// Keyboard only: sign in, chat, open the run; the focus is always visible.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { finish, forgiveFailedRequests, launch, newPage, open, see, signedIn } from "./browser.mjs";
@@ -16,7 +16,7 @@ after(async () => {
   await host?.end();
 });
 
-/** What has the focus: its name, and whether one sees that it has it. */
+/** The focused element: its name, and whether the focus is visible. */
 function focused(page) {
   return page.evaluate(() => {
     const element = document.activeElement;
@@ -25,7 +25,7 @@ function focused(page) {
       const style = getComputedStyle(of);
       return [style.outlineStyle !== "none" && Number.parseFloat(style.outlineWidth) > 0 ? "outline" : "", style.boxShadow, style.borderColor].join();
     };
-    // A field may show its ring on the box around it.
+    // A field may show the focus on its container.
     const chain = [element, element.parentElement, element.parentElement?.parentElement].filter(Boolean);
     const withFocus = chain.map(looks);
     element.blur();
@@ -36,7 +36,7 @@ function focused(page) {
   });
 }
 
-/** Presses Tab until the focus is on something of this name. */
+/** Presses Tab until an element with this name has the focus. */
 async function tabTo(page, wanted, key = "Tab") {
   const unseen = [];
   for (let step = 0; step < STEPS_MAX; step += 1) {
@@ -51,7 +51,7 @@ async function tabTo(page, wanted, key = "Tab") {
   assert.fail(`no way by ${key} to ${wanted}`);
 }
 
-test("from the door to an answer and its run", async () => {
+test("from sign-in to an answer and its run", async () => {
   const page = await newPage(browser, host);
   forgiveFailedRequests(page);
   await page.goto(host.url);
@@ -95,7 +95,7 @@ test("an approval is answered, and a run stopped", async () => {
   await page.keyboard.press("Escape");
   const dialog = page.getByRole("alertdialog").or(page.getByRole("dialog"));
   await see(dialog);
-  // The focus is inside, and comes back when it is over.
+  // The focus is inside, and returns afterwards.
   assert.equal(await dialog.evaluate((element) => element.contains(document.activeElement)), true);
   await tabTo(page, /^Stop run$/);
   await page.keyboard.press("Enter");
@@ -103,7 +103,7 @@ test("an approval is answered, and a run stopped", async () => {
   await finish(page);
 });
 
-test("the way past the navigation is the first thing one meets", async () => {
+test("the skip link comes first", async () => {
   const page = await signedIn(browser, host);
   await open(page, "/runs");
   await page.keyboard.press("Tab");
@@ -113,7 +113,7 @@ test("the way past the navigation is the first thing one meets", async () => {
   await finish(page);
 });
 
-test("menus open, move and close by keys", async () => {
+test("menus work with the keyboard", async () => {
   const page = await signedIn(browser, host);
   await open(page, "/runs");
   const button = await page.getByRole("button", { name: "Language" }).elementHandle();
@@ -124,7 +124,7 @@ test("menus open, move and close by keys", async () => {
   await page.keyboard.press("ArrowDown");
   await page.keyboard.press("Escape");
   await page.getByRole("menu").waitFor({ state: "hidden" });
-  // The focus comes back a moment after the menu is gone.
+  // The focus returns a moment after the menu closes.
   await page.waitForFunction((button) => document.activeElement === button, button);
   await finish(page);
 });

@@ -1,4 +1,4 @@
-// Language, light and dark, phones, and what people need who do not see or point.
+// Language, themes, phones and accessibility.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { finish, forgiveFailedRequests, launch, newPage, open, PAGES, PHONE, see, seriousProblems, sidewaysScroll, signedIn } from "./browser.mjs";
@@ -26,7 +26,7 @@ after(async () => {
   await host?.end();
 });
 
-/** How bright the page is behind its words, from 0 to 255. */
+/** Brightness of the page's background, from 0 to 255. */
 const brightness = (page) => page.evaluate(() => {
   const colours = [document.body, document.documentElement].map((element) => getComputedStyle(element).backgroundColor);
   const [red, green, blue] = colours.find((colour) => colour !== "rgba(0, 0, 0, 0)").match(/[\d.]+/g).map(Number);
@@ -44,7 +44,7 @@ for (const [language, locale] of [["English", "en-US"], ["Chinese", "zh-CN"]]) {
         await open(page, path);
         found.push(...(await lightAndDark(page)));
       }
-      // The door, which only those see who are not let in.
+      // The sign-in page, which is shown without a session only.
       forgiveFailedRequests(page);
       await page.context().clearCookies();
       await page.goto(`${host.url}/signin`);
@@ -56,7 +56,7 @@ for (const [language, locale] of [["English", "en-US"], ["Chinese", "zh-CN"]]) {
   }
 }
 
-/** What opens on a page, with what there is to do for it. */
+/** Pages with something to open, and how to open it. */
 const OPENED = [
   ["/chat/looks", async (page) => {
     for (const tool of await page.locator("[data-kind=tool] > button").all()) await tool.click();
@@ -74,7 +74,7 @@ const OPENED = [
   }],
 ];
 
-test("axe finds nothing serious in what opens: details, menus, dialogs", async () => {
+test("axe finds nothing serious in details, menus and dialogs", async () => {
   const page = await signedIn(browser, host);
   const found = [];
   for (const [path, act] of OPENED) {
@@ -86,7 +86,7 @@ test("axe finds nothing serious in what opens: details, menus, dialogs", async (
   await finish(page);
 });
 
-test("axe finds nothing serious in what slides in on a phone", async () => {
+test("axe finds nothing serious in drawers on a phone", async () => {
   const page = await signedIn(browser, host, phone);
   const found = [];
   for (const [path, name] of [["/runs", "More"], ["/chat/looks", "Show conversations"]]) {
@@ -98,7 +98,7 @@ test("axe finds nothing serious in what slides in on a phone", async () => {
   await finish(page);
 });
 
-test("axe finds nothing serious on a host that has nothing to show yet", { timeout: 120_000 }, async () => {
+test("axe finds nothing serious on an empty host", { timeout: 120_000 }, async () => {
   const empty = await Host.start({ configured: false });
   try {
     const page = await signedIn(browser, empty);
@@ -114,7 +114,7 @@ test("axe finds nothing serious on a host that has nothing to show yet", { timeo
   }
 });
 
-/** Nothing but colours differs in the dark. */
+/** Only colours differ in the dark theme. */
 async function lightAndDark(page) {
   await page.emulateMedia({ colorScheme: "light" });
   const light = await seriousProblems(page);
@@ -122,7 +122,7 @@ async function lightAndDark(page) {
   return [...light, ...(await seriousProblems(page, ["color-contrast"])).map((problem) => `in the dark, ${problem}`)];
 }
 
-test("the language is switched for every page, and stays", async () => {
+test("the language is switched for every page and persists", async () => {
   const page = await signedIn(browser, host);
   await open(page, "/runs");
   await page.getByRole("button", { name: "Language" }).click();
@@ -132,7 +132,7 @@ test("the language is switched for every page, and stays", async () => {
   for (const path of PAGES) {
     await open(page, path);
     const words = await page.locator("body").innerText();
-    // Sentences of the interface; names, codes and what people said stay as they are.
+    // Texts of the interface; names, codes and messages are not translated.
     const english = ["Overview", "Nothing here", "Loading", "Clear filters", "Search", "Retry", "Sign out", "Show more", "Settings", "Refresh"];
     assert.deepEqual(english.filter((word) => words.includes(word)), [], path);
     assert.match(words, /[\u4e00-\u9fff]/, path);
@@ -142,14 +142,14 @@ test("the language is switched for every page, and stays", async () => {
   await finish(page);
 });
 
-test("a browser in Chinese is spoken to in Chinese", async () => {
+test("a Chinese browser gets the Chinese interface", async () => {
   const page = await signedIn(browser, host, { locale: "zh-CN" });
   await open(page, "/");
   await see(page.getByRole("heading", { name: "总览", level: 1 }));
   await finish(page);
 });
 
-test("light and dark follow the system, until somebody chooses", async () => {
+test("the theme follows the system until it is chosen", async () => {
   const page = await signedIn(browser, host, { colorScheme: "dark" });
   await open(page, "/runs");
   await becomes(page, "dark");
@@ -163,7 +163,7 @@ test("light and dark follow the system, until somebody chooses", async () => {
   await finish(page);
 });
 
-test("on a phone nothing scrolls sideways and every place is reached", async () => {
+test("on a phone nothing scrolls sideways and every page is reachable", async () => {
   const page = await signedIn(browser, host, phone);
   const wide = [];
   for (const path of paths) {
@@ -186,7 +186,7 @@ test("on a phone nothing scrolls sideways and every place is reached", async () 
   await finish(page);
 });
 
-test("on a phone one chats: the field is in reach, the answer comes, conversations are a tap away", async () => {
+test("the chat works on a phone: composer, answer and list of conversations", async () => {
   const page = await signedIn(browser, host, phone);
   await open(page, "/chat");
   const field = page.getByRole("textbox", { name: "Your message" });
@@ -202,7 +202,7 @@ test("on a phone one chats: the field is in reach, the answer comes, conversatio
   await finish(page);
 });
 
-test("whoever is not let in sees a door on a phone, too", async () => {
+test("the sign-in page works on a phone", async () => {
   const page = await newPage(browser, host, phone);
   forgiveFailedRequests(page);
   await page.goto(host.url);

@@ -50,7 +50,7 @@ test("an approval names what would be deleted, with the same warning and order o
   await finish(page);
 });
 
-test("agents are listed with what they take and how they are", async () => {
+test("agents are listed with their binding and status", async () => {
   const page = await signedIn(browser, host);
   await open(page, "/agents");
   for (const name of ["assistant", "echo", "stage", "listener", "narrow"]) {
@@ -67,7 +67,7 @@ test("agents are listed with what they take and how they are", async () => {
   await finish(page);
 });
 
-test("a dry run tells who would take an event, why, and with which rights; nothing is stored", async () => {
+test("a dry run shows which agent would handle an event, why, and with which grant; nothing is stored", async () => {
   const page = await signedIn(browser, host);
   const before = (await host.get("/v1/events?limit=200")).items.length;
   await open(page, "/agents");
@@ -81,14 +81,14 @@ test("a dry run tells who would take an event, why, and with which rights; nothi
   await see(main(page).getByText("handles events only when it is named").first());
   await main(page).getByText("With these permissions").click();
   await see(main(page).getByText("May read this conversation's history."));
-  await page.getByLabel("Event type").fill("nobody.cares");
+  await page.getByLabel("Event type").fill("unknown.type");
   await page.getByRole("button", { name: "Check" }).click();
   await see(main(page).getByText(/No agent matches this event/));
   assert.equal((await host.get("/v1/events?limit=200")).items.length, before);
   await finish(page);
 });
 
-test("settings are a form made from what the runner says, checked, and shown as configuration", async () => {
+test("settings are a form built from the runner's schema, validated, and shown as configuration", async () => {
   const page = await signedIn(browser, host);
   const file = () => readFileSync(join(host.folder, "greenroom.toml"), "utf8");
   const before = file();
@@ -115,7 +115,7 @@ test("settings are a form made from what the runner says, checked, and shown as 
   await finish(page);
 });
 
-test("runners tell how they are, what confines them and what they ask for", async () => {
+test("runners show their status, sandbox and requested permissions", async () => {
   const page = await signedIn(browser, host);
   await open(page, "/runners");
   const stage = main(page).getByRole("listitem").filter({ has: page.getByRole("heading", { name: "stage" }) }).first();
@@ -127,7 +127,7 @@ test("runners tell how they are, what confines them and what they ask for", asyn
 });
 
 for (const [button, status, outcome] of [["Allow", "allowed", "NOT_FOUND"], ["Deny", "denied", "DENIED"]]) {
-  test(`the inbox answers what a run asks: ${button}`, async () => {
+  test(`an approval is answered in the inbox: ${button}`, async () => {
     const page = await signedIn(browser, host);
     const { run_id } = await host.send("stage", [["tool", remove], ["message", "over"], ["end"]], `inbox-${status}`);
     await open(page, "/approvals");
@@ -140,8 +140,8 @@ for (const [button, status, outcome] of [["Allow", "allowed", "NOT_FOUND"], ["De
     assert.equal((await host.runEnded(run_id)).status, "completed");
     const { items } = await host.get(`/v1/approvals?run_id=${run_id}`);
     assert.equal(items[0].status, status);
-    const told = await host.get(`/v1/conversations/inbox-${status}/history`);
-    assert.ok(JSON.stringify(told).includes(outcome), JSON.stringify(told));
+    const history = await host.get(`/v1/conversations/inbox-${status}/history`);
+    assert.ok(JSON.stringify(history).includes(outcome), JSON.stringify(history));
     await page.getByRole("tab", { name: "Answered" }).click();
     await see(main(page).getByText(/calendar\.delete/).first());
     await finish(page);
@@ -174,7 +174,7 @@ test("audit records are filtered, and a refusal says why", async () => {
   await finish(page);
 });
 
-test("events are filtered by kind and lead to what they were", async () => {
+test("events are filtered by kind and lead to their details", async () => {
   const page = await signedIn(browser, host);
   await open(page, "/events");
   await page.getByLabel("Kind").selectOption({ label: "messages" });
@@ -198,7 +198,7 @@ test("conversations are read and searched", async () => {
   await finish(page);
 });
 
-test("artifacts are uploaded, filtered, looked into and downloaded", async () => {
+test("artifacts are uploaded, filtered, previewed and downloaded", async () => {
   const page = await signedIn(browser, host);
   await open(page, "/artifacts");
   await page.locator("input[type=file]").first().setInputFiles({ name: "up.json", mimeType: "application/json", buffer: Buffer.from('{"tea": true}') });
@@ -214,7 +214,7 @@ test("artifacts are uploaded, filtered, looked into and downloaded", async () =>
   await finish(page);
 });
 
-test("state is shown with whom it belongs to", async () => {
+test("state is shown with its owner", async () => {
   const page = await signedIn(browser, host);
   await open(page, "/state?scope=conversation");
   const item = main(page).getByRole("listitem").filter({ hasText: "mood" });
@@ -224,7 +224,7 @@ test("state is shown with whom it belongs to", async () => {
   await finish(page);
 });
 
-test("the overview counts runs and tells how store, models and runners are", async () => {
+test("the overview shows runs and the status of store, models and runners", async () => {
   const page = await signedIn(browser, host);
   await open(page, "/");
   await see(page.getByRole("heading", { name: "Overview", level: 1 }));
@@ -237,7 +237,7 @@ test("the overview counts runs and tells how store, models and runners are", asy
   await finish(page);
 });
 
-test("a conversation of the facts opens in the chat", async () => {
+test("a conversation opens in the chat", async () => {
   const page = await signedIn(browser, host);
   await open(page, "/conversations?id=facts");
   await page.getByRole("link", { name: "Open in chat" }).click();

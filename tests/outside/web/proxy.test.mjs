@@ -1,4 +1,4 @@
-// Behind a proxy that shares its site: under a path, passed on or taken off, with TLS in front.
+// Behind a TLS proxy with a base path, which is passed on or stripped.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { createServer } from "node:https";
@@ -21,7 +21,7 @@ after(async () => {
   await host?.end();
 });
 
-/** A proxy with TLS that has the host under a path and something else beside it. */
+/** A TLS proxy with the host under a path and another site beside it. */
 async function proxy(strips) {
   const target = new URL(host.url);
   const server = createServer({ cert, key }, (asked, answer) => {
@@ -44,10 +44,10 @@ async function proxy(strips) {
 }
 
 for (const strips of [false, true]) {
-  test(`the interface works under a path that the proxy ${strips ? "takes off" : "passes on"}`, async () => {
+  test(`the interface works under a path that the proxy ${strips ? "strips" : "passes on"}`, async () => {
     const front = await proxy(strips);
     const page = await newPage(browser, { url: front.url + BASE }, { ignoreHTTPSErrors: true });
-    // The way in: the address of the host, as somebody opens it from outside.
+    // Sign-in at the public URL.
     await page.goto(`${front.url}${BASE}/`);
     await page.waitForURL(`${front.url}${BASE}/signin`);
     await page.getByLabel("Token", { exact: true }).fill(host.token);
@@ -56,7 +56,7 @@ for (const strips of [false, true]) {
     const [cookie] = await page.context().cookies();
     assert.deepEqual([cookie.secure, cookie.httpOnly, cookie.path], [true, true, BASE]);
 
-    // A conversation, live through the proxy, and again after a reload.
+    // A live conversation through the proxy, and again after a reload.
     await page.goto(`${front.url}${BASE}/chat`);
     await page.getByRole("combobox", { name: "Agent" }).selectOption("stage");
     const gate = strips ? "stripped" : "passed";
@@ -80,7 +80,7 @@ for (const strips of [false, true]) {
   });
 }
 
-test("whoever comes past the proxy is led under the path", async () => {
+test("opening the host without the proxy redirects under the path", async () => {
   const at = new URL(host.url);
   const page = await newPage(browser, { url: at.origin });
   await page.goto(`${at.origin}/#code=${host.code}`);

@@ -1,4 +1,4 @@
-// Who may do less is shown less, and never a page full of refusals.
+// Roles: pages and controls that a role may not use are not shown.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { chooseAgent, finish, forgive, launch, open, say, see, signedIn } from "./browser.mjs";
@@ -15,7 +15,7 @@ after(async () => {
   await host?.end();
 });
 
-test("a reader reads everything and is not offered what it may not do", async () => {
+test("a reader reads everything and sees no controls it may not use", async () => {
   const page = await signedIn(browser, host, {}, host.tokens.watcher);
   await open(page, "/chat/c1");
   await see(page.locator("[data-kind=answer]").filter({ hasText: "said by somebody" }));
@@ -28,7 +28,7 @@ test("a reader reads everything and is not offered what it may not do", async ()
   await finish(page);
 });
 
-test("a sender chats with its agents and sees no page that refuses it", async () => {
+test("a sender chats with its agents and sees no refused pages", async () => {
   const page = await signedIn(browser, host, {}, host.tokens.website);
   await page.goto(`${host.url}/`);
   await page.waitForURL("**/chat");
@@ -41,7 +41,7 @@ test("a sender chats with its agents and sees no page that refuses it", async ()
   await finish(page);
 });
 
-test("the chat of a sender survives a reload, with everything in it", async () => {
+test("a sender's chat survives a reload", async () => {
   const page = await signedIn(browser, host, {}, host.tokens.website);
   await open(page, "/chat");
   await chooseAgent(page, "echo");
@@ -51,7 +51,7 @@ test("the chat of a sender survives a reload, with everything in it", async () =
   await see(page.locator("[data-kind=answer]").filter({ hasText: "remember the pineapple" }));
   await page.waitForURL("**/chat/*");
 
-  // Reloaded, it is there: what was said, what was attached, and in the list.
+  // After a reload: messages, attachments and the list.
   await page.reload();
   await see(page.locator("[data-kind=answer]").filter({ hasText: "remember the pineapple" }));
   const file = page.getByRole("link", { name: /notes\.txt/ });
@@ -62,7 +62,7 @@ test("the chat of a sender survives a reload, with everything in it", async () =
   await see(list.getByText("remember the pineapple"));
   assert.equal(await list.getByText("said by somebody").count(), 0, "a conversation of others is not in the list");
 
-  // Search finds it, and nothing of others.
+  // Search finds only its own messages.
   const search = page.getByRole("searchbox");
   await search.fill("pineapple");
   await see(page.getByRole("navigation", { name: "Search conversations" }).getByText("pineapple"));
@@ -70,7 +70,7 @@ test("the chat of a sender survives a reload, with everything in it", async () =
   await see(page.getByText("No results for “somebody”"));
   await search.fill("");
 
-  // An answer that is under way goes on after a reload.
+  // A streaming answer continues after a reload.
   await page.goto(`${host.url}/chat`);
   await chooseAgent(page, "stage");
   await say(page, [["say", "the first half, "], ["gate", "second"], ["say", "the second half"], ["end"]]);
@@ -85,9 +85,9 @@ test("the chat of a sender survives a reload, with everything in it", async () =
   await finish(page);
 });
 
-test("a conversation of others is an empty one to a sender", async () => {
+test("another user's conversation is empty to a sender", async () => {
   const page = await signedIn(browser, host, {}, host.tokens.website);
-  // That there is no such conversation is what the browser notes.
+  // The browser logs the 404.
   forgive(page, /status of 404/);
   await open(page, "/chat/c1");
   await see(page.getByRole("textbox", { name: "Your message" }));

@@ -1,4 +1,4 @@
-// Runs: one as a story that explains itself, many as a list, two side by side.
+// Runs: timeline, list and comparison.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { finish, gone, launch, open, see, signedIn } from "./browser.mjs";
@@ -8,7 +8,7 @@ let browser, host, refused, failed, lunch;
 before(async () => {
   host = await Host.start();
   browser = await launch();
-  lunch = await host.say("assistant", "schedule lunch tomorrow at 12:00", "told");
+  lunch = await host.say("assistant", "schedule lunch tomorrow at 12:00", "lunch");
   refused = await host.say("stage", [
     ["call", "events.page", { limit: 1 }],
     ["call", "tools.call", { tool_name: "secrets.read", tool_call_id: "c1", parameters: {} }],
@@ -24,7 +24,7 @@ after(async () => {
 
 const main = (page) => page.locator("main");
 
-test("a run is told from the event to its end, in order and in plain words", async () => {
+test("the timeline shows a run from its event to its end, in order", async () => {
   const page = await signedIn(browser, host);
   await open(page, `/runs/${lunch}`);
   await see(main(page).getByText(/^assistant answered in/));
@@ -42,10 +42,10 @@ test("a run is told from the event to its end, in order and in plain words", asy
     await entry.scrollIntoViewIfNeeded();
     await see(entry);
   }
-  // Tokens of the model calls are told; a scripted model has no price.
+  // Model calls show tokens; a scripted model has no price.
   await main(page).getByRole("button", { name: /Called the model/ }).first().click();
   await see(main(page).getByText("Input tokens"));
-  // For programmers, as the API gives it.
+  // Raw API data.
   await page.getByRole("tab", { name: "Raw" }).click();
   await see(main(page).getByText(lunch));
   await page.getByRole("tab", { name: "Grant", exact: true }).click();
@@ -53,7 +53,7 @@ test("a run is told from the event to its end, in order and in plain words", asy
   await finish(page);
 });
 
-test("what was refused is explained", async () => {
+test("refusals are explained", async () => {
   const page = await signedIn(browser, host);
   await open(page, `/runs/${refused}`);
   await see(main(page).getByText(/2 calls were refused/i));
@@ -69,7 +69,7 @@ test("what was refused is explained", async () => {
   await finish(page);
 });
 
-test("a run that failed says why and what to do", async () => {
+test("a failed run shows why and what to do", async () => {
   const page = await signedIn(browser, host);
   await open(page, `/runs/${failed}`);
   await see(main(page).getByText(/^stage failed after/));
@@ -78,7 +78,7 @@ test("a run that failed says why and what to do", async () => {
   await finish(page);
 });
 
-test("the list of runs is filtered by status, agent, conversation and id, and the address keeps it", async () => {
+test("the list of runs is filtered by status, agent, conversation and id, and the URL keeps the filters", async () => {
   const page = await signedIn(browser, host);
   await open(page, "/runs");
   const rows = page.getByRole("table", { name: "Runs" }).locator("tbody tr");
@@ -94,7 +94,7 @@ test("the list of runs is filtered by status, agent, conversation and id, and th
   await page.getByLabel("Status", { exact: true }).selectOption("");
   await page.getByLabel("Agent", { exact: true }).selectOption("assistant");
   await count(1);
-  await see(rows.getByText("told"));
+  await see(rows.getByText("lunch"));
   await page.getByLabel("Agent", { exact: true }).selectOption("");
   await page.getByLabel("Conversation", { exact: true }).fill("refusals");
   await count(2);
@@ -116,7 +116,7 @@ test("the list is live", async () => {
   await finish(page);
 });
 
-test("a run is watched while it works, and cancelled after a question", async () => {
+test("a run is watched live and cancelled after confirmation", async () => {
   const page = await signedIn(browser, host);
   const { run_id } = await host.send("stage", [["say", "thinking aloud"], ["gate", "never"]], "watched");
   await open(page, `/runs/${run_id}`);
@@ -129,7 +129,7 @@ test("a run is watched while it works, and cancelled after a question", async ()
   await finish(page);
 });
 
-test("a run is run again, with another agent if wanted, and compared with the first", async () => {
+test("a run is replayed with another agent and compared with the first", async () => {
   const page = await signedIn(browser, host);
   const first = await host.say("stage", [["message", "good morning"], ["end"]], "again");
   await open(page, `/runs/${first}`);
@@ -150,7 +150,7 @@ test("a run is run again, with another agent if wanted, and compared with the fi
   await finish(page);
 });
 
-test("two runs are chosen in the list and compared", async () => {
+test("two runs are selected in the list and compared", async () => {
   const page = await signedIn(browser, host);
   await open(page, "/runs");
   const boxes = page.getByRole("checkbox", { name: /^Select for comparison/ });
@@ -162,7 +162,7 @@ test("two runs are chosen in the list and compared", async () => {
   await finish(page);
 });
 
-test("an id that does not exist is told so", async () => {
+test("an unknown id shows an error", async () => {
   const page = await signedIn(browser, host);
   page.forgiven.push(/status of 404/);
   await open(page, "/runs/run_00000000000000000000000000000000");

@@ -1,9 +1,9 @@
-// Scrolls as people do, with a wheel and with a fling, and records how smoothly the page goes along.
+// Scrolls like a user, with wheel and fling, and records how smooth it is.
 
 const FRAME_LATE_MS = 50;
 const TASK_LONG_MS = 50;
 
-/** How far and how fast. */
+/** Distance and speed. */
 export const READING = { name: "reading", step: 120, perSecond: 12, distance: 2_400 };
 export const WHEEL = { name: "wheel", step: 120, perSecond: 60, distance: 24_000 };
 export const FLING = { name: "fling", speed: 8_000, distance: 32_000 };
@@ -72,7 +72,7 @@ function record(direction) {
   };
 }
 
-/** The tasks of the page's main thread while something is done: how long each took, and how much of that it computed. */
+/** Tasks of the page's main thread during an action: duration and CPU time of each. */
 export async function tasksOf(page, act) {
   const session = await page.context().browser().newBrowserCDPSession();
   const events = [];
@@ -90,15 +90,15 @@ export async function tasksOf(page, act) {
   return own.map(({ dur, tdur }) => ({ tookMs: dur / 1_000, computedMs: (tdur ?? 0) / 1_000 }));
 }
 
-/** What was seen, in words. */
-export function told({ frames, tasks, back, moved }) {
+/** The measurements as text. */
+export function summary({ frames, tasks, back, moved }) {
   const sorted = [...frames].sort((a, b) => a - b);
   const at = (part) => Math.round(sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? 0);
   const late = frames.filter((ms) => ms > FRAME_LATE_MS).length;
-  return `${moved} px in ${frames.length} frames, median ${at(0.5)} ms, p99 ${at(0.99)} ms, worst ${at(1)} ms, ${late} over ${FRAME_LATE_MS} ms; ${toldTasks(tasks)}; rows moved back by ${back} px at most`;
+  return `${moved} px in ${frames.length} frames, median ${at(0.5)} ms, p99 ${at(0.99)} ms, worst ${at(1)} ms, ${late} over ${FRAME_LATE_MS} ms; ${taskSummary(tasks)}; rows moved back by ${back} px at most`;
 }
 
-export function toldTasks(tasks) {
+export function taskSummary(tasks) {
   const most = (key) => Math.round(Math.max(0, ...tasks.map((task) => task[key])));
   const long = tasks.filter(({ tookMs }) => tookMs > TASK_LONG_MS).length;
   return `${long} tasks over ${TASK_LONG_MS} ms, the longest took ${most("tookMs")} ms, the heaviest computed ${most("computedMs")} ms`;

@@ -1,4 +1,4 @@
-// Pictures of the main pages for the README: `node shots.mjs [FOLDER]`, by default docs/images.
+// Screenshots of the main pages for the README: `node shots.mjs [FOLDER]`, by default docs/images.
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -53,7 +53,7 @@ try {
   await host.end();
 }
 
-/** Some life before the pictures: answers, a refusal, failures. */
+/** Data for the screenshots: answers, a refusal, failures. */
 async function everyday() {
   for (const text of ["remember that I like tea", "what do I like?"]) await host.say("assistant", text, "tea");
   await host.say("support", "Where is my order?", "support-42");
@@ -63,7 +63,7 @@ async function everyday() {
   }
 }
 
-/** A conversation with a card; gives its run. */
+/** A conversation with a card; returns its run. */
 async function lunch(page) {
   await open(page, "/chat");
   await page.getByRole("combobox", { name: "Agent" }).selectOption("assistant");
@@ -74,7 +74,7 @@ async function lunch(page) {
   return items[0].run_id;
 }
 
-/** The same conversation, where the agent may not delete without asking. */
+/** The same conversation, where deleting needs approval. */
 async function askedToDelete(page) {
   const { items } = await host.get("/v1/runs?limit=1");
   await open(page, `/chat/${encodeURIComponent(items[0].conversation_id)}`);

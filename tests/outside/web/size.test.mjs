@@ -1,14 +1,14 @@
-// How heavy it is: the first load, long conversations, long runs. Times are told, not judged.
+// Weight: first load, long conversations, long runs. Times are reported, not checked.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { finish, forgiveFailedRequests, gone, launch, newPage, open, see, signedIn } from "./browser.mjs";
 import { Host } from "./host.mjs";
-import { DOWN, FLING, READING, scroll, tasksOf, told, toldTasks, UP, WHEEL } from "./scrolling.mjs";
+import { DOWN, FLING, READING, scroll, tasksOf, summary, taskSummary, UP, WHEEL } from "./scrolling.mjs";
 
 const FIRST_LOAD_BYTES = 600 * 1024;
-/** Nodes of a page that draws only what is seen, with room for a screen full of them. */
+/** Maximum DOM nodes of a virtual list. */
 const NODES_MAX = 4_000;
-/** What rounding may move a row by. */
+/** Tolerance for rounding of row positions. */
 const BACK_PX = 2;
 
 let browser, host;
@@ -47,7 +47,7 @@ test("the first load is small", async (t) => {
   }
 });
 
-test("files of the interface are cached for good, the page itself is asked for again", async () => {
+test("files of the interface are cached forever, the page itself is revalidated", async () => {
   const page = await signedIn(browser, host);
   const answers = [];
   page.on("response", (response) => answers.push(response));
@@ -60,7 +60,7 @@ test("files of the interface are cached for good, the page itself is asked for a
   await finish(page);
 });
 
-/** Made once, by the first test that needs it. */
+/** Created once, by the first test that needs it. */
 let conversation;
 async function longConversation(page) {
   conversation ??= (async () => {
@@ -81,10 +81,10 @@ test("a conversation of 5,000 items is scrolled through with a wheel, and no row
   const log = page.getByRole("log");
   const whole = () => log.evaluate((element) => element.scrollHeight);
   const first = await whole();
-  // Up through pages that are read on the way, and down again over what is there.
+  // Up while pages are loaded, then down again.
   for (const [way, direction] of [[READING, UP], [WHEEL, UP], [FLING, UP], [WHEEL, DOWN], [FLING, DOWN]]) {
     const seen = await scroll(page, log, way, direction);
-    t.diagnostic(`${way.name} ${direction === UP ? "up" : "down"}: ${told(seen)}`);
+    t.diagnostic(`${way.name} ${direction === UP ? "up" : "down"}: ${summary(seen)}`);
     assert.ok(seen.back <= BACK_PX, `rows moved back by ${seen.back} px`);
     assert.ok((await nodes(page)) < NODES_MAX);
   }
@@ -92,13 +92,13 @@ test("a conversation of 5,000 items is scrolled through with a wheel, and no row
   await finish(page);
 });
 
-test("a conversation of 5,000 items is gone through to its very beginning", { timeout: 120_000 }, async (t) => {
+test("a conversation of 5,000 items is scrolled to its beginning", { timeout: 120_000 }, async (t) => {
   const page = await signedIn(browser, host);
   const shown = await longConversation(page);
   const log = page.getByRole("log");
   let most = 0;
   const begin = performance.now();
-  // Faster than any hand, page by page.
+  // As fast as possible, page by page.
   const tasks = await tasksOf(page, async () => {
     for (;;) {
       await log.evaluate((element) => new Promise((resolve) => {
@@ -115,17 +115,17 @@ test("a conversation of 5,000 items is gone through to its very beginning", { ti
   const up = Math.round(performance.now() - begin);
   await page.getByRole("button", { name: "Jump to latest" }).click();
   await see(page.locator("[data-kind=answer]").filter({ hasText: "Item 498" }));
-  t.diagnostic(`5,000 items: shown after ${shown} ms, at its beginning after ${up} ms, ${toldTasks(tasks)}, at most ${most} nodes`);
+  t.diagnostic(`5,000 items: shown after ${shown} ms, at its beginning after ${up} ms, ${taskSummary(tasks)}, at most ${most} nodes`);
   assert.ok(most < NODES_MAX, `${most} nodes`);
   await finish(page);
 });
 
-test("a conversation that opens stays where it is, and reads each page once", async () => {
+test("an opened conversation keeps its position and loads each page once", async () => {
   const page = await signedIn(browser, host);
   const asked = [];
   page.on("request", (request) => {
     const { pathname, searchParams } = new URL(request.url());
-    // The list at the side asks for first words, forward.
+    // The list of conversations loads first messages, forward.
     if (pathname.endsWith("/history") && !searchParams.has("direction")) asked.push(searchParams.get("cursor"));
   });
   await longConversation(page);
@@ -142,7 +142,7 @@ test("a conversation that opens stays where it is, and reads each page once", as
   await finish(page);
 });
 
-test("older entries that cannot be read are asked for once, and again when somebody says so", async () => {
+test("older entries that fail to load are requested once, and again on retry", async () => {
   const page = await signedIn(browser, host);
   forgiveFailedRequests(page);
   let refused = 0;
@@ -181,7 +181,7 @@ test("a run of 20,000 results opens and scrolls", { timeout: 120_000 }, async (t
   assert.ok((await nodes(page)) < NODES_MAX);
   for (const [way, direction] of [[WHEEL, DOWN], [FLING, DOWN], [WHEEL, UP], [FLING, UP]]) {
     const seen = await scroll(page, page.locator("main").first(), way, direction);
-    t.diagnostic(`${way.name} ${direction === UP ? "up" : "down"}: ${told(seen)}`);
+    t.diagnostic(`${way.name} ${direction === UP ? "up" : "down"}: ${summary(seen)}`);
     assert.ok(seen.back <= BACK_PX, `rows moved back by ${seen.back} px`);
     assert.ok((await nodes(page)) < NODES_MAX);
   }
@@ -191,7 +191,7 @@ test("a run of 20,000 results opens and scrolls", { timeout: 120_000 }, async (t
   await finish(page);
 });
 
-test("a slow network still shows something at once", async () => {
+test("a slow network shows something at once", async () => {
   const page = await newPage(browser, host);
   forgiveFailedRequests(page);
   await page.route("**/v1/**", async (route) => {

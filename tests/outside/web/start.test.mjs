@@ -1,4 +1,4 @@
-// From the printed address to the first answer, and everything about who is let in.
+// From the printed URL to the first answer, and sign-in.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { finish, forgive, forgiveFailedRequests, gone, launch, newPage, open, see, signedIn } from "./browser.mjs";
@@ -14,7 +14,7 @@ after(async () => {
   await host?.end();
 });
 
-test("the printed address signs in, an empty host explains itself, and the demo answers", async () => {
+test("the printed URL signs in, an empty host shows the first steps, and the demo answers", async () => {
   const page = await newPage(browser, host);
   await page.goto(`${host.url}/#code=${host.code}`);
   await see(page.getByRole("heading", { name: "Welcome to Greenroom" }));
@@ -40,7 +40,7 @@ test("a code works once", async () => {
   await finish(page);
 });
 
-test("a wrong token is told so, the right one leads to where one wanted to go", async () => {
+test("a wrong token shows an error, the right one leads to the requested page", async () => {
   const page = await newPage(browser, host);
   forgiveFailedRequests(page);
   await page.goto(`${host.url}/runs?status=completed`);
@@ -57,7 +57,7 @@ test("a wrong token is told so, the right one leads to where one wanted to go", 
   await finish(page);
 });
 
-test("who signs out is out, also in other windows of the browser", async () => {
+test("signing out ends the session in all windows of the browser", async () => {
   const page = await signedIn(browser, host);
   forgiveFailedRequests(page);
   forgive(page, /another window/);
@@ -72,7 +72,7 @@ test("who signs out is out, also in other windows of the browser", async () => {
   await finish(page);
 });
 
-test("nobody is let in from a page of another site, even with the session", async () => {
+test("requests from pages of other sites are refused, even with the session", async () => {
   const page = await signedIn(browser, host);
   const refused = await page.request.post(`${host.url}/v1/events`, {
     headers: { "X-Greenroom": "1", Origin: "http://127.0.0.1:1" },
@@ -87,7 +87,7 @@ test("nobody is let in from a page of another site, even with the session", asyn
   await page.context().close();
 });
 
-test("the language is that of the browser, until somebody chooses", async () => {
+test("the language is the browser's until it is chosen", async () => {
   const page = await newPage(browser, host, { locale: "zh-CN" });
   await page.goto(`${host.url}/signin`);
   await see(page.getByRole("heading", { name: "登录" }));
@@ -99,7 +99,7 @@ test("the language is that of the browser, until somebody chooses", async () => 
   await finish(page);
 });
 
-test("a host that goes away is told of, and all goes on when it is back", async () => {
+test("a notice is shown while the host is down, and the page recovers", async () => {
   const page = await signedIn(browser, host);
   forgiveFailedRequests(page);
   forgive(page, /ERR_CONNECTION_REFUSED|ERR_EMPTY_RESPONSE|ERR_INCOMPLETE_CHUNKED/);
@@ -107,7 +107,7 @@ test("a host that goes away is told of, and all goes on when it is back", async 
   await host.kill();
   await see(page.getByText("The host does not respond"));
   await host.comeBack();
-  // Sessions end with the host: whoever comes back signs in again and is where they were.
+  // Sessions end with the host: signing in again leads back to the same page.
   const field = page.getByLabel("Token", { exact: true });
   await see(field);
   await field.fill(host.token);
@@ -118,7 +118,7 @@ test("a host that goes away is told of, and all goes on when it is back", async 
   await finish(page);
 });
 
-test("whoever has to sign in first finds nothing in the console", async () => {
+test("the console is empty before sign-in", async () => {
   const page = await newPage(browser, host);
   const failed = [];
   const complaints = [];
@@ -136,7 +136,7 @@ test("whoever has to sign in first finds nothing in the console", async () => {
   await finish(page);
 });
 
-test("an address that leads nowhere has a page, in both languages", async () => {
+test("an unknown URL has a page in both languages", async () => {
   for (const [locale, words, back] of [["en-US", "Page not found", "Go to the overview"], ["zh-CN", "页面不存在", "回到总览"]]) {
     const page = await signedIn(browser, host, { locale });
     forgive(page, /status of 404/);

@@ -1,4 +1,4 @@
-"""A runner that plays the steps that its config or a message spells out as JSON; what it says of itself tries to be script."""
+"""A runner that plays the steps in its config or message (JSON); its manifest contains script injections."""
 import json, os, sys, threading, time
 
 SCRIPT = '<img src=x onerror="document.title=\'owned\'">'
@@ -59,14 +59,14 @@ def play(request, run, context):
         send(result("tool.call.completed", {**call, "result": None}))
 
     def lines(count):
-        """Many whole messages, of different heights: mostly text, now and then a list, code or a table."""
+        """Many messages of different heights: mostly text, sometimes a list, code or a table."""
         others = {3: "- one\n- two with `code`\n- [three](https://example.com)", 6: "```python\nfor each in range(10):\n    print(each)\n```",
                   9: "|name|value|\n|-|-|\n|one|1|\n|two|2|"}
         bodies = [others.get(number % 10, "A line of text. " * (1 + number % 9)) for number in range(count)]
         send(*[message(f"**Item {number}**\n\n{body}") for number, body in enumerate(bodies)])
 
     def flood(count):
-        """Many results: half of them calls of a tool, the rest pieces of a text."""
+        """Many results: half of them tool calls, the others deltas."""
         for number in range(count // 4):
             call = {"tool_name": "lookup", "tool_call_id": f"c{number}", "parameters": {"number": number}}
             send(result("tool.call.started", call), result("tool.call.completed", {**call, "result": {"ok": number}}),

@@ -1,4 +1,4 @@
-"""The plugin itself, which has nothing to do."""
+"""The plugin class, which is empty."""
 
 from langbot_plugin.api.definition.plugin import BasePlugin
 

@@ -1,4 +1,4 @@
-"""Answers with two megabytes, at once or in pieces, or says how much it was given."""
+"""Answers with two megabytes, at once or in chunks, or with the size of its input."""
 
 from langbot_plugin.api.definition.components.runner.runner import Runner
 from langbot_plugin.api.entities.builtin.provider.message import Message, MessageChunk

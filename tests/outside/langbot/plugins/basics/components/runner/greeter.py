@@ -1,4 +1,4 @@
-"""Answers events by calls, in each way that there is, and returns no message of its own."""
+"""Answers events with every kind of call, and returns no message."""
 
 from langbot_plugin.api.definition.components.runner.runner import Runner
 from langbot_plugin.api.entities.builtin.platform.message import Image, MessageChain, Plain

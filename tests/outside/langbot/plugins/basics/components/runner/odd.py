@@ -1,4 +1,4 @@
-"""Ends in the way that the input names."""
+"""Ends as the input says."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""Answers with what it was told about itself and the event."""
+"""Answers with its context."""
 
 import json
 

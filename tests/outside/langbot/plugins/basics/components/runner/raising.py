@@ -1,4 +1,4 @@
-"""Raises what is no `Exception`: the input names where and what, as in `stream SystemExit`."""
+"""Raises non-`Exception` errors: the input names where and which, such as `stream SystemExit`."""
 
 import asyncio
 import pathlib
@@ -39,7 +39,7 @@ class Raising(Runner):
         await raise_it(what)
 
     async def beside(self, ctx: RunnerContext, what: str):
-        """Raises in a task and in a callback of its own, and goes on."""
+        """Raises in a task and in a callback, and continues."""
         task = asyncio.create_task(raise_it(what))
         asyncio.get_running_loop().call_soon(sys.exit, 3)
         await asyncio.sleep(0.05)
@@ -53,7 +53,7 @@ class Raising(Runner):
         return Iterated()
 
     async def stopped(self, ctx: RunnerContext, what: str):
-        """Raises once it is told to stop."""
+        """Raises when it is cancelled."""
         pathlib.Path("waits").touch()
         try:
             await asyncio.sleep(60)

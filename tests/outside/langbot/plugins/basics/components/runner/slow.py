@@ -1,4 +1,4 @@
-"""Leaves a mark, waits for a gate, and leaves another mark if it is told to stop before."""
+"""Writes a file, waits for a gate, and writes another file if it is cancelled before."""
 
 import asyncio
 import pathlib

@@ -1,4 +1,4 @@
-"""Streams the words of the input, then the whole."""
+"""Streams the words of the input, then the complete message."""
 
 from langbot_plugin.api.definition.components.runner.runner import Runner
 from langbot_plugin.api.entities.builtin.provider.message import Message, MessageChunk

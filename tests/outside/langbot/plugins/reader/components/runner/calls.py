@@ -1,4 +1,4 @@
-"""Makes the calls that the input names, a JSON list of [method, keyword arguments], and tells how each went.
+"""Makes the calls in the input, a JSON list of [method, keyword arguments], and reports the outcome of each.
 `wait` is none of them: it waits for a file."""
 
 import asyncio

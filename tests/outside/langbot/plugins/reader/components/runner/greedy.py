@@ -1,4 +1,4 @@
-"""Goes around the checks of the SDK: sends the actions that the input names as they are."""
+"""Bypasses the checks of the SDK: sends the actions in the input unchanged."""
 
 import json
 

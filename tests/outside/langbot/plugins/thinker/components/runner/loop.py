@@ -1,4 +1,4 @@
-"""An agent: asks its model, carries out the calls that it wants, asks again."""
+"""An agent loop: calls its model, executes the tool calls, calls the model again."""
 
 import json
 
