@@ -65,8 +65,10 @@ soak: ## Run long tests: 200 kills, 20 backups of a busy host, a million fuzzed 
 	GREENROOM_BACKUPS=20 cargo nextest run --profile soak -p greenroom $(FEATURES) --test backup busy --no-capture
 	GREENROOM_CALLS=1000000 cargo nextest run --profile soak -p greenroom $(FEATURES) --test proxy fuzz --no-capture
 
-schemas: ## Regenerate docs/schema after a change of the protocol
+schemas: web/node_modules/.package-lock.json ## Regenerate docs/schema, docs/openapi.json and the types of the web interface
 	cargo run -p greenroom-protocol --example write_schemas
+	cargo run -p greenroom-server --example write_openapi
+	cd web && npm run generate
 
 bench: ## Measure the performance budgets and write bench/RESULTS.md
 	cargo run --release --bin greenroom -- bench --write bench/RESULTS.md

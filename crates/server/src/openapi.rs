@@ -1,7 +1,8 @@
 //! The description of the HTTP interface, OpenAPI 3.1.
 //!
 //! Invariant: every route is described with every status it can answer with, and nothing else is; the tests
-//! below compare the document with the table of routes, and `tests/outside` with a running host.
+//! below compare the document with the table of routes and with `docs/openapi.json`, from which the types of the
+//! web interface are generated; `tests/outside` compares it with a running host.
 
 mod operations;
 mod parts;
@@ -15,12 +16,17 @@ use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
 pub(crate) async fn document(State(app): State<App>) -> Response {
-    // A host that nobody asks spares the time and the memory.
+    // Built on the first request: most hosts never serve it.
     let page_size = app.host.settings().limits.page_size;
     let (cookie, base_path) = (&app.options.cookie, app.options.base_path.as_str());
     let build = || Bytes::from(describe(page_size, cookie, base_path).to_string());
     let document = app.openapi.get_or_init(build).clone();
     ([(CONTENT_TYPE, "application/json")], document).into_response()
+}
+
+/// The document as `docs/openapi.json` holds it: of a host with default settings.
+pub fn openapi_document() -> Value {
+    describe(200, "greenroom_session", "")
 }
 
 fn describe(page_size_max: usize, cookie: &str, base_path: &str) -> Value {
@@ -40,26 +46,27 @@ fn describe(page_size_max: usize, cookie: &str, base_path: &str) -> Value {
         "servers": [{"url": if base_path.is_empty() { "/" } else { base_path }}],
         "security": [{"token": []}],
         "tags": [
-            {"name": "events", "description": "What happened: handed in, and looked up."},
+            {"name": "events", "description": "What happened: send events and read the event log."},
             {"name": "runs", "description": "One execution of one runner for one event."},
-            {"name": "conversations", "description": "Events and answers as one transcript."},
-            {"name": "artifacts", "description": "Bytes, kept under an id."},
-            {"name": "approvals", "description": "Actions that somebody has to allow first."},
-            {"name": "deliveries", "description": "What is brought to surfaces, and what did not arrive."},
+            {"name": "conversations", "description": "Transcripts, state and search."},
+            {"name": "artifacts", "description": "Files, stored under an id."},
+            {"name": "approvals", "description": "Actions that wait for a person's approval."},
+            {"name": "deliveries", "description": "Output sent to surfaces, and its outcome."},
             {"name": "agui", "description": "AG-UI for front ends, and the routes of CopilotKit."},
-            {"name": "audit", "description": "What runners asked the host for."},
-            {"name": "session", "description": "Signing in from a browser, and out."},
-            {"name": "host", "description": "The host about itself."},
+            {"name": "audit", "description": "Every call of a runner to the host."},
+            {"name": "session", "description": "Sign in from a browser, and sign out."},
+            {"name": "tools", "description": "Records of project modules, for tool processes."},
+            {"name": "host", "description": "Health, metrics, agents, runners and resources."},
         ],
         "paths": paths,
         "components": {
             "securitySchemes": {
                 "token": {"type": "http", "scheme": "bearer",
-                    "description": "A token with a role: `admin` may everything, `sender` hands in \
+                    "description": "A token with a role: `admin` may do everything, `sender` sends \
                         events and follows their runs, `reader` reads everything."},
                 "session": {"type": "apiKey", "in": "cookie", "name": cookie,
-                    "description": "A session, which stands for a token wherever one is asked for; from the \
-                        host's own pages only, writes with `X-Greenroom: 1`."},
+                    "description": "A session, accepted wherever a token is; only from the host's own \
+                        pages, writes with `X-Greenroom: 1`."},
                 "runner_token": {"type": "http", "scheme": "bearer",
                     "description": "The token of one runner, from `runners.NAME.token`."},
             },
@@ -76,10 +83,11 @@ mod tests {
     use super::*;
     use crate::router::routes;
     use std::collections::BTreeSet;
+    use std::path::Path;
 
     #[test]
     fn every_route_is_described_and_nothing_else() {
-        let document = describe(200, "cookie", "");
+        let document = openapi_document();
         let described: BTreeSet<(String, String)> = document["paths"]
             .as_object()
             .unwrap()
@@ -97,19 +105,19 @@ mod tests {
     }
 
     #[test]
-    fn every_reference_leads_somewhere() {
-        let document = describe(200, "cookie", "");
+    fn every_reference_resolves() {
+        let document = openapi_document();
         let mut references = Vec::new();
         collect(&document, &mut references);
         assert!(!references.is_empty());
         for reference in references {
-            let place = reference.strip_prefix('#').unwrap_or("nowhere");
-            assert!(document.pointer(place).is_some(), "{reference}");
+            let pointer = reference.strip_prefix('#').unwrap_or("missing");
+            assert!(document.pointer(pointer).is_some(), "{reference}");
         }
     }
 
     #[test]
-    fn parameters_of_addresses_are_described() {
+    fn path_parameters_are_described() {
         for operation in operations::all() {
             let names = operation.path.split('{').skip(1).count();
             let parameters = operation.described["parameters"].to_string();
@@ -118,22 +126,31 @@ mod tests {
     }
 
     #[test]
-    fn operations_have_names_of_their_own() {
+    fn operation_ids_are_unique() {
         let operations = operations::all();
         let names: BTreeSet<String> =
             operations.iter().map(|it| it.described["operationId"].to_string()).collect();
         assert_eq!(names.len(), operations.len());
     }
 
-    fn collect(value: &Value, found: &mut Vec<String>) {
+    #[test]
+    fn docs_openapi_has_not_drifted() {
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/openapi.json");
+        let text = std::fs::read_to_string(file).unwrap_or_default();
+        let stored: Value = serde_json::from_str(&text).unwrap_or_default();
+        let hint = "docs/openapi.json has drifted: run `make schemas` and commit";
+        assert!(stored == openapi_document(), "{hint}");
+    }
+
+    fn collect(value: &Value, references: &mut Vec<String>) {
         match value {
             Value::Object(fields) => {
                 if let Some(Value::String(reference)) = fields.get("$ref") {
-                    found.push(reference.clone());
+                    references.push(reference.clone());
                 }
-                fields.values().for_each(|value| collect(value, found));
+                fields.values().for_each(|value| collect(value, references));
             }
-            Value::Array(items) => items.iter().for_each(|value| collect(value, found)),
+            Value::Array(items) => items.iter().for_each(|value| collect(value, references)),
             _ => {}
         }
     }

@@ -1,6 +1,6 @@
-//! Every operation: what it takes, what it answers.
+//! Every operation with its parameters and responses.
 //!
-//! Invariant: the statuses of an operation are all that the handlers, the guard and the store can lead to.
+//! Invariant: an operation lists every status that its handler, the guard and the store can answer with.
 
 mod agui;
 mod artifacts;
@@ -19,7 +19,7 @@ pub(super) struct Operation {
     pub(super) described: Value,
 }
 
-/// Answers that every operation behind a token can give.
+/// Error statuses of every operation that needs a token.
 const GUARDED: [&str; 5] = ["400", "401", "403", "500", "503"];
 
 impl Operation {
@@ -60,7 +60,7 @@ impl Operation {
         self
     }
 
-    /// Open to everyone.
+    /// Needs no token.
     fn open(mut self) -> Self {
         self.described["security"] = json!([]);
         if let Some(responses) = self.described["responses"].as_object_mut() {
@@ -85,16 +85,16 @@ pub(super) fn all() -> Vec<Operation> {
 }
 
 fn events() -> Vec<Operation> {
-    let answer = "The event is stored; `run_id` is null when no agent takes it.";
+    let answer = "The event is stored; `run_id` is null when no agent matches it.";
     let mut accept = Operation::post(
         "/v1/events",
         "accept_event",
         "events",
-        "Hand in one event\nThe answer comes once the event is stored. The same `event_id` with the same \
-         body is answered like the first time; without an `event_id` one is made.",
+        "Send one event\nThe response comes once the event is stored. The same `event_id` with the same \
+         body gets the first response again; without an `event_id` one is generated.",
     )
     .answers("202", accepted(answer))
-    .answers("200", accepted("The same event was handed in before."))
+    .answers("200", accepted("The same event was sent before."))
     .refuses(&["404", "408", "409", "413", "415", "429"]);
     accept.described["requestBody"] = json!({"required": true,
         "content": {"application/json": {"schema": by_ref("schemas", "NewEvent")}}});
@@ -107,7 +107,7 @@ fn events() -> Vec<Operation> {
             "/v1/events/{id}",
             "get_event",
             "events",
-            "One event\n`source` is needed where several sources used the same id.",
+            "One event\n`source` is required when several sources used the same id.",
         )
         .takes(&["event_id_in_path", "workspace_id", "source"])
         .answers("200", json_body("The event.", by_ref("schemas", "Event")))
@@ -115,7 +115,7 @@ fn events() -> Vec<Operation> {
     ]
 }
 
-/// The answer to an event, as JSON or as the first frame of a stream.
+/// The response to an event, as JSON or as the first frame of a stream.
 fn accepted(about: &str) -> Value {
     let mut response = json_body(about, by_ref("schemas", "EventAnswer"));
     let link = |operation: &str, id: &str| json!({"operationId": operation, "parameters": {"id": format!("$response.body#/{id}")}});
@@ -125,7 +125,7 @@ fn accepted(about: &str) -> Value {
         "cancel": link("cancel_run", "run_id")});
     response["content"]["text/event-stream"] = event_stream(
         "With `Accept: text/event-stream`, status 200: first `event: accepted` with the same object, then \
-         the results of the run, to its end.",
+         the results of the run until it ends.",
     );
     response
 }
@@ -134,18 +134,18 @@ fn runs() -> Vec<Operation> {
     let run = || json_body("The run.", by_ref("schemas", "RunView"));
     let mut page = page_of("AgentRunResult");
     page["content"]["text/event-stream"] = event_stream(
-        "With `Accept: text/event-stream`: every result as `event:` its type, `id:` its number, `data:` \
-         the result; live until the terminal one, resumed by `Last-Event-ID`.",
+        "With `Accept: text/event-stream`: every result with its type as `event:`, its number as `id:` \
+         and the result as `data:`; live until the terminal result, resumed by `Last-Event-ID`.",
     );
     page["content"]["application/json"]["schema"]["properties"]["next_cursor"] = json!({
         "type": ["integer", "null"], "minimum": 0,
-        "description": "The number to go on behind, as `after`."});
+        "description": "The value of `after` for the next page."});
     vec![
         Operation::get(
             "/v1/runs",
             "list_runs",
             "runs",
-            "Runs, newest first\nA page may be short although `has_more` is true where few runs fit.",
+            "Runs, newest first\nA page may be short although `has_more` is true when few runs match.",
         )
             .takes(&[&["workspace_id"][..], &FILTERS, &["cursor", "limit"]].concat())
             .answers("200", page_of("RunView")),
@@ -153,7 +153,8 @@ fn runs() -> Vec<Operation> {
             "/v1/runs/{id}",
             "get_run",
             "runs",
-            "One run\nWith `deliveries`, `diagnostics` and what its `model_calls` took; while it is running, `with_runner` says whether a runner has it or it waits for one.",
+            "One run\nWith `deliveries`, `diagnostics` and the totals of its `model_calls`; while it is running, `with_runner` \
+             says whether a runner has received it.",
         )
         .takes(&["run_id_in_path", "workspace_id"])
         .answers("200", run())
@@ -162,7 +163,7 @@ fn runs() -> Vec<Operation> {
             "/v1/runs/{id}/cancel",
             "cancel_run",
             "runs",
-            "End a run\nA run that is over stays as it is.",
+            "Cancel a run\nA run that has ended stays as it is.",
         )
         .takes(&["run_id_in_path", "workspace_id"])
         .answers("200", run())
@@ -180,7 +181,7 @@ fn conversations() -> Vec<Operation> {
             "/v1/conversations",
             "list_conversations",
             "conversations",
-            "Conversations, the last used first",
+            "Conversations, most recently used first",
         )
         .takes(&["workspace_id", "cursor", "limit"])
         .answers("200", page_of("Conversation")),
@@ -188,9 +189,9 @@ fn conversations() -> Vec<Operation> {
             "/v1/conversations/{id}/history",
             "get_history",
             "conversations",
-            "The transcript of a conversation\nA page stands oldest item first; without a cursor it is the \
-             newest page, or with `direction=forward` the oldest. Cards are worded in English or Chinese, as \
-             `Accept-Language` says.",
+            "The transcript of a conversation\nItems of a page are in ascending order; without a cursor it is the \
+             newest page, or with `direction=forward` the oldest. Cards are in English or Chinese, by \
+             `Accept-Language`.",
         )
         .takes(&["conversation_id_in_path", "workspace_id", "cursor", "limit", "direction"])
         .answers("200", page_of("TranscriptItem"))
@@ -199,9 +200,8 @@ fn conversations() -> Vec<Operation> {
             "/v1/conversations/{id}/search",
             "search_history",
             "conversations",
-            "Items of a conversation that hold what is looked for, the best first\nWords in any language; \
-             Chinese, Japanese and Korean also within words. Each item comes with `score`, `snippet` and \
-             `highlights`.",
+            "Search a conversation, best match first\nWords in any language; Chinese, Japanese and Korean also \
+             match within words. Each item has `score`, `snippet` and `highlights`.",
         )
         .takes(&["conversation_id_in_path", "workspace_id", "q", "limit"])
         .answers("200", page_of("SearchHit"))
@@ -215,9 +215,9 @@ fn approvals() -> Vec<Operation> {
         "/v1/approvals/{id}",
         "answer_approval",
         "approvals",
-        "Allow or deny an action\nThe answer comes once the decision is stored; an action that is allowed is \
-         carried out from then on, once. The same decision again is answered like the first time; another \
-         one, one with another nonce, and one about what has expired or was cancelled get 409.",
+        "Allow or deny an action\nThe response comes once the decision is stored; an allowed action is then \
+         carried out once. The same decision again gets the same response. 409: another decision was made, the \
+         nonce is wrong, or the approval expired or was cancelled.",
     )
     .takes(&["approval_id_in_path", "workspace_id"])
     .answers("200", approval("The approval as it is now."))
@@ -225,14 +225,9 @@ fn approvals() -> Vec<Operation> {
     answer.described["requestBody"] = json!({"required": true, "content": {"application/json": {
         "schema": by_ref("schemas", "ApprovalDecision")}}});
     vec![
-        Operation::get(
-            "/v1/approvals",
-            "list_approvals",
-            "approvals",
-            "Actions that somebody has to allow first, newest first",
-        )
-        .takes(&["workspace_id", "approval_status", "run_id", "cursor", "limit"])
-        .answers("200", page_of("ApprovalView")),
+        Operation::get("/v1/approvals", "list_approvals", "approvals", "Approvals, newest first")
+            .takes(&["workspace_id", "approval_status", "run_id", "cursor", "limit"])
+            .answers("200", page_of("ApprovalView")),
         Operation::get("/v1/approvals/{id}", "get_approval", "approvals", "One approval")
             .takes(&["approval_id_in_path", "workspace_id"])
             .answers("200", approval("The approval."))
@@ -246,11 +241,11 @@ fn records() -> Vec<Operation> {
         "/v1/tool-runtime/records",
         "records",
         "tools",
-        "One operation on the records of a project module\nFor the processes of tools, with the credential of \
-         their call. An admin names the `actor` whose records are meant.",
+        "One operation on the records of a project module\nFor tool processes, with the credential of their \
+         call. An admin names the `actor` that owns the records.",
     )
     .takes(&["workspace_id", "actor"])
-    .answers("200", json_body("What came of it.", json!({"type": "object"})))
+    .answers("200", json_body("The result.", json!({"type": "object"})))
     .refuses(&["404", "408", "409", "413", "415"]);
     records.described["requestBody"] = json!({"required": true,
         "content": {"application/json": {"schema": by_ref("schemas", "RecordOp")}}});
@@ -262,8 +257,8 @@ fn audit() -> Vec<Operation> {
         "/v1/audit",
         "list_audit",
         "audit",
-        "Calls of runners, newest first\nOne record per call: who, what, how it ended, never what was asked or \
-         answered. A page may be short although `has_more` is true where few records fit.",
+        "Calls of runners, newest first\nOne record per call: caller, method and outcome, without parameters and \
+         results. A page may be short although `has_more` is true when few records match.",
     );
     let filters = ["run_id", "method", "code", "denied"];
     vec![
@@ -276,7 +271,7 @@ fn host() -> Vec<Operation> {
     let status = |word: &str| {
         let schema = json!({"type": "object", "required": ["status"],
             "properties": {"status": {"const": word}}});
-        json_body("It does.", schema)
+        json_body("Yes.", schema)
     };
     let metrics = json!({"description": "Counters and gauges.",
         "headers": {"X-Request-Id": by_ref("headers", "X-Request-Id")},
@@ -285,16 +280,16 @@ fn host() -> Vec<Operation> {
         "/v1/runners/connect",
         "connect_runner",
         "host",
-        "Runners on other machines connect here by WebSocket\nThe native wire, one message per frame.",
+        "WebSocket for runners on other machines\nThe native wire, one message per frame.",
     )
     .answers("101", json!({"description": "The runner is connected."}))
     .refuses(&["426"]);
     connect.described["security"] = json!([{"runner_token": []}]);
     vec![
-        Operation::get("/healthz", "healthz", "host", "Whether the process answers")
+        Operation::get("/healthz", "healthz", "host", "Whether the process responds")
             .open()
             .answers("200", status("ok")),
-        Operation::get("/readyz", "readyz", "host", "Whether the host takes events")
+        Operation::get("/readyz", "readyz", "host", "Whether the host accepts events")
             .open()
             .answers("200", status("ready")),
         Operation::get("/metrics", "metrics", "host", "Metrics in the text format of Prometheus")
@@ -309,7 +304,7 @@ fn host() -> Vec<Operation> {
             "/v1/agents",
             "list_agents",
             "host",
-            "Agents, the bindings of events to runners",
+            "Agents: bindings of events to runners",
         )
         .answers("200", page_of("Agent")),
     ]

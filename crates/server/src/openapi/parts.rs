@@ -1,6 +1,6 @@
-//! What operations share: parameters, headers, refusals, pages.
+//! Shared parts of operations: parameters, headers, errors, pages.
 //!
-//! Invariant: a parameter or a refusal is described once and referred to by name.
+//! Invariant: a parameter or an error is described once and referred to by name.
 
 use crate::query::{LIMIT_DEFAULT, VALUE_BYTES_MAX};
 use greenroom_protocol::api::platform::ApprovalStatus;
@@ -28,7 +28,7 @@ pub(super) fn parameters(page_size_max: usize) -> Value {
     parameters
 }
 
-/// What lists are narrowed to.
+/// Filters of lists.
 fn filters() -> Value {
     let text = || json!({"type": "string", "maxLength": VALUE_BYTES_MAX, "pattern": PLAIN});
     let time = || json!({"type": "string", "format": "date-time"});
@@ -36,18 +36,18 @@ fn filters() -> Value {
     json!({
         "runner_id": query("runner_id", "Of this runner only, `plugin:AUTHOR/NAME/RUNNER`.", text()),
         "event_type": query("event_type", "Of this type of event only.", text()),
-        "error_code": query("error_code", "That failed with this code only.", text()),
-        "since": query("since", "Of this moment or later.", time()),
-        "until": query("until", "Before this moment.", time()),
+        "error_code": query("error_code", "Failed with this code only.", text()),
+        "since": query("since", "At this time or later.", time()),
+        "until": query("until", "Before this time.", time()),
         "actor_id": query("actor_id", "Of this actor only.", text()),
         "role": query("role", "Of this role only.", json!({"enum": roles})),
         "scope": query("scope", "Of this scope only.",
             json!({"enum": StateScope::ALL.map(StateScope::as_str)})),
-        "optional": query("optional", "Whether it is no error to be nobody.",
+        "optional": query("optional", "Answer 204 instead of 401 without a session.",
             json!({"type": "boolean", "default": false})),
-        "prefix": query("prefix", "Keys that begin so only.", text()),
+        "prefix": query("prefix", "Keys with this prefix only.", text()),
         "mime": query("mime", "Of this type only, or of a family such as `image/*`.", text()),
-        "minutes": query("minutes", "How far to look back.",
+        "minutes": query("minutes", "Length of the window, up to now.",
             json!({"enum": crate::overview::MINUTES, "default": 60})),
     })
 }
@@ -61,8 +61,8 @@ fn common(page_size_max: usize) -> Value {
     json!({
         "workspace_id": query("workspace_id", "Default: `default`.", text()),
         "conversation_id": query("conversation_id", "Of this conversation only.", text()),
-        "actor": header("x-greenroom-actor", "Whose records, for an admin."),
-        "own_page": header("X-Greenroom", "`1` where a session is used or made; not with a token."),
+        "actor": header("x-greenroom-actor", "For admins: the owner of the records."),
+        "own_page": header("X-Greenroom", "`1` with a session or to sign in; not needed with a token."),
         "agent": query("agent", "Of this agent only.", text()),
         "status": query("status", "In this status only.", json!({"enum": statuses})),
         "approval_status": query("status", "In this status only.",
@@ -72,29 +72,29 @@ fn common(page_size_max: usize) -> Value {
         "surface": query("surface", "To this surface only.", text()),
         "run_id": query("run_id", "Of this run only.", text()),
         "method": query("method", "Of this method only, e.g. `history.page`.", text()),
-        "code": query("code", "That ended so only.",
+        "code": query("code", "With this outcome only.",
             json!({"enum": crate::audit::codes().collect::<Vec<_>>()})),
         "denied": query("denied", "Refused calls only.",
             json!({"type": "boolean", "default": false})),
         "source": query("source", "From this source only.", text()),
-        "cursor": query("cursor", "`next_cursor` of the page before, of the same list.", text()),
-        "limit": query("limit", "Most items of the page.", limit),
-        "after": query("after", "Results behind this number only.", number()),
-        "q": {"name": "q", "in": "query", "required": true, "description": "What to look for.",
+        "cursor": query("cursor", "`next_cursor` of the previous page of the same list.", text()),
+        "limit": query("limit", "Maximum number of items.", limit),
+        "after": query("after", "Results after this number only.", number()),
+        "q": {"name": "q", "in": "query", "required": true, "description": "Search text.",
             "schema": {"type": "string", "minLength": 1, "maxLength": 1024}},
         "name": query("name", "A file name, at most 255 bytes; no path.", text()),
-        "for_conversation": query("conversation_id", "The conversation it is for; without one it \
-            belongs to the event that names it first.", text()),
-        "expires_in_s": query("expires_in_s", "After so many seconds it is gone; without, it stays.",
+        "for_conversation": query("conversation_id", "The conversation it belongs to; without one, \
+            that of the first event that names it.", text()),
+        "expires_in_s": query("expires_in_s", "Seconds until it is deleted; without, it is kept.",
             json!({"type": "integer", "minimum": 1, "maximum": 3_155_760_000_i64})),
         "range": header("Range", "One range of bytes, from either end."),
-        "if_range": header("If-Range", "`ETag` of the bytes that a range shall be of."),
-        "if_none_match": header("If-None-Match", "`ETag` of bytes that are known."),
+        "if_range": header("If-Range", "`ETag` that the range must belong to."),
+        "if_none_match": header("If-None-Match", "`ETag` of the cached bytes."),
         "artifact_id_in_path": in_path("The id of an artifact."),
-        "direction": query("direction", "From which end.",
+        "direction": query("direction", "Which end to start from.",
             json!({"enum": ["backward", "forward"], "default": "backward"})),
         "last_event_id": {"name": "Last-Event-ID", "in": "header", "schema": number(),
-            "description": "For streams: the number of the last result seen; stands over `after`."},
+            "description": "For streams: the number of the last result seen; overrides `after`."},
         "run_id_in_path": in_path("The id of a run."),
         "approval_id_in_path": in_path("The id of an approval."),
         "delivery_id_in_path": in_path("The id of a delivery."),
@@ -124,44 +124,44 @@ fn in_path(about: &str) -> Value {
 
 pub(super) fn headers() -> Value {
     json!({
-        "X-Request-Id": {"description": "The caller's own id if it sent a sane one, else a new one.",
+        "X-Request-Id": {"description": "The caller's id if valid, else a new one.",
             "required": true, "schema": {"type": "string"}},
-        "Retry-After": {"description": "Seconds after which a second try makes sense.",
+        "Retry-After": {"description": "Seconds to wait before a retry.",
             "required": true, "schema": {"type": "integer", "minimum": 0}},
         "WWW-Authenticate": {"required": true, "schema": {"const": "Bearer"}},
     })
 }
 
-/// Every status that is not a success, and when it is given.
+/// Every error status and its meaning.
 const PROBLEMS: [(&str, &str); 14] = [
     ("400", "`invalid_argument`: the request is not as described here."),
-    ("401", "`unauthorized`: no token and no session, or one that is not known."),
+    ("401", "`unauthorized`: no token or session, or an unknown one."),
     (
         "403",
-        "`unauthorized`: the role, the name in `Host` or the page that sent the request is not let in.",
+        "`unauthorized`: the role, the `Host` header or the origin of the request is not allowed.",
     ),
-    ("404", "`not_found`: there is no such thing, or not for this token."),
+    ("404", "`not_found`: it does not exist, or this token may not see it."),
     ("408", "`deadline_exceeded`: the body did not arrive in time."),
     (
         "409",
-        "`invalid_argument`: used before with another body; several agents or sources fit equally; decided \
-         otherwise.",
+        "`invalid_argument`: the id was used with another body, several agents or sources match equally, or \
+         another decision was made.",
     ),
     (
         "413",
-        "`payload_too_large`: the body is larger than `limits.event_bytes`, that of an artifact than \
-         `limits.artifact_bytes`, that of an AG-UI client than `limits.agui_bytes`.",
+        "`payload_too_large`: the body exceeds `limits.event_bytes`, `limits.artifact_bytes` for an artifact or \
+         `limits.agui_bytes` for AG-UI.",
     ),
     ("415", "`invalid_argument`: the body is not JSON."),
-    ("416", "`invalid_argument`: the range begins behind the last byte."),
-    ("426", "`invalid_argument`: this address speaks WebSocket."),
+    ("416", "`invalid_argument`: the range begins after the last byte."),
+    ("426", "`invalid_argument`: this path takes WebSocket connections only."),
     (
         "429",
-        "`rate_limited`: too many runs are waiting, nothing was stored; or too many wrong sign-ins.",
+        "`rate_limited`: too many runs are queued and nothing was stored, or too many failed sign-ins.",
     ),
-    ("500", "`runtime_error`: a mistake of the host's."),
-    ("503", "`runtime_error`: the host is stopping or cannot store anything now; try again."),
-    ("405", "`invalid_argument`: the address does not take that method."),
+    ("500", "`runtime_error`: an internal error of the host."),
+    ("503", "`runtime_error`: the host is stopping or cannot store anything now; retry."),
+    ("405", "`invalid_argument`: the path does not support this method."),
 ];
 
 pub(super) fn problems() -> Value {
@@ -195,7 +195,7 @@ pub(super) fn page_of(item: &str) -> Value {
         "properties": {
             "items": {"type": "array", "items": by_ref("schemas", item)},
             "next_cursor": {"type": ["string", "null"],
-                "description": "What to ask for the next page with; null at the end."},
+                "description": "`cursor` of the next page; null at the end."},
             "has_more": {"type": "boolean"},
         },
     });

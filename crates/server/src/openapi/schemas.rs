@@ -1,8 +1,9 @@
-//! The structures by name: those of the protocol, and those that only HTTP shows.
+//! The schemas by name: those of the protocol, and those of HTTP alone.
 //!
-//! Invariant: a name means one structure; the protocol's schemas are taken over, not written again.
+//! Invariant: a name means one schema; the protocol's are reused, not written a second time.
 
 mod agui;
+mod resources;
 mod session;
 mod views;
 
@@ -11,8 +12,8 @@ use greenroom_protocol::event::EVENT_ID_BYTES_MAX;
 use greenroom_protocol::schema;
 use serde_json::{Map, Value, json};
 
-const PROTOCOL_PLACE: &str = "#/$defs/";
-const PLACE: &str = "#/components/schemas/";
+const PROTOCOL_PREFIX: &str = "#/$defs/";
+const PREFIX: &str = "#/components/schemas/";
 
 pub(super) fn all() -> Map<String, Value> {
     let mut schemas = Map::new();
@@ -33,20 +34,17 @@ pub(super) fn all() -> Map<String, Value> {
         name_rules(event);
     }
     schemas.extend(own());
-    schemas.insert("RunAgentInput".to_owned(), agui::input());
-    schemas.extend(session::all());
-    schemas.extend(views::all());
     schemas
 }
 
-/// The protocol keeps what a schema refers to beside it; here everything has one place.
+/// The protocol's schemas carry their own `$defs`; here all of them are components.
 fn move_references(value: &mut Value) {
     match value {
         Value::Object(fields) => {
             if let Some(Value::String(reference)) = fields.get_mut("$ref")
-                && let Some(name) = reference.strip_prefix(PROTOCOL_PLACE)
+                && let Some(name) = reference.strip_prefix(PROTOCOL_PREFIX)
             {
-                *reference = format!("{PLACE}{name}");
+                *reference = format!("{PREFIX}{name}");
             }
             fields.values_mut().for_each(move_references);
         }
@@ -55,7 +53,7 @@ fn move_references(value: &mut Value) {
     }
 }
 
-/// What the host checks of the names in an event beyond their being text.
+/// The host's rules for names in an event, which the protocol's schema does not state.
 fn name_rules(event: &mut Value) {
     let names = [
         "event_type",
@@ -75,136 +73,89 @@ fn name_rules(event: &mut Value) {
     }
 }
 
-/// When and why a process had to be started again, also once it is ready.
-fn failure() -> Value {
-    json!({"type": ["object", "null"], "required": ["at", "message"],
-        "properties": {"at": {"type": "string", "format": "date-time"},
-            "message": {"type": "string"}}})
+/// An object that has all of these properties.
+fn object(properties: Value) -> Value {
+    object_with(properties, json!({}))
+}
+
+/// An object that has all of the first properties and may have the others.
+fn object_with(properties: Value, optional: Value) -> Value {
+    let mut all = properties.as_object().cloned().unwrap_or_default();
+    let required: Vec<String> = all.keys().cloned().collect();
+    all.extend(optional.as_object().cloned().unwrap_or_default());
+    json!({"type": "object", "required": required, "properties": all})
+}
+
+fn text() -> Value {
+    json!({"type": "string"})
+}
+
+fn text_or_null() -> Value {
+    json!({"type": ["string", "null"]})
+}
+
+fn texts() -> Value {
+    list(text())
+}
+
+fn list(items: Value) -> Value {
+    json!({"type": "array", "items": items})
+}
+
+fn flag() -> Value {
+    json!({"type": "boolean"})
+}
+
+fn count() -> Value {
+    json!({"type": "integer", "minimum": 0})
+}
+
+fn count_or_null() -> Value {
+    json!({"type": ["integer", "null"], "minimum": 0})
+}
+
+fn time() -> Value {
+    json!({"type": "string", "format": "date-time"})
+}
+
+fn or_null(schema: Value) -> Value {
+    json!({"anyOf": [schema, {"type": "null"}]})
 }
 
 fn own() -> Map<String, Value> {
-    let optional = || json!({"type": ["string", "null"]});
-    let time = || json!({"type": "string", "format": "date-time"});
-    let count = || json!({"type": "integer", "minimum": 0});
     let own = [
-        (
-            "Problem",
-            json!({"type": "object", "required": ["error"],
-            "properties": {"error": by_ref("schemas", "AgentAPIError")}}),
-        ),
-        (
-            "Event",
-            json!({"type": "object",
-            "required": ["event_id", "source", "event_type", "seq", "created_at", "event"],
-            "properties": {
-                "event_id": {"type": "string"}, "source": {"type": "string"},
-                "event_type": {"type": "string"}, "conversation_id": optional(),
-                "conversation_seq": {"type": ["integer", "null"]}, "run_id": optional(),
-                "seq": count(), "created_at": time(),
-                "trigger": {"type": ["string", "null"],
-                    "description": "The entrance; null for the host's own facts (`source` = `host`)."},
-                "raw_ref": {"description": "Where the event's `data` is kept when it was too large.",
-                    "anyOf": [by_ref("schemas", "RawEventRef"), {"type": "null"}]},
-                "event": {"description": "The event as it was handed in, or the host's own fact."},
-            }}),
-        ),
+        ("Problem", object(json!({"error": by_ref("schemas", "AgentAPIError")}))),
+        ("Event", event()),
         (
             "Conversation",
-            json!({"type": "object",
-            "required": ["conversation_id", "workspace_id", "events", "items", "created_at",
-                "updated_at"],
-            "properties": {
-                "conversation_id": {"type": "string"}, "workspace_id": {"type": "string"},
-                "events": count(), "items": count(), "created_at": time(), "updated_at": time(),
-            }}),
+            object(json!({"conversation_id": text(), "workspace_id": text(), "events": count(),
+                "items": count(), "created_at": time(), "updated_at": time()})),
         ),
         (
             "ApprovalDecision",
-            json!({"type": "object", "required": ["decision", "nonce"],
-            "properties": {"decision": {"enum": ["allow", "deny"]},
-                "nonce": {"type": "string", "description": "That of the approval."}}}),
+            object(json!({"decision": {"enum": ["allow", "deny"]},
+                "nonce": {"type": "string", "description": "That of the approval."}})),
         ),
-        (
-            "Runner",
-            json!({"type": "object", "required": ["name", "runners"],
-            "description": "A runner process and what it offers.",
-            "properties": {
-                "name": {"type": "string"}, "plugin": optional(), "last_error": optional(),
-                "isolation": optional(), "pid": {"type": ["integer", "null"]},
-                "restarts": count(), "status": {"type": "string"},
-                "last_failure": failure(),
-                "runners": {"type": "array", "items": by_ref("schemas", "AgentRunnerManifest")},
-            }}),
-        ),
-        (
-            "Agent",
-            json!({"type": "object",
-            "required": ["name", "runner_id", "events", "scope", "filters", "queue", "deadline_s",
-                "on_interrupt", "delivery", "built_in", "runner_available"],
-            "properties": {
-                "name": {"type": "string"}, "runner_id": {"type": "string"},
-                "events": {"type": "array", "items": {"type": "string"}},
-                "scope": {"type": "object"}, "filters": {"type": "object"},
-                "queue": {"enum": ["serial", "parallel", "steer", "replace"]},
-                "deadline_s": count(), "on_interrupt": {"enum": ["fail", "retry"]},
-                "delivery": optional(), "built_in": {"type": "boolean"},
-                "runner_available": {"type": "boolean"},
-            }}),
-        ),
+        ("RunAgentInput", agui::input()),
     ];
-    own.into_iter().chain(resources()).map(|(name, schema)| (name.to_owned(), schema)).collect()
+    let own = own.into_iter().chain(resources::all()).chain(session::all()).chain(views::all());
+    own.map(|(name, schema)| (name.to_owned(), schema)).collect()
 }
 
-/// What agents can be granted, and where it comes from.
-fn resources() -> [(&'static str, Value); 4] {
-    let optional = || json!({"type": ["string", "null"]});
-    let count = || json!({"type": "integer", "minimum": 0});
-    [
-        (
-            "Model",
-            json!({"type": "object", "required": ["name", "provider", "model", "kind", "has_price"],
-            "properties": {
-                "name": {"type": "string"}, "provider": {"type": "string"},
-                "model": {"type": "string", "description": "The provider's own name."},
-                "kind": {"enum": ["chat", "embedding", "rerank"]},
-                "context_window": {"type": ["integer", "null"]},
-                "max_output_tokens": {"type": ["integer", "null"]},
-                "has_price": {"type": "boolean", "description": "Whether its calls count in budgets."},
-            }}),
-        ),
-        (
-            "Tool",
-            json!({"type": "object",
-            "required": ["tool_name", "description", "source", "risk", "timeout_s", "parameters"],
-            "properties": {
-                "tool_name": {"type": "string"}, "description": {"type": "string"},
-                "source": {"type": "string"}, "timeout_s": count(),
-                "risk": {"enum": ["read", "write", "destructive", "external"]},
-                "parameters": {"type": "object", "description": "JSON Schema of its input."},
-            }}),
-        ),
-        (
-            "ToolServer",
-            json!({"type": "object", "required": ["name", "kind", "status", "tools", "warnings", "restarts"],
-            "properties": {
-                "name": {"type": "string"}, "kind": {"enum": ["mcp", "module"]},
-                "status": {"enum": ["starting", "ready", "backing_off", "stopped", "failed"]},
-                "server": optional(), "protocol_version": optional(), "isolation": optional(),
-                "pid": {"type": ["integer", "null"]}, "tools": count(), "restarts": count(),
-                "warnings": {"type": "array", "items": {"type": "string"}},
-                "last_error": optional(),
-            }}),
-        ),
-        (
-            "Check",
-            json!({"type": "object", "required": ["kind", "name", "ok", "message"],
-            "properties": {
-                "kind": {"enum": ["database", "model", "surface", "grant"]},
-                "name": {"type": "string"}, "ok": {"type": "boolean"},
-                "message": {"type": "string"},
-            }}),
-        ),
-    ]
+fn event() -> Value {
+    object_with(
+        json!({"event_id": text(), "source": text(), "event_type": text(), "seq": count(),
+            "created_at": time(),
+            "event": {"description": "The event as it was received, or the host's own fact."}}),
+        json!({
+            "conversation_id": text_or_null(), "conversation_seq": {"type": ["integer", "null"]},
+            "run_id": text_or_null(),
+            "trigger": {"type": ["string", "null"],
+                "description": "The entrance; null for the host's own facts (`source` = `host`)."},
+            "raw_ref": {"description": "Where the event's `data` is stored when it was too large.",
+                "anyOf": [by_ref("schemas", "RawEventRef"), {"type": "null"}]},
+        }),
+    )
 }
 
 #[cfg(test)]
@@ -212,7 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_means_one_structure() {
+    fn a_name_means_one_schema() {
         let mut seen: Map<String, Value> = Map::new();
         for (name, schema) in schema::all() {
             let mut schema = Value::from(schema);

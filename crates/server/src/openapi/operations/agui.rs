@@ -9,31 +9,27 @@ pub(super) fn all() -> Vec<Operation> {
         running(
             "/v1/agui/{id}",
             "agui_run",
-            "Talk to an agent over AG-UI\nThe newest message is handed in as an event of conversation \
-             `threadId`; `runId` is its key, and the same one again attaches to the same run. The stream \
-             ends with `RUN_FINISHED` or `RUN_ERROR`. With `resume`, interrupts are answered and the run goes on.",
+            "Talk to an agent over AG-UI\nThe newest message becomes an event of conversation `threadId`; `runId` is \
+             its key: the same `runId` again attaches to the same run. The stream ends with `RUN_FINISHED` or \
+             `RUN_ERROR`. `resume` answers interrupts, and the run continues.",
         ),
-        running(
-            "/v1/agui/agent/{id}/run",
-            "copilot_run",
-            "The same under the address that CopilotKit knows",
-        ),
+        running("/v1/agui/agent/{id}/run", "copilot_run", "The same at CopilotKit's path"),
         running(
             "/v1/agui/agent/{id}/connect",
             "copilot_connect",
-            "A thread as it is kept, then what is under way in it, live",
+            "The stored thread, then its running runs live",
         ),
         Operation::post(
             "/v1/agui/agent/{id}/stop/{thread}",
             "copilot_stop",
             "agui",
-            "End what an agent does in a thread",
+            "Cancel an agent's runs in a thread",
         )
         .takes(&["agent_in_path", "thread_in_path", "workspace_id"])
-        .answers("200", json_body("How many runs were ended.", stopped()))
+        .answers("200", json_body("How many runs were cancelled.", stopped()))
         .refuses(&["404"]),
-        Operation::get("/v1/agui/info", "copilot_info", "agui", "What CopilotKit asks first")
-            .answers("200", json_body("The agents that the token may reach.", info())),
+        Operation::get("/v1/agui/info", "copilot_info", "agui", "Agents and mode, for CopilotKit")
+            .answers("200", json_body("The agents that the token may use.", info())),
     ]
 }
 

@@ -1,4 +1,4 @@
-//! Bytes in and out.
+//! Upload and download.
 
 use super::Operation;
 use crate::openapi::parts::{by_ref, json_body};
@@ -13,8 +13,8 @@ fn upload() -> Operation {
         "/v1/artifacts",
         "upload_artifact",
         "artifacts",
-        "Keep bytes\nThe answer comes once they are stored. `Content-Type` is compared with what the bytes \
-         look like; without one it is found out.",
+        "Store a file\nThe response comes once it is stored. `Content-Type` is checked against the content; \
+         without one it is detected.",
     )
     .takes(&["workspace_id", "name", "for_conversation", "expires_in_s"])
     .answers("201", json_body("The artifact.", by_ref("schemas", "ArtifactView")))
@@ -32,13 +32,13 @@ fn download() -> Operation {
         "/v1/artifacts/{id}",
         "download_artifact",
         "artifacts",
-        "The bytes of an artifact\nAs an attachment, whole or one range of them. A token for some agents gets \
-         what their runs made or were given.",
+        "The bytes of an artifact\nAs an attachment, whole or one range. A token limited to some agents sees the \
+         artifacts that their runs created or received.",
     )
     .takes(&["artifact_id_in_path", "workspace_id", "range", "if_range", "if_none_match"])
     .answers("200", bytes("All bytes."))
-    .answers("206", bytes("The range of bytes that was asked for, as `Content-Range` says."))
-    .answers("304", json!({"description": "The bytes are those that are known.",
+    .answers("206", bytes("The requested range, as in `Content-Range`."))
+    .answers("304", json!({"description": "Not modified.",
         "headers": {"X-Request-Id": by_ref("headers", "X-Request-Id")}}))
     .refuses(&["404", "416"])
 }
@@ -48,7 +48,7 @@ fn metadata() -> Operation {
         "/v1/artifacts/{id}/metadata",
         "get_artifact",
         "artifacts",
-        "What is known of an artifact",
+        "Metadata of an artifact",
     )
     .takes(&["artifact_id_in_path", "workspace_id"])
     .answers("200", json_body("The artifact.", by_ref("schemas", "ArtifactView")))
@@ -60,5 +60,5 @@ fn bytes(about: &str) -> Value {
         "headers": {"X-Request-Id": by_ref("headers", "X-Request-Id"),
             "ETag": {"required": true, "schema": {"type": "string"}},
             "Content-Disposition": {"required": true, "schema": {"type": "string"}}},
-        "content": {"*/*": {"schema": {"description": "Bytes of any kind, also none."}}}})
+        "content": {"*/*": {"schema": {"description": "Any bytes, possibly none."}}}})
 }

@@ -11,8 +11,8 @@ pub(super) fn all() -> Vec<Operation> {
             "/v1/deliveries",
             "list_deliveries",
             "deliveries",
-            "Deliveries to surfaces, newest first\nA page may be short although `has_more` is true where few \
-             deliveries fit.",
+            "Deliveries to surfaces, newest first\nA page may be short although `has_more` is true when few \
+             deliveries match.",
         )
         .takes(&["workspace_id", "delivery_status", "surface", "run_id", "cursor", "limit"])
         .answers("200", page_of("Delivery")),
@@ -20,7 +20,7 @@ pub(super) fn all() -> Vec<Operation> {
             "/v1/deliveries/{id}",
             "get_delivery",
             "deliveries",
-            "One delivery\nWith `payload`, what is sent.",
+            "One delivery\nWith its `payload`.",
         )
         .takes(&["delivery_id_in_path", "workspace_id"])
         .answers("200", delivery("The delivery."))
@@ -29,9 +29,9 @@ pub(super) fn all() -> Vec<Operation> {
             "/v1/deliveries/{id}/retry",
             "retry_delivery",
             "deliveries",
-            "Send a delivery again\nTakes the token of an admin, and a delivery that is `failed` or `unknown`; \
-             otherwise the answer is 409. It is pending again, before later deliveries of its target, with the \
-             same id and fresh time for retries. One that is `unknown` may arrive a second time.",
+            "Send a delivery again\nFor admins. The delivery must be `failed` or `unknown`, else 409. It becomes \
+             `pending`, before later deliveries of its target, with the same id and a new retry period. One \
+             that is `unknown` may arrive twice.",
         )
         .takes(&["delivery_id_in_path", "workspace_id"])
         .answers("200", delivery("The delivery as it is now."))
@@ -40,8 +40,8 @@ pub(super) fn all() -> Vec<Operation> {
             "/v1/deliveries/{id}/discard",
             "discard_delivery",
             "deliveries",
-            "Discard a delivery\nTakes the token of an admin, and a delivery that is `pending`, `failed` or \
-             `unknown`; otherwise the answer is 409. Later deliveries of its target go on.",
+            "Discard a delivery\nFor admins. The delivery must be `pending`, `failed` or `unknown`, else 409. Later \
+             deliveries of its target continue.",
         )
         .takes(&["delivery_id_in_path", "workspace_id"])
         .answers("200", delivery("The delivery as it is now."))

@@ -13,14 +13,14 @@ pub(super) fn all() -> Vec<Operation> {
             "/v1/tool-servers",
             "list_tool_servers",
             "host",
-            "MCP servers, and how they are",
+            "MCP servers and modules, and their status",
         )
         .answers("200", page_of("ToolServer")),
         Operation::get(
             "/v1/checks",
             "list_checks",
             "host",
-            "Looks now whether the database, the models and the surfaces answer\nFor admins. No model is called and nothing is sent.",
+            "Check the database, the models and the surfaces now\nFor admins. No model is called and nothing is sent.",
         )
         .answers("200", page_of("Check")),
     ]

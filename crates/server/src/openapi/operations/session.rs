@@ -1,4 +1,4 @@
-//! Signing in from a browser, and out.
+//! Sign in from a browser, and sign out.
 
 use super::Operation;
 use crate::openapi::parts::{by_ref, json_body};
@@ -12,7 +12,7 @@ fn view(about: &str) -> Value {
     json_body(about, by_ref("schemas", "Session"))
 }
 
-/// By a token, or by the session itself.
+/// Accepts a token or a session.
 fn by_either(mut operation: Operation) -> Operation {
     operation.described["security"] = json!([{"token": []}, {"session": []}]);
     operation
@@ -27,8 +27,8 @@ fn sign_in() -> Operation {
         "/v1/session",
         "sign_in",
         "session",
-        "Sign in from a page of the host's own\nWith the code that `serve` and `greenroom open` print, which is \
-         good once, or with a token. The session may what the token may, and ends with it.",
+        "Sign in from one of the host's own pages\nWith the code that `serve` and `greenroom open` print, which is \
+         valid once, or with a token. The session has the rights of the token and ends with it.",
     )
     .open()
     .takes(&["own_page"])
@@ -41,13 +41,13 @@ fn sign_in() -> Operation {
 
 fn show() -> Operation {
     let headers = json!({"X-Request-Id": by_ref("headers", "X-Request-Id")});
-    let nobody =
-        json!({"description": "With `optional=true`: nobody is signed in.", "headers": headers});
+    let signed_out =
+        json!({"description": "With `optional=true`: not signed in.", "headers": headers});
     by_either(
-        Operation::get("/v1/session", "get_session", "session", "Who is asking")
+        Operation::get("/v1/session", "get_session", "session", "The signed-in caller")
             .takes(&["optional"])
-            .answers("200", view("Whoever the token or the session stands for."))
-            .answers("204", nobody),
+            .answers("200", view("The caller."))
+            .answers("204", signed_out),
     )
 }
 
@@ -56,18 +56,17 @@ fn sign_out() -> Operation {
     by_either(
         Operation::new("delete", "/v1/session", "sign_out", "session", "Sign out")
             .takes(&["own_page"])
-            .answers("204", json!({"description": "The session is over.", "headers": headers})),
+            .answers("204", json!({"description": "The session has ended.", "headers": headers})),
     )
 }
 
 fn new_code() -> Operation {
-    let code =
-        json_body("The code, for the address `/#code=CODE`.", by_ref("schemas", "SignInCode"));
+    let code = json_body("The code, for the URL `/#code=CODE`.", by_ref("schemas", "SignInCode"));
     Operation::post(
         "/v1/session/code",
         "new_sign_in_code",
         "session",
-        "A code that signs in once\nFor the token of an admin; a session makes none.",
+        "Create a code that signs in once\nFor an admin's token, not for a session.",
     )
     .answers("200", code)
 }

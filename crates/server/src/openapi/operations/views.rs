@@ -1,4 +1,4 @@
-//! What an interface for people asks for: whole stories, and what would be.
+//! Operations for the web interface: stories, replays, agents in detail, the overview.
 
 use super::Operation;
 use crate::openapi::parts::{by_ref, json_body, page_of};
@@ -13,9 +13,9 @@ fn story() -> Operation {
         "/v1/runs/{id}/story",
         "get_story",
         "runs",
-        "Everything that is known of a run beside its results\nIts event, why its agent has it, the grant that was \
-         frozen with it, calls of models, deliveries, approvals and replays; `truncated` says what was left out. \
-         A sender does not see the agent's config.",
+        "Everything known about a run except its results\nIts event, why its agent was chosen, its frozen grant, \
+         model calls, deliveries, approvals and replays; `truncated` says which lists were cut. A sender does not \
+         see the agent's config.",
     )
     .takes(&["run_id_in_path", "workspace_id"])
     .answers("200", json_body("The story.", by_ref("schemas", "Story")))
@@ -27,14 +27,14 @@ fn replay() -> Operation {
         "/v1/runs/{id}/replay",
         "replay_run",
         "runs",
-        "The event of a run once more\nA new event with `metadata.replay_of`, for the same agent or the one named; \
-         nothing is delivered. 409 when the event is no longer kept.",
+        "Replay the event of a run\nA new event with `metadata.replay_of`, for the same agent or the one named; \
+         nothing is delivered. 409 when the event is no longer stored.",
     )
     .takes(&["run_id_in_path", "workspace_id"])
     .answers("202", json_body("The new event is stored.", by_ref("schemas", "EventAnswer")))
     .refuses(&["404", "408", "409", "413", "415", "429"]);
     let agent =
-        json!({"type": ["string", "null"], "description": "Default: the one that took it."});
+        json!({"type": ["string", "null"], "description": "Default: the agent of the run."});
     replay.described["requestBody"] = body(
         false,
         json!({"type": "object", "additionalProperties": false, "properties": {"agent": agent}}),
@@ -47,25 +47,25 @@ fn agent() -> Operation {
         "/v1/agents/{id}",
         "get_agent",
         "host",
-        "One agent in full\nIts config without secrets, what the binding allows, what its runner says of itself, and \
-         the grant that a run would get now.",
+        "One agent in detail\nIts config without secrets, its grant policy, its runner's manifest, and the grant that \
+         a run would get now.",
     )
     .takes(&["agent_in_path"])
-    .answers("200", json_body("The agent.", by_ref("schemas", "AgentInFull")))
+    .answers("200", json_body("The agent.", by_ref("schemas", "AgentDetail")))
     .refuses(&["404"])
 }
 
 fn try_event() -> Operation {
-    let mut tried = Operation::post(
+    let mut trial = Operation::post(
         "/v1/bindings/try",
         "try_event",
         "host",
-        "Which agent would take an event, and with which grant\nChanges nothing.",
+        "Which agent an event would be bound to, and with which grant\nStores nothing.",
     )
-    .answers("200", json_body("What would be.", by_ref("schemas", "TriedEvent")))
+    .answers("200", json_body("The outcome.", by_ref("schemas", "BindingTrial")))
     .refuses(&["408", "413", "415"]);
-    tried.described["requestBody"] = body(true, by_ref("schemas", "NewEvent"));
-    tried
+    trial.described["requestBody"] = body(true, by_ref("schemas", "NewEvent"));
+    trial
 }
 
 fn overview() -> Operation {
@@ -73,8 +73,8 @@ fn overview() -> Operation {
         "/v1/overview",
         "overview",
         "host",
-        "The host at a glance\nRuns by the time at which they ended, with what models took; durations are within ten \
-         per cent. What is not known is null.",
+        "The host at a glance\nRuns by the time they ended, with model usage; durations are accurate to ten per cent. \
+         Unknown values are null.",
     )
     .takes(&["workspace_id", "minutes"])
     .answers("200", json_body("The overview.", by_ref("schemas", "Overview")))
@@ -85,11 +85,11 @@ fn state() -> Operation {
         "/v1/state",
         "list_state",
         "conversations",
-        "What runners keep as state\nValues over 64 KiB are shown by their beginning. A page may be short although \
-         `has_more` is true where few keys fit.",
+        "State of runners\nOf values over 64 KiB only a preview is shown. A page may be short although `has_more` is \
+         true when few keys match.",
     )
     .takes(&["workspace_id", "agent", "scope", "conversation_id", "actor_id", "prefix", "cursor", "limit"])
-    .answers("200", page_of("StateEntry"))
+    .answers("200", page_of("StateItem"))
 }
 
 fn artifacts() -> Operation {
@@ -97,7 +97,7 @@ fn artifacts() -> Operation {
         "/v1/artifacts",
         "list_artifacts",
         "artifacts",
-        "Artifacts, newest first\nA page may be short although `has_more` is true where few artifacts fit.",
+        "Artifacts, newest first\nA page may be short although `has_more` is true when few artifacts match.",
     )
     .takes(&["workspace_id", "conversation_id", "run_id", "mime", "cursor", "limit"])
     .answers("200", page_of("ArtifactView"))
@@ -108,7 +108,7 @@ fn search() -> Operation {
         "/v1/search",
         "search",
         "conversations",
-        "Items of all conversations that hold what is looked for, the best first",
+        "Search all conversations, best match first",
     )
     .takes(&[
         "workspace_id",

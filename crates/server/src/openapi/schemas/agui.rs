@@ -1,4 +1,4 @@
-//! What an AG-UI client sends.
+//! The request body of AG-UI clients.
 
 use super::super::parts::PLAIN;
 use greenroom_protocol::event::EVENT_ID_BYTES_MAX;
@@ -17,10 +17,10 @@ pub(super) fn input() -> Value {
         "protocolVersion": optional("string"),
         "parentRunId": optional("string"),
         "messages": {"type": "array", "items": message()},
-        "state": {"description": "Any JSON; the runner sees it in `ctx.adapter.extra`, as the next three."},
+        "state": {"description": "Any JSON; the runner finds it in `ctx.adapter.extra`, like `tools`, `context` and `forwardedProps`."},
         "tools": objects(),
         "context": objects(),
-        "forwardedProps": {"description": "Any JSON; `actor` says on whose behalf."},
+        "forwardedProps": {"description": "Any JSON; `actor` is the user."},
         "resume": {"type": ["array", "null"], "items": resume()},
     }})
 }

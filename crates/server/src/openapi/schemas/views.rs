@@ -1,44 +1,45 @@
-//! What an interface for people is told.
+//! Answers made for people: the story of a run, an agent in detail, the overview.
 
+use super::{
+    count, count_or_null, flag, list, object, object_with, or_null, text, text_or_null, texts, time,
+};
 use crate::openapi::parts::by_ref;
+use greenroom_store::types::DeliveryStatus;
 use serde_json::{Map, Value, json};
 
-pub(super) fn all() -> Map<String, Value> {
-    let own = [
+pub(super) fn all() -> [(&'static str, Value); 11] {
+    [
         ("Grant", grant()),
+        ("GrantPolicy", policy()),
         ("Story", story()),
-        ("Bound", bound()),
-        ("AgentInFull", agent()),
-        ("TriedEvent", tried()),
+        ("RunBinding", run_binding()),
+        ("ModelCall", model_call()),
+        ("AgentDetail", agent()),
+        ("BindingTrial", trial()),
         ("Overview", overview()),
-        ("StateEntry", state()),
+        ("ModelFigures", model_figures()),
+        ("StateItem", state()),
         ("Delivery", delivery()),
-    ];
-    own.into_iter().map(|(name, schema)| (name.to_owned(), schema)).collect()
+    ]
 }
 
-fn optional() -> Value {
-    json!({"type": ["string", "null"]})
-}
-
-fn names() -> Value {
-    json!({"type": "array", "items": {"type": "string"}})
-}
-
-fn count() -> Value {
-    json!({"type": "integer", "minimum": 0})
-}
-
-fn time() -> Value {
-    json!({"type": "string", "format": "date-time"})
-}
-
-fn or_null(schema: Value) -> Value {
-    json!({"anyOf": [schema, {"type": "null"}]})
+fn approval_mode() -> Value {
+    json!({"enum": ["never", "ask", "always"]})
 }
 
 fn approvals() -> Value {
-    json!({"type": "object", "additionalProperties": {"enum": ["never", "ask", "always"]}})
+    json!({"type": "object", "additionalProperties": approval_mode()})
+}
+
+fn risks() -> Value {
+    let risks = ["read", "write", "destructive", "external"];
+    let modes: Map<String, Value> =
+        risks.iter().map(|risk| ((*risk).to_owned(), approval_mode())).collect();
+    json!({"type": "object", "properties": modes})
+}
+
+fn reach() -> Value {
+    json!({"enum": ["none", "conversation", "workspace"]})
 }
 
 fn reason() -> Value {
@@ -46,172 +47,183 @@ fn reason() -> Value {
         "exact_event_type", null]})
 }
 
-fn grant() -> Value {
-    let pull = || {
-        json!({"type": "object", "required": ["reach", "operations"], "properties": {
-            "reach": {"enum": ["none", "conversation", "workspace"]}, "operations": names()}})
-    };
-    let offer = || {
-        json!({"type": "object", "required": ["names", "operations"],
-            "properties": {"names": names(), "operations": names()}})
-    };
-    json!({"type": "object", "description": "What a run may do, frozen.",
-    "required": ["agent", "runner_id", "config", "history", "events", "artifacts", "state",
-        "storage", "actions", "models", "tools", "knowledge", "methods", "skills", "risks",
-        "steering"],
-    "properties": {
-        "hash": {"type": "string"}, "agent": {"type": "string"},
-        "runner_id": {"type": "string"},
-        "config": {"type": ["object", "null"], "description": "Null for senders."},
-        "history": pull(), "events": pull(), "artifacts": pull(),
-        "state": names(), "storage": names(), "actions": approvals(),
-        "models": offer(), "tools": offer(), "knowledge": offer(),
-        "methods": names(), "skills": names(), "risks": approvals(),
-        "steering": {"type": "boolean"},
-    }})
+fn queue() -> Value {
+    json!({"enum": ["serial", "parallel", "steer", "replace"]})
 }
 
-fn bound() -> Value {
-    json!({"type": "object", "description": "How a run came to its agent.",
-    "required": ["agent", "reason", "beside", "queue", "deadline_s", "on_interrupt", "delivery",
-        "steers", "waited_ms"],
-    "properties": {
-        "agent": {"type": "string"}, "reason": reason(), "beside": names(),
-        "queue": {"enum": ["serial", "parallel", "steer", "replace"]},
-        "deadline_s": count(), "on_interrupt": {"enum": ["fail", "retry"]},
-        "delivery": optional(), "steers": {"type": "boolean"},
-        "waited_ms": {"type": ["integer", "null"], "minimum": 0},
-    }})
+fn on_interrupt() -> Value {
+    json!({"enum": ["fail", "retry"]})
+}
+
+fn usd_or_null() -> Value {
+    json!({"type": ["number", "null"], "minimum": 0})
+}
+
+fn grant() -> Value {
+    let pull = || object(json!({"reach": reach(), "operations": texts()}));
+    let offer = || object(json!({"names": texts(), "operations": texts()}));
+    let mut grant = object_with(
+        json!({
+            "agent": text(), "runner_id": text(),
+            "config": {"type": ["object", "null"], "description": "Null for senders."},
+            "history": pull(), "events": pull(), "artifacts": pull(),
+            "state": texts(), "storage": texts(), "actions": approvals(),
+            "models": offer(), "tools": offer(), "knowledge": offer(),
+            "methods": texts(), "skills": texts(), "risks": risks(), "steering": flag(),
+        }),
+        json!({"hash": text()}),
+    );
+    grant["description"] = "What a run may do, frozen.".into();
+    grant
+}
+
+fn policy() -> Value {
+    let mut policy = object(json!({
+        "models": texts(), "tools": texts(), "knowledge": texts(), "history": reach(),
+        "event_log": reach(), "artifacts": reach(), "state": texts(), "storage": texts(),
+        "actions": approvals(), "files": texts(), "skills": texts(), "modules": texts(),
+        "risks": risks(),
+    }));
+    policy["description"] =
+        "What the binding allows: patterns as written, defaults filled in.".into();
+    policy
+}
+
+fn run_binding() -> Value {
+    let mut binding = object(json!({
+        "agent": text(), "reason": reason(), "beside": texts(), "queue": queue(),
+        "deadline_s": count(), "on_interrupt": on_interrupt(), "delivery": text_or_null(),
+        "steers": flag(), "waited_ms": count_or_null(),
+    }));
+    binding["description"] = "Why the agent was chosen for a run, and how it was queued.".into();
+    binding
+}
+
+fn model_call() -> Value {
+    object(json!({
+        "model": text(), "method": text(), "at": time(), "duration_ms": count_or_null(),
+        "input_tokens": count_or_null(), "output_tokens": count_or_null(),
+        "cached_input_tokens": count_or_null(), "tokens": count_or_null(),
+        "cost_usd": usd_or_null(),
+        "outcome": {"type": ["string", "null"],
+            "description": "The finish reason, an error code, `cancelled` or `interrupted`."},
+        "failed": flag(),
+    }))
 }
 
 fn story() -> Value {
-    let list = |required: &[&str]| json!({"type": "array", "items": {"type": "object", "required": required}});
     let cut = ["event", "model_calls", "deliveries", "approvals", "diagnostics", "replays"];
-    let flags: Map<String, Value> =
-        cut.iter().map(|name| ((*name).to_owned(), json!({"type": "boolean"}))).collect();
-    json!({"type": "object",
-    "required": ["run", "event", "binding", "grant", "runner", "model_calls", "deliveries",
-        "approvals", "diagnostics", "replay_of", "replays", "truncated"],
-    "properties": {
+    let flags: Map<String, Value> = cut.iter().map(|name| ((*name).to_owned(), flag())).collect();
+    object(json!({
         "run": by_ref("schemas", "RunView"),
         "event": or_null(by_ref("schemas", "Event")),
-        "binding": by_ref("schemas", "Bound"),
+        "binding": by_ref("schemas", "RunBinding"),
         "grant": or_null(by_ref("schemas", "Grant")),
-        "runner": {"type": "object", "required": ["runner_id", "isolation", "name", "status"],
-            "properties": {"runner_id": {"type": "string"}, "isolation": optional(),
-                "name": optional(), "status": optional(), "plugin": optional(),
-                "version": optional()}},
-        "model_calls": list(&["model", "method", "at", "duration_ms", "input_tokens",
-            "output_tokens", "cached_input_tokens", "tokens", "cost_usd", "outcome", "failed"]),
-        "deliveries": {"type": "array", "items": by_ref("schemas", "Delivery")},
-        "approvals": list(&["approval_id", "action", "status", "answered_by", "created_at",
-            "answered_at"]),
-        "diagnostics": list(&["kind", "message", "created_at"]),
-        "replay_of": or_null(json!({"type": "object", "required": ["event_id", "run_id"],
-            "properties": {"event_id": {"type": "string"}, "run_id": optional()}})),
-        "replays": {"type": "array", "items": {"type": "object",
-            "required": ["run_id", "event_id", "created_at"], "properties": {
-                "run_id": optional(), "event_id": {"type": "string"}, "created_at": time()}}},
-        "truncated": {"type": "object", "required": cut, "properties": flags},
-    }})
+        "runner": object_with(
+            json!({"runner_id": text(), "isolation": text_or_null(), "name": text_or_null(),
+                "status": text_or_null()}),
+            json!({"plugin": text_or_null(), "version": text_or_null()}),
+        ),
+        "model_calls": list(by_ref("schemas", "ModelCall")),
+        "deliveries": list(by_ref("schemas", "Delivery")),
+        "approvals": list(object(json!({"approval_id": text(), "action": text(),
+            "status": by_ref("schemas", "ApprovalStatus"), "answered_by": text_or_null(),
+            "created_at": time(), "answered_at": or_null(time())}))),
+        "diagnostics": list(object(json!({"kind": text(), "message": text(),
+            "created_at": time()}))),
+        "replay_of": or_null(object(json!({"event_id": text(), "run_id": text_or_null()}))),
+        "replays": list(object(json!({"run_id": text_or_null(), "event_id": text(),
+            "created_at": time()}))),
+        "truncated": object(flags.into()),
+    }))
 }
 
 fn agent() -> Value {
-    let money = || json!({"type": ["number", "null"], "minimum": 0});
-    json!({"allOf": [by_ref("schemas", "Agent"), {"type": "object",
-    "required": ["budget", "config", "policy", "grant", "manifest", "runner"],
-    "properties": {
-        "budget": {"type": "object", "properties": {"run_usd": money(), "day_usd": money()}},
+    let detail = object(json!({
+        "budget": object(json!({"run_usd": usd_or_null(), "day_usd": usd_or_null()})),
         "config": {"type": "object", "description": "Without secrets."},
-        "policy": {"type": "object", "description": "What the binding allows."},
+        "policy": by_ref("schemas", "GrantPolicy"),
         "grant": or_null(by_ref("schemas", "Grant")),
         "manifest": or_null(by_ref("schemas", "AgentRunnerManifest")),
-        "runner": {"type": ["object", "null"], "description": "The process that offers it."},
-    }}]})
+        "runner": or_null(by_ref("schemas", "RunnerProcess")),
+    }));
+    json!({"allOf": [by_ref("schemas", "Agent"), detail]})
 }
 
-/// What happened in a step, or in all of them.
-fn rates() -> Map<String, Value> {
-    let maybe = |kind: &str| json!({"type": [kind, "null"], "minimum": 0});
-    let counts = ["runs", "completed", "failed", "cancelled", "model_calls"];
-    let rest = ["p50_ms", "p95_ms", "input_tokens", "output_tokens"];
-    let counts = counts.into_iter().map(|name| (name.to_owned(), count()));
-    let rest = rest.into_iter().map(|name| (name.to_owned(), maybe("integer")));
-    counts.chain(rest).chain([("cost_usd".to_owned(), maybe("number"))]).collect()
+/// Counts of one step of the series, or of all of them.
+fn figures() -> Value {
+    json!({
+        "runs": count(), "completed": count(), "failed": count(), "cancelled": count(),
+        "model_calls": count(), "p50_ms": count_or_null(), "p95_ms": count_or_null(),
+        "input_tokens": count_or_null(), "output_tokens": count_or_null(),
+        "cost_usd": usd_or_null(),
+    })
 }
 
 fn overview() -> Value {
-    let names: Vec<String> = rates().keys().cloned().collect();
-    let totals = json!({"type": ["object", "null"], "required": names, "properties": rates()});
-    let (mut step, mut with_time) = (rates(), names);
-    step.insert("at".to_owned(), time());
-    with_time.push("at".to_owned());
-    json!({"type": "object",
-    "required": ["now_at", "minutes", "step_s", "host", "store", "queue", "series", "models",
-        "totals"],
-    "properties": {
+    let mut step = figures();
+    step["at"] = time();
+    object(json!({
         "now_at": time(), "minutes": count(), "step_s": count(),
-        "host": {"type": "object", "required": ["version", "started_at", "memory_bytes", "epoch"]},
-        "store": {"type": "object", "required": ["kind", "ok", "sync", "size_bytes"]},
-        "queue": {"type": "object",
-            "required": ["queued", "running", "waiting_approvals", "deliveries_waiting",
-                "deliveries_failed", "deliveries_unknown"]},
-        "series": {"type": "array",
-            "items": {"type": "object", "required": with_time, "properties": step}},
-        "models": {"type": "array", "items": {"type": "object",
-            "required": ["name", "provider", "configured", "calls", "failed", "input_tokens",
-                "output_tokens", "cost_usd", "last_ok_at", "last_error"]}},
-        "totals": totals,
-    }})
+        "host": object(json!({"version": text(), "started_at": time(),
+            "memory_bytes": count_or_null(), "epoch": count()})),
+        "store": object(json!({"kind": {"enum": ["sqlite", "postgres"]}, "ok": flag(),
+            "sync": {"enum": ["full", "normal", null]}, "size_bytes": count_or_null()})),
+        "queue": object(json!({"queued": count_or_null(), "running": count_or_null(),
+            "waiting_approvals": count_or_null(), "deliveries_waiting": count_or_null(),
+            "deliveries_failed": count_or_null(), "deliveries_unknown": count_or_null()})),
+        "series": list(object(step)),
+        "models": list(by_ref("schemas", "ModelFigures")),
+        "totals": or_null(object(figures())),
+    }))
+}
+
+fn model_figures() -> Value {
+    object(json!({
+        "name": text(), "provider": text_or_null(), "configured": flag(),
+        "calls": count_or_null(), "failed": count_or_null(), "input_tokens": count_or_null(),
+        "output_tokens": count_or_null(), "cost_usd": usd_or_null(), "last_ok_at": or_null(time()),
+        "last_error": or_null(object(json!({"code": text(), "at": time()}))),
+    }))
 }
 
 fn delivery() -> Value {
-    json!({"type": "object",
-    "required": ["delivery_id", "surface", "target", "conversation_id", "run_id", "sequence",
-        "status", "attempts", "error", "created_at", "updated_at", "next_attempt_at"],
-    "properties": {
-        "delivery_id": {"type": "string"}, "surface": {"type": "string"},
-        "target": {"type": "string", "description": "Deliveries of one target keep their order."},
-        "conversation_id": optional(), "run_id": {"type": "string"}, "sequence": count(),
-        "status": {"enum": ["pending", "claimed", "done", "failed", "unknown", "discarded"]},
-        "attempts": count(), "error": optional(), "created_at": time(), "updated_at": time(),
-        "next_attempt_at": or_null(time()),
-        "payload": {"type": ["object", "null"],
-            "description": "What is sent; with one delivery only."},
-    }})
+    object_with(
+        json!({
+            "delivery_id": text(), "surface": text(),
+            "target": {"type": "string",
+                "description": "Deliveries of one target keep their order."},
+            "conversation_id": text_or_null(), "run_id": text(), "sequence": count(),
+            "status": {"enum": DeliveryStatus::ALL.map(DeliveryStatus::as_str)},
+            "attempts": count(), "error": text_or_null(), "created_at": time(),
+            "updated_at": time(), "next_attempt_at": or_null(time()),
+        }),
+        json!({"payload": {"type": ["object", "null"],
+            "description": "What is sent; present when one delivery is read."}}),
+    )
 }
 
 fn state() -> Value {
-    json!({"type": "object",
-    "required": ["scope", "agent", "runner_id", "conversation_id", "actor", "subject", "key",
-        "value", "value_truncated", "preview", "size_bytes", "version", "updated_at",
-        "expires_at"],
-    "properties": {
-        "scope": {"type": "string"}, "agent": optional(), "runner_id": optional(),
-        "conversation_id": optional(), "actor": {"type": ["object", "null"]},
-        "subject": {"type": ["object", "null"]}, "key": {"type": "string"},
-        "value": {"description": "Null when it is too large."},
-        "value_truncated": {"type": "boolean"}, "preview": optional(),
-        "size_bytes": count(), "version": count(), "updated_at": time(),
-        "expires_at": or_null(time()),
-    }})
+    let person = || or_null(object(json!({"type": text(), "id": text()})));
+    object(json!({
+        "scope": by_ref("schemas", "StateScope"), "agent": text_or_null(),
+        "runner_id": text_or_null(), "conversation_id": text_or_null(), "actor": person(),
+        "subject": person(), "key": text(), "value": {"description": "Null when it is too large."},
+        "value_truncated": flag(), "preview": text_or_null(), "size_bytes": count(),
+        "version": count(), "updated_at": time(), "expires_at": or_null(time()),
+    }))
 }
 
-fn tried() -> Value {
-    let candidate = json!({"type": "object",
-        "required": ["agent", "built_in", "matches", "chosen", "why"], "properties": {
-            "agent": {"type": "string"}, "built_in": {"type": "boolean"},
-            "matches": {"type": "boolean"}, "chosen": {"type": "boolean"}, "why": names()}});
-    json!({"type": "object",
-    "required": ["agent", "outcome", "reason", "tie", "candidates", "binding", "grant",
-        "resources", "runner_available"],
-    "properties": {
-        "agent": optional(), "outcome": {"enum": ["run", "unbound", "tie", "unknown_agent"]},
-        "reason": reason(), "tie": names(),
-        "candidates": {"type": "array", "items": candidate},
-        "binding": {"type": ["object", "null"]},
+fn trial() -> Value {
+    let candidate = object(json!({"agent": text(), "built_in": flag(), "matches": flag(),
+        "chosen": flag(), "why": texts()}));
+    object(json!({
+        "agent": text_or_null(), "outcome": {"enum": ["run", "unbound", "tie", "unknown_agent"]},
+        "reason": reason(), "tie": texts(), "candidates": list(candidate),
+        "binding": or_null(object(json!({"queue": queue(), "deadline_s": count(),
+            "on_interrupt": on_interrupt(), "delivery": text_or_null()}))),
         "grant": or_null(by_ref("schemas", "Grant")),
         "resources": or_null(by_ref("schemas", "AgentResources")),
-        "runner_available": {"type": "boolean"},
-    }})
+        "runner_available": flag(),
+    }))
 }
