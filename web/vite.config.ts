@@ -1,4 +1,4 @@
-// Build and development server; the development server stands in front of a running host.
+// Build and development server; the development server proxies to a running host.
 import react from "@vitejs/plugin-react";
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
@@ -6,13 +6,13 @@ import { defineConfig } from "vitest/config";
 const host = process.env["GREENROOM_URL"] ?? "http://127.0.0.1:8700";
 const token = process.env["GREENROOM_TOKEN"];
 
-/** What the host answers itself; everything else is a page of this interface. */
+/** Paths of the host; all others are pages of this interface. */
 const proxied = ["/v1", "/openapi.json", "/healthz", "/readyz"];
 // The host checks Origin and Host exactly, so both must be its own.
 const headers = { origin: host, ...(token ? { authorization: `Bearer ${token}` } : {}) };
 
 export default defineConfig({
-  // The host may be under any path: it writes that in place of `./` into the page, scripts find each other by themselves.
+  // The host may have a base path: it replaces `./` in the page with it; scripts resolve each other relatively.
   base: "./",
   plugins: [react()],
   resolve: { alias: { "@": fileURLToPath(new URL("./src", import.meta.url)) } },

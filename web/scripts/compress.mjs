@@ -1,4 +1,4 @@
-// Leaves in `dist` what the program carries: texts compressed (`NAME.gz` instead of `NAME`), index.html as it is.
+// Compresses the text files in `dist` for embedding (`NAME.gz` instead of `NAME`), except index.html.
 import { readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { constants, gzipSync } from "node:zlib";
@@ -6,7 +6,7 @@ import { constants, gzipSync } from "node:zlib";
 const dist = new URL("../dist", import.meta.url).pathname;
 const TEXTS = /\.(js|mjs|css|svg|json|txt|webmanifest)$/;
 
-// The list of chunks is for the build alone.
+// The manifest is for the build only.
 rmSync(join(dist, ".vite"), { recursive: true, force: true });
 
 let before = 0;

@@ -1,4 +1,4 @@
-// Prints what a browser loads before the first page shows, compressed, and fails when it is too much.
+// Prints the compressed size of each page's first load and fails over the limit.
 import { readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
@@ -8,7 +8,7 @@ const dist = new URL("../dist", import.meta.url).pathname;
 const manifest = JSON.parse(readFileSync(join(dist, ".vite/manifest.json"), "utf8"));
 const gzipped = (file) => gzipSync(readFileSync(join(dist, file))).length;
 
-/** The files of a chunk and of all chunks that it imports at once. */
+/** The files of a chunk and of all its static imports. */
 function filesOf(key, seen = new Set()) {
   if (seen.has(key)) return [];
   seen.add(key);

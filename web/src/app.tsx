@@ -1,4 +1,4 @@
-// All addresses of the interface; each page is loaded when it is first opened.
+// The routes; each page is loaded when it is first opened.
 import { useQueryClient } from "@tanstack/react-query";
 import { lazy, Suspense, useEffect, type ComponentType } from "react";
 import { Route, Switch, useLocation } from "wouter";
@@ -12,7 +12,7 @@ import { ButtonLink, Empty, Page, Skeleton } from "./ui";
 
 type Load = () => Promise<{ default: ComponentType }>;
 
-/** Order matters: the first that fits is shown. */
+/** In order: the first match is shown. */
 const pages: [string, Load][] = [
   ["/", () => import("./pages/overview/index")],
   ["/chat/:conversation?", () => import("./pages/chat/index")],
@@ -63,7 +63,7 @@ export function App() {
   );
 }
 
-/** A request that was answered with 401 leads to the sign-in page, and from there back. */
+/** A 401 response leads to the sign-in page, and from there back. */
 function useSignInWhenSignedOut(): void {
   const [, navigate] = useLocation();
   const queries = useQueryClient();
@@ -72,7 +72,7 @@ function useSignInWhenSignedOut(): void {
       const path = inside(window.location.pathname);
       if (path === "/signin") return;
       const here = path + window.location.search;
-      // A code in the fragment is the sign-in page's to take.
+      // The sign-in page consumes a code in the fragment.
       const to = here === "/" ? "/signin" : `/signin?next=${encodeURIComponent(here)}`;
       queries.clear();
       navigate(to + window.location.hash, { replace: true });

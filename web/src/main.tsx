@@ -1,4 +1,4 @@
-// Starts the interface.
+// Entry point.
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
@@ -16,14 +16,14 @@ import { TooltipProvider } from "./ui/tooltip";
 addPrefix();
 applyTheme();
 
-/** Refusals stay refusals; only what may pass is tried again. */
+/** Only temporary errors are retried. */
 function shouldRetry(failures: number, error: Error): boolean {
   return failures < 2 && (!(error instanceof ApiError) || error.retryable);
 }
 
 const queries = new QueryClient({
   defaultOptions: {
-    // A host on this machine answers without any network.
+    // A host on this machine responds without a network.
     queries: { staleTime: 5_000, retry: shouldRetry, refetchOnWindowFocus: true, networkMode: "always" },
     mutations: { networkMode: "always" },
   },

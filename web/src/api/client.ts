@@ -1,9 +1,9 @@
-// Calls of the host's API: same origin, session cookie, errors as values of one class.
+// Calls to the host's API: same origin, session cookie, errors as `ApiError`.
 import { hostUrl } from "./base";
 
 export type Query = Record<string, string | number | boolean | null | undefined>;
 
-/** What the host said about why it did not do it. */
+/** An error response of the host. */
 export class ApiError extends Error {
   constructor(
     readonly status: number,
@@ -24,13 +24,13 @@ export interface Page<T> {
   has_more: boolean;
 }
 
-/** Every write carries this, which a page of another site cannot send. */
+/** Header of every write; pages of other sites cannot send it. */
 export const WRITE_HEADERS = { "X-Greenroom": "1" } as const;
 
-/** Told to the window when the session is over; the shell then shows the sign-in page. */
+/** Window event: the session has ended; the shell then shows the sign-in page. */
 export const SIGNED_OUT = "greenroom:signed-out";
 
-/** Told to the window when the host or its database does not answer; the shell then looks which of them is away. */
+/** Window event: the host or its database does not respond; the shell then checks which. */
 export const UNREACHABLE = "greenroom:unreachable";
 
 export function urlOf(path: string, query: Query = {}): string {
@@ -42,7 +42,7 @@ export function urlOf(path: string, query: Query = {}): string {
   return text ? `${path}?${text}` : path;
 }
 
-/** `path("/v1/runs/{}/cancel", id)`: parts are escaped, so no name can change the address. */
+/** `path("/v1/runs/{}/cancel", id)`: parts are escaped, so that no name can change the path. */
 export function path(template: string, ...parts: string[]): string {
   let next = 0;
   return template.replace(/\{\}/g, () => encodeURIComponent(parts[next++] ?? ""));
@@ -52,7 +52,7 @@ export async function request(url: string, init: RequestInit = {}): Promise<Resp
   let response: Response;
   try {
     const headers = new Headers(init.headers);
-    // What the host words itself, such as cards, comes in the language of the page.
+    // Texts written by the host, such as cards, come in the language of the page.
     headers.set("Accept-Language", document.documentElement.lang || "en");
     response = await fetch(hostUrl(url), { credentials: "same-origin", ...init, headers });
   } catch (cause) {
@@ -67,7 +67,7 @@ export async function request(url: string, init: RequestInit = {}): Promise<Resp
   throw error;
 }
 
-/** Whether the host answers and its database does not. */
+/** Whether the host responds but its database does not. */
 export function isDatabaseDown(error: ApiError): boolean {
   return error.details["reason"] === "database_unavailable";
 }
@@ -77,7 +77,7 @@ async function errorOf(response: Response): Promise<ApiError> {
   return parseError(response.status, text || response.statusText);
 }
 
-/** The host's error of an answer's body, or the body itself where it is none. */
+/** The error in a response body, or the body as the message if it is not an error of the host. */
 export function parseError(status: number, text: string): ApiError {
   try {
     const { error } = JSON.parse(text) as { error?: Partial<ApiError> };
@@ -85,7 +85,7 @@ export function parseError(status: number, text: string): ApiError {
       return new ApiError(status, error.code, error.message ?? "", error.retryable ?? false, error.details ?? {});
     }
   } catch {
-    // Not JSON: something between the browser and the host answered.
+    // Not JSON: a proxy answered instead of the host.
   }
   return new ApiError(status, `http_${status}`, text.slice(0, 300), status >= 500, {});
 }
@@ -121,7 +121,7 @@ export async function del<T = void>(path: string, query?: Query): Promise<T> {
   return parsed<T>(await request(urlOf(path, query), write("DELETE", undefined)));
 }
 
-/** Bytes as they are, such as a file that becomes an artifact. */
+/** Raw bytes, such as a file that becomes an artifact. */
 export async function upload<T>(path: string, bytes: Blob, query?: Query, signal?: AbortSignal): Promise<T> {
   const headers: Record<string, string> = { ...WRITE_HEADERS };
   if (bytes.type) headers["Content-Type"] = bytes.type;

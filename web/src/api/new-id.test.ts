@@ -1,4 +1,4 @@
-// Ids are UUIDs of version 4, and differ.
+// Ids are random UUIDs (version 4).
 import { expect, test } from "vitest";
 import { newId } from "./new-id";
 

@@ -1,4 +1,4 @@
-// Random ids in the form of UUIDs; `crypto.randomUUID` is missing where the page came over plain HTTP from another machine.
+// Random UUIDs; `crypto.randomUUID` is missing when the page is served over plain HTTP from another machine.
 
 export function newId(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16));

@@ -1,4 +1,4 @@
-// Server-sent events read by fetch: a broken connection goes on after the last frame that was seen.
+// Server-sent events over fetch: a broken connection resumes after the last frame received.
 import { ApiError, request, type Query, urlOf } from "./client";
 
 export interface Frame {
@@ -7,7 +7,7 @@ export interface Frame {
   data: string;
 }
 
-/** Takes text as it comes and gives whole frames; comments are signs of life and give nothing. */
+/** Parses chunks of text into frames; comments are keep-alives and are skipped. */
 export class FrameParser {
   #rest = "";
 
@@ -38,19 +38,19 @@ function frameOf(block: string): Frame | null {
 export interface FollowOptions {
   path: string;
   query?: Query;
-  /** The last frame that is known already. */
+  /** The id of the last frame already received. */
   after?: string | null;
   signal: AbortSignal;
   onFrame: (frame: Frame) => void;
-  /** Says which frame is the last one; after it the stream is not opened again. */
+  /** Whether a frame is the last one; after it the stream is not reopened. */
   isLast?: (frame: Frame) => boolean;
-  /** True while the stream is open, false while it is being opened again. */
+  /** True while the stream is open, false while it reconnects. */
   onConnection?: (open: boolean) => void;
 }
 
 const WAIT_MS = [250, 1_000, 2_000, 5_000, 10_000];
 
-/** Reads until the last frame or until the signal; refusals of the host (4xx) are thrown. */
+/** Reads until the last frame or the abort signal; 4xx responses are thrown. */
 export async function follow(options: FollowOptions): Promise<void> {
   let after = options.after ?? null;
   let failures = 0;

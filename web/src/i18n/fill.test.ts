@@ -1,4 +1,4 @@
-// What texts with values become.
+// Texts with values.
 import { expect, test } from "vitest";
 import { fill } from "./fill";
 

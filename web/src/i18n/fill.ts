@@ -1,4 +1,4 @@
-// Puts values into a text: `{name}` is a value, `{count|run|runs}` the word for so many.
+// Fills values into a text: `{name}` is a value, `{count|run|runs}` a plural form.
 
 export type Values = Record<string, string | number>;
 

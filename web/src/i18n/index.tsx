@@ -1,4 +1,4 @@
-// Texts in English and Chinese: one typed key for each, following the browser unless somebody chose.
+// Texts in English and Chinese with typed keys; the browser's language unless chosen.
 import { createContext, useContext, useMemo, useState, type ReactNode } from "react";
 import * as en from "./en";
 import * as zh from "./zh";
@@ -33,7 +33,7 @@ function preferred(): Language {
   return first?.toLowerCase().startsWith("zh") ? "zh" : "en";
 }
 
-/** Told to the page before anything is asked of the host: requests go out in its language. */
+/** Set before the first request: requests carry the page's language. */
 function announced(language: Language): Language {
   document.documentElement.lang = language === "zh" ? "zh-CN" : "en";
   return language;
@@ -66,7 +66,7 @@ export function useT(): T {
   return useLanguage().t;
 }
 
-/** The text of a key made at run time, such as of a status, or what is said instead. */
+/** The text of a key built at run time, such as a status, or a fallback. */
 export function useTextOf(): (area: keyof Texts, key: string, otherwise: string) => string {
   const { language } = useLanguage();
   return (area, key, otherwise) => dictionaries[language][area]?.[key] ?? otherwise;

@@ -1,4 +1,4 @@
-// Keeps a page that broke from taking the navigation with it.
+// Error boundary of a page: the navigation stays usable.
 import { Component, type ReactNode } from "react";
 import { useT } from "@/i18n";
 import { Button, Empty } from "@/ui";
@@ -11,7 +11,7 @@ export class Boundary extends Component<{ children: ReactNode }, { error: Error 
   }
 
   override render() {
-    // Another page is another try.
+    // Another page resets the error.
     if (this.state.error && this.state.at === window.location.pathname) return <Crashed error={this.state.error} />;
     return this.props.children;
   }

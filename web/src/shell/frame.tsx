@@ -1,4 +1,4 @@
-// What stands around every page: the side bar on wide screens, a bar at the bottom on phones.
+// The frame around every page: a side bar on wide screens, a bottom bar on phones.
 import { useQuery } from "@tanstack/react-query";
 import { useEffect, useState, type ReactNode } from "react";
 import { Link, useLocation } from "wouter";
@@ -8,7 +8,7 @@ import { useT } from "@/i18n";
 import { Icon, Logo } from "@/ui";
 import styles from "./frame.module.css";
 import { useSession } from "@/pages/approvals/use-session";
-import { groups, isAt, mayOpen, onPhones, type Place } from "./nav";
+import { groups, isActive, canOpen, phoneItems, type NavItem } from "./nav";
 import { Preferences } from "./preferences";
 import { useHostState } from "./use-host-answers";
 
@@ -19,9 +19,9 @@ export function Frame({ children }: { children: ReactNode }) {
   const [location] = useLocation();
   const [open, setOpen] = useState(false);
   const session = useSession().data;
-  const allowed = (places: Place[]) => places.filter((place) => mayOpen(place, session));
-  const shown = groups.map((group) => ({ ...group, places: allowed(group.places) })).filter(({ places }) => places.length > 0);
-  const isElsewhere = !onPhones.some((place) => isAt(place, location));
+  const allowed = (items: NavItem[]) => items.filter((item) => canOpen(item, session));
+  const shown = groups.map((group) => ({ ...group, items: allowed(group.items) })).filter(({ items }) => items.length > 0);
+  const isUnderMore = !phoneItems.some((item) => isActive(item, location));
   useEffect(() => setOpen(false), [location]);
   useCloseOnEscape(open, () => setOpen(false));
   return (
@@ -38,8 +38,8 @@ export function Frame({ children }: { children: ReactNode }) {
           {shown.map((group) => (
             <div key={group.label} className={styles["group"]}>
               <div className={styles["groupLabel"]}>{t(group.label)}</div>
-              {group.places.map((place) => (
-                <PlaceLink key={place.href} place={place} at={isAt(place, location)} />
+              {group.items.map((item) => (
+                <NavLink key={item.href} item={item} at={isActive(item, location)} />
               ))}
             </div>
           ))}
@@ -53,10 +53,10 @@ export function Frame({ children }: { children: ReactNode }) {
         {children}
       </main>
       <nav className={styles["bottom"]} aria-label={t("shell.shortcuts")}>
-        {allowed(onPhones).map((place) => (
-          <PlaceLink key={place.href} place={place} at={isAt(place, location)} />
+        {allowed(phoneItems).map((item) => (
+          <NavLink key={item.href} item={item} at={isActive(item, location)} />
         ))}
-        <button type="button" className={`${styles["place"]} ${isElsewhere ? styles["here"] : ""}`} aria-expanded={open} aria-controls="sidebar" onClick={() => setOpen(!open)}>
+        <button type="button" className={`${styles["item"]} ${isUnderMore ? styles["here"] : ""}`} aria-expanded={open} aria-controls="sidebar" onClick={() => setOpen(!open)}>
           <Icon name="menu" size={20} />
           <span>{t("shell.more")}</span>
         </button>
@@ -65,18 +65,18 @@ export function Frame({ children }: { children: ReactNode }) {
   );
 }
 
-function PlaceLink({ place, at }: { place: Place; at: boolean }) {
+function NavLink({ item, at }: { item: NavItem; at: boolean }) {
   const t = useT();
   return (
-    <Link href={place.href} className={styles["place"]} {...(at ? { "aria-current": "page" as const } : {})}>
-      <Icon name={place.icon} size={18} />
-      <span>{t(place.label)}</span>
-      {place.href === "/approvals" && <WaitingCount />}
+    <Link href={item.href} className={styles["item"]} {...(at ? { "aria-current": "page" as const } : {})}>
+      <Icon name={item.icon} size={18} />
+      <span>{t(item.label)}</span>
+      {item.href === "/approvals" && <WaitingCount />}
     </Link>
   );
 }
 
-/** Says that the host or its database is away, and goes by itself when both are back. */
+/** Notice while the host or its database does not respond. */
 function Offline() {
   const t = useT();
   const state = useHostState();
@@ -92,7 +92,7 @@ function Offline() {
   );
 }
 
-/** How many approvals wait; silent where the role may not see them. */
+/** Number of pending approvals; nothing if the role may not see them. */
 function WaitingCount() {
   const t = useT();
   const waiting = useQuery({

@@ -1,24 +1,24 @@
-// Where the navigation leads, in three groups.
-import type { Session } from "@/api/types-overview";
+// The items of the navigation, in three groups.
+import type { Session } from "@/api/types";
 import type { Key } from "@/i18n";
 import { seesApprovals } from "@/pages/approvals/use-session";
 import type { IconName } from "@/ui";
 
-export interface Place {
+export interface NavItem {
   href: string;
   label: Key;
   icon: IconName;
 }
 
-export interface PlaceGroup {
+export interface NavGroup {
   label: Key;
-  places: Place[];
+  items: NavItem[];
 }
 
-export const groups: PlaceGroup[] = [
+export const groups: NavGroup[] = [
   {
     label: "shell.work",
-    places: [
+    items: [
       { href: "/", label: "shell.overview", icon: "overview" },
       { href: "/chat", label: "shell.chat", icon: "chat" },
       { href: "/runs", label: "shell.runs", icon: "runs" },
@@ -27,14 +27,14 @@ export const groups: PlaceGroup[] = [
   },
   {
     label: "shell.setup",
-    places: [
+    items: [
       { href: "/agents", label: "shell.agents", icon: "agents" },
       { href: "/runners", label: "shell.runners", icon: "runners" },
     ],
   },
   {
     label: "shell.records",
-    places: [
+    items: [
       { href: "/events", label: "shell.events", icon: "events" },
       { href: "/deliveries", label: "shell.deliveries", icon: "upload" },
       { href: "/conversations", label: "shell.conversations", icon: "conversations" },
@@ -45,15 +45,15 @@ export const groups: PlaceGroup[] = [
   },
 ];
 
-/** On phones these stand in the bar at the bottom, the rest behind "more". */
-export const onPhones: Place[] = groups[0]?.places ?? [];
+/** On phones these are in the bottom bar, the others under "more". */
+export const phoneItems: NavItem[] = groups[0]?.items ?? [];
 
-/** Whether somebody gets more than a refusal there; until it is known who they are, all is shown. */
-export function mayOpen(place: Place, session: Session | null | undefined): boolean {
+/** Whether the user may open a page; all are shown until the session is known. */
+export function canOpen(item: NavItem, session: Session | null | undefined): boolean {
   if (session?.role !== "sender") return true;
-  return place.href === "/chat" || (place.href === "/approvals" && seesApprovals(session));
+  return item.href === "/chat" || (item.href === "/approvals" && seesApprovals(session));
 }
 
-export function isAt(place: Place, location: string): boolean {
-  return place.href === "/" ? location === "/" : location === place.href || location.startsWith(`${place.href}/`);
+export function isActive(item: NavItem, location: string): boolean {
+  return item.href === "/" ? location === "/" : location === item.href || location.startsWith(`${item.href}/`);
 }

@@ -1,4 +1,4 @@
-// Language, appearance and signing out, at the foot of the side bar.
+// Language, appearance and sign-out, at the bottom of the side bar.
 import { useLocation } from "wouter";
 import { del, SIGNED_OUT } from "@/api/client";
 import { useLanguage } from "@/i18n";

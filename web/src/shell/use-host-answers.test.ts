@@ -1,4 +1,4 @@
-// A database that does not answer is told apart from a host that is away.
+// A database that is down is distinguished from a host that is down.
 import { expect, test } from "vitest";
 import { stateOf } from "./use-host-answers";
 

@@ -1,4 +1,4 @@
-// Whether the host and its database answer: asked every few seconds, and at once when a request failed for want of them.
+// Whether the host and its database respond: polled every few seconds, and at once after a failed request.
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useRef } from "react";
 import { hostUrl } from "@/api/base";
@@ -9,7 +9,7 @@ export type HostState = "well" | "away" | "no_database";
 const EVERY_MS = 5_000;
 const AGAIN_MS = 2_000;
 const PATIENCE_MS = 4_000;
-/** The host waits for a database that may only be restarting. */
+/** The host waits for the database, which may be restarting. */
 const DATABASE_PATIENCE_MS = 10_000;
 
 export function useHostState(): HostState {
@@ -26,11 +26,11 @@ export function useHostState(): HostState {
     return () => window.removeEventListener(UNREACHABLE, onUnreachable);
   }, [refetch]);
   const state = isError ? "away" : (data ?? "well");
-  // What was asked for meanwhile, and what went wrong with it, is asked again once everything is back.
-  const wasAway = useRef(false);
+  // Failed queries are repeated once the host and the database respond again.
+  const wasDown = useRef(false);
   useEffect(() => {
-    if (wasAway.current && state === "well") void queries.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== "healthz" });
-    wasAway.current = state !== "well";
+    if (wasDown.current && state === "well") void queries.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== "healthz" });
+    wasDown.current = state !== "well";
   }, [state, queries]);
   return state;
 }
@@ -44,7 +44,7 @@ async function ask(signal: AbortSignal): Promise<HostState> {
   return stateOf(ready.status, await ready.text());
 }
 
-/** What an answer of `/readyz` says. */
+/** The state that a response of `/readyz` reports. */
 export function stateOf(status: number, body: string): HostState {
   return status === 503 && parseError(status, body).details["not_ready"] === "database" ? "no_database" : "well";
 }

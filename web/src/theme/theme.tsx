@@ -1,4 +1,4 @@
-// Light or dark: like the system unless somebody chose, kept in this browser.
+// Light or dark theme: the system's unless chosen, stored in the browser.
 import { createContext, useContext, useMemo, useState, type ReactNode } from "react";
 
 export type Theme = "system" | "light" | "dark";
@@ -9,7 +9,7 @@ function stored(): Theme {
   return value === "light" || value === "dark" ? value : "system";
 }
 
-/** Called before the first paint, so that the page never flashes in the other colours. */
+/** Called before the first paint, so that the page does not flash in the other theme. */
 export function applyTheme(theme: Theme = stored()): void {
   if (theme === "system") delete document.documentElement.dataset["theme"];
   else document.documentElement.dataset["theme"] = theme;

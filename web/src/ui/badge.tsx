@@ -1,4 +1,4 @@
-// Small labels: of anything, and of what state something is in.
+// Badges, and badges for statuses.
 import type { ReactNode } from "react";
 import { useT, type Key } from "@/i18n";
 import styles from "./surface.module.css";
@@ -34,7 +34,7 @@ const statuses: Record<string, { tone: Tone; text: Key; live?: boolean }> = {
   unknown: { tone: "neutral", text: "ui.statusUnknown" },
 };
 
-/** The state of a run, an approval, a runner or a tool server. */
+/** The status of a run, an approval, a runner or a tool server. */
 export function StatusBadge({ status }: { status: string }) {
   const t = useT();
   const known = statuses[status];

@@ -1,4 +1,4 @@
-// Buttons: one with words, one with an icon and a name for those who do not see it.
+// Buttons: with text, or with an icon and an accessible name.
 import type { ButtonHTMLAttributes, Ref } from "react";
 import { Link } from "wouter";
 import styles from "./button.module.css";
@@ -36,7 +36,7 @@ export function ButtonLink(props: { href: string; variant?: ButtonProps["variant
   );
 }
 
-/** A link with an icon alone. */
+/** A link with only an icon. */
 export function IconLink({ href, icon, label }: { href: string; icon: IconName; label: string }) {
   return (
     <Tooltip text={label}>

@@ -1,4 +1,4 @@
-// A framed piece of a page, with a heading and actions where it needs them; and one figure with its name.
+// A card with an optional heading and actions; and a single statistic.
 import type { ReactNode } from "react";
 import styles from "./surface.module.css";
 
@@ -6,7 +6,7 @@ export interface CardProps {
   title?: ReactNode;
   actions?: ReactNode;
   children: ReactNode;
-  /** Without inner space, for tables and lists. */
+  /** Without padding, for tables and lists. */
   flush?: boolean;
   className?: string;
 }
@@ -26,7 +26,7 @@ export function Card({ title, actions, children, flush, className }: CardProps) 
   );
 }
 
-/** A figure: what it is, how much, and a word about it. */
+/** A statistic: label, value and hint. */
 export function Stat({ label, value, note }: { label: ReactNode; value: ReactNode; note?: ReactNode }) {
   return (
     <div className={styles["stat"]}>
@@ -37,7 +37,7 @@ export function Stat({ label, value, note }: { label: ReactNode; value: ReactNod
   );
 }
 
-/** Names and values, such as the facts of a run. */
+/** Name-value pairs, such as the facts of a run. */
 export function Facts({ items }: { items: [ReactNode, ReactNode][] }) {
   return (
     <dl className={styles["facts"]}>

@@ -1,4 +1,4 @@
-// Puts a text on the clipboard, also where the page came over plain HTTP and has no clipboard of its own.
+// Copies a text to the clipboard, also over plain HTTP, where the clipboard API is missing.
 
 export async function copyText(text: string): Promise<void> {
   if (window.isSecureContext) return navigator.clipboard.writeText(text);
@@ -7,7 +7,7 @@ export async function copyText(text: string): Promise<void> {
   field.value = text;
   field.style.position = "fixed";
   field.style.opacity = "0";
-  // A dialog that is open keeps the focus to itself.
+  // An open dialog traps the focus.
   (before?.closest("[role=dialog]") ?? document.body).append(field);
   field.select();
   const done = document.execCommand("copy");

@@ -1,4 +1,4 @@
-// A block of code with its language and a way to copy it; colours come when the highlighter is there.
+// A code block with its language and a copy button; highlighted once the highlighter is loaded.
 import { Fragment, useEffect, useMemo, useState, type ReactNode } from "react";
 import { useT } from "@/i18n";
 import { CopyButton } from "./copy";
@@ -26,7 +26,7 @@ export function Code({ text, language }: { text: string; language?: string }) {
 type Highlight = (text: string, language: string) => Span[] | null;
 let highlighter: Highlight | null = null;
 
-/** At once when the highlighter is there, else as soon as it is. */
+/** At once if the highlighter is loaded, else as soon as it is. */
 function useHighlight(text: string, language?: string): Span[] | null {
   const [loaded, setLoaded] = useState(highlighter !== null);
   const wanted = language !== undefined && text.length <= HIGHLIGHT_UP_TO;
@@ -38,7 +38,7 @@ function useHighlight(text: string, language?: string): Span[] | null {
         highlighter = module.highlight;
         if (shown) setLoaded(true);
       },
-      // Without colours the code is still there.
+      // Without the highlighter the code is shown plain.
       () => undefined,
     );
     return () => {

@@ -1,4 +1,4 @@
-// Copies a text and says so.
+// A copy button.
 import { useEffect, useState } from "react";
 import { useT } from "@/i18n";
 import { Button, IconButton } from "./button";

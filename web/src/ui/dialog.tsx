@@ -1,4 +1,4 @@
-// Windows over the page: any content, or one question before something is done.
+// Dialogs: any content, or a confirmation.
 import { Dialog as Radix } from "radix-ui";
 import type { ReactElement, ReactNode } from "react";
 import { useT } from "@/i18n";

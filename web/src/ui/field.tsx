@@ -1,4 +1,4 @@
-// Form controls with their names, hints and errors tied to them.
+// Form controls with label, hint and error.
 import { Switch as RadixSwitch } from "radix-ui";
 import { useId, type InputHTMLAttributes, type ReactNode, type Ref, type SelectHTMLAttributes, type TextareaHTMLAttributes } from "react";
 import styles from "./field.module.css";
@@ -8,7 +8,7 @@ export interface FieldProps {
   label: ReactNode;
   hint?: ReactNode;
   error?: ReactNode;
-  /** The name is there for screen readers only. */
+  /** The label is for screen readers only. */
   hideLabel?: boolean;
   children: (props: { id: string; "aria-describedby"?: string; "aria-invalid"?: true }) => ReactNode;
 }

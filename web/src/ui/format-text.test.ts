@@ -1,4 +1,4 @@
-// How values read.
+// Formatted values.
 import { expect, test } from "vitest";
 import { bytesText, durationText, moneyText, relativeText } from "./format-text";
 

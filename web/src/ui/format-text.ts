@@ -1,6 +1,6 @@
 // Times, sizes and money as text in a language.
 
-/** Formats are dear to make and are asked for in every row of a list. */
+/** Cached: formats are expensive to create and are used in every row of a list. */
 function kept<Format>(make: (language: string, options: object) => Format): (language: string, options: object) => Format {
   const made = new Map<string, Format>();
   return (language, options) => {
@@ -70,14 +70,14 @@ export function numberText(value: number, language: string): string {
   return numberFormat(language, {}).format(value);
 }
 
-/** A moment, or the time between two, to the minute; where nothing else is said, in the reader's zone. */
+/** A time or a range, to the minute; by default in the browser's time zone. */
 export function rangeText(start: string, end: string | undefined, language: string, timeZone?: string): string {
   const options = { weekday: "short", year: "numeric", month: "short", day: "numeric", hour: "numeric", minute: "2-digit" };
   const format = dateFormat(language, { ...options, timeZone });
   return end === undefined ? format.format(new Date(start)) : format.formatRange(new Date(start), new Date(end));
 }
 
-/** The moment itself, to the second. */
+/** The exact time, to the second. */
 export function exactText(at: Date, language: string): string {
   return dateFormat(language, { dateStyle: "medium", timeStyle: "medium" }).format(at);
 }

@@ -1,9 +1,9 @@
-// Values as people read them: times, lengths of time, sizes, money and numbers, by the chosen language.
+// Times, durations, sizes, money and numbers in the chosen language.
 import { useLanguage } from "@/i18n";
 import { bytesText, durationText, exactText, moneyText, numberText, relativeText } from "./format-text";
 import { useMinute } from "./use-minute";
 
-/** How long ago, with the exact moment as title; `absolute` writes the moment itself. */
+/** Relative time with the exact time as title; `absolute` shows the exact time. */
 export function Time({ at, absolute }: { at: string | number | null | undefined; absolute?: boolean }) {
   const { language } = useLanguage();
   const now = useMinute();

@@ -1,4 +1,4 @@
-// Colours for the languages that people talk about most; loaded when the first block of code shows.
+// Syntax highlighting for common languages; loaded with the first code block.
 import bash from "highlight.js/lib/languages/bash";
 import css from "highlight.js/lib/languages/css";
 import diff from "highlight.js/lib/languages/diff";

@@ -1,4 +1,4 @@
-// The icons: strokes on a 24 px grid, the size of the text, hidden from screen readers.
+// Icons: strokes on a 24 px grid, sized like the text, hidden from screen readers.
 const paths = {
   overview: "M4 13h6V4H4zM14 20h6v-9h-6zM4 20h6v-4H4zM14 8h6V4h-6z",
   chat: "M20 12a7.5 7.5 0 0 1-7.5 7.5H5l1.6-2.7A7.5 7.5 0 1 1 20 12z",

@@ -1,4 +1,4 @@
-// The kit that pages are made of. Markdown and Code are their own modules, because they are loaded lazily.
+// The shared components. Markdown and Code are separate modules, because they are loaded lazily.
 export { Badge, StatusBadge, type Tone } from "./badge";
 export { Button, ButtonLink, IconButton, IconLink } from "./button";
 export { Card, Facts, Stat } from "./card";

@@ -1,4 +1,4 @@
-// JSON as a tree that opens, or as it is; long lists and texts show their beginning first.
+// JSON as a collapsible tree or raw; long lists and texts are truncated first.
 import { useState } from "react";
 import type { Json } from "@/api/types";
 import { useT } from "@/i18n";

@@ -1,15 +1,15 @@
-// What an address in a text of others may do: be a link to the web, or nothing.
+// Links in untrusted texts: web and mail only.
 
 const WEB = new Set(["http:", "https:", "mailto:"]);
 
 export interface LinkTarget {
   href: string;
-  /** Of another host; it opens in a new tab and is named. */
+  /** On another host: opens in a new tab, with the host shown. */
   foreign: boolean;
   host: string;
 }
 
-/** Null for everything that is not an ordinary web or mail address. */
+/** Null for anything but a web or mail address. */
 export function linkTarget(text: string | undefined, origin: string): LinkTarget | null {
   if (!text) return null;
   let url: URL;

@@ -1,4 +1,4 @@
-// Ordinary texts are read as Markdown; those that would break or stop the page are not.
+// Ordinary texts are parsed as Markdown; those that would block or crash the page are not.
 import { expect, test } from "vitest";
 import { isReadable } from "./markdown-guard";
 

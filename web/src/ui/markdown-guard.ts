@@ -1,13 +1,13 @@
-// Which texts are read as Markdown: some are made to keep a reader busy for seconds, or to nest until it breaks.
+// Which texts are parsed as Markdown: hostile ones take the parser seconds or overflow its stack.
 
 const LENGTH_MAX = 50_000;
 const MARKS_MAX = 1_000;
 const DEPTH_MAX = 50;
 const INDENT_MAX = 120;
 
-/** What can open emphasis, a link or code; reading them grows with the square of their number. */
+/** Openers of emphasis, links and code; parsing them takes quadratic time. */
 const MARK = /[*_[\]`~]/g;
-/** What opens quotes and lists at the beginning of a line. */
+/** Openers of quotes and lists at the beginning of a line. */
 const OPENING = /^(?:[ \t]*(?:>|(?:[-*+]|\d{1,9}[.)])[ \t]))+/gm;
 const OPENED = />|[-*+](?=[ \t])|\d[.)]/g;
 const INDENTED = new RegExp(`^[ \\t]{${INDENT_MAX}}`, "m");

@@ -1,4 +1,4 @@
-// Markdown for pages that want it soon: it is loaded beside what the page reads, and texts stay plain until it is there.
+// Lazily loaded Markdown: loaded in parallel with the page's data; texts are plain until then.
 import { useSyncExternalStore, type ComponentType } from "react";
 import styles from "./markdown.module.css";
 
@@ -7,16 +7,16 @@ interface Props {
   growing?: boolean;
 }
 
-/** For longer than this no text waits for how it looks. */
+/** Texts wait at most this long for the module. */
 const PATIENCE_MS = 2_000;
 
-/** Undefined while texts wait for it, null when they do not. */
+/** Undefined while texts wait for it, null once they stop waiting. */
 let loaded: ComponentType<Props> | null | undefined;
 const listeners = new Set<() => void>();
 
 function arrived(markdown: ComponentType<Props> | null): void {
   loaded = markdown;
-  for (const tell of listeners) tell();
+  for (const listener of listeners) listener();
 }
 import("./markdown").then(
   (module) => arrived(module.Markdown),
@@ -32,12 +32,12 @@ function subscribe(listener: () => void): () => void {
   return () => listeners.delete(listener);
 }
 
-/** Lists wait for it with their first row: a text that turns into Markdown moves everything below. */
+/** Lists wait for it before their first row: a text that turns into Markdown shifts everything below. */
 export function useMarkdownIsComing(): boolean {
   return useSyncExternalStore(subscribe, () => loaded === undefined);
 }
 
-export function LateMarkdown(props: Props) {
+export function LazyMarkdown(props: Props) {
   const Markdown = useSyncExternalStore(subscribe, () => loaded);
   return Markdown ? <Markdown {...props} /> : <div className={styles["plain"]}>{props.text}</div>;
 }

@@ -1,4 +1,4 @@
-// Markdown as elements; links and pictures are tried in a browser.
+// Markdown as elements; links and images are tested in a browser.
 import { renderToStaticMarkup } from "react-dom/server";
 import { expect, test } from "vitest";
 import { elementOf } from "./markdown-read";

@@ -1,4 +1,4 @@
-// Reads Markdown of others into elements: no HTML, no script, nothing loaded from elsewhere.
+// Parses untrusted Markdown into elements: no HTML, no script, no remote content.
 import type { ReactElement } from "react";
 import ReactMarkdown, { type Components } from "react-markdown";
 import remarkGfm from "remark-gfm";
@@ -9,12 +9,12 @@ import { linkTarget } from "./links";
 import { isReadable } from "./markdown-guard";
 import styles from "./markdown.module.css";
 
-/** What a plugin is given to add to. */
+/** The processor data that a plugin extends. */
 interface Reader {
   data: () => object;
 }
 
-/** What the plugin adds is the same for each text, and dear to make: it is made once. */
+/** The plugin's extensions are the same for each text and expensive to build: they are built once. */
 const added = {};
 (remarkGfm as (this: Reader) => void).call({ data: () => added });
 const plugins = [
@@ -35,7 +35,7 @@ function SafeLink({ href, children }: { href?: string | undefined; children?: Re
   );
 }
 
-/** Pictures are never fetched from a text: they become a link to look at. */
+/** Images in texts are never loaded: they become links. */
 function SafeImage({ src, alt }: { src?: unknown; alt?: string | undefined }) {
   const t = useT();
   const target = linkTarget(typeof src === "string" ? src : undefined, window.location.origin);
@@ -65,15 +65,15 @@ const components: Components = {
   ),
 };
 
-/** Texts that were read before; rows of long lists come and go while one scrolls. */
+/** Cache of parsed texts: rows of long lists mount and unmount while scrolling. */
 const READ_MAX = 400;
 const read = new Map<string, ReactElement | null>();
 
-/** Nothing where a text is better left as it is. */
+/** Null for a text that is shown plain. */
 export function parse(text: string): ReactElement | null {
   if (!isReadable(text)) return null;
   try {
-    // It has no state: called as a function it reads the text at once, and only once.
+    // Stateless: called as a function it parses the text at once, and only once.
     return ReactMarkdown({ children: text, remarkPlugins: plugins, components, urlTransform: (url) => url });
   } catch {
     return null;
@@ -90,13 +90,13 @@ export function elementOf(text: string): ReactElement | null {
   return element;
 }
 
-/** Texts that will be drawn soon, the first at the end. */
+/** Texts that will be rendered soon, the next one last. */
 let ahead: string[] = [];
-/** Time for one text at least, and for some at most: somebody may begin to scroll any moment. */
+/** Minimum time to parse one text, maximum for several: the user may start to scroll. */
 const ONE_MS = 3;
 const SOME_MS = 8;
 
-/** Reads texts in moments in which the page has nothing else to do; whatever is drawn before that is read then. */
+/** Parses texts while the page is idle. */
 export function readAhead(texts: string[]): void {
   const isIdle = ahead.length === 0;
   ahead = texts.slice(0, READ_MAX / 2).reverse();

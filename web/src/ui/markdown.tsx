@@ -1,13 +1,13 @@
-// A text of others, drawn as Markdown. Load this module lazily.
+// Untrusted text rendered as Markdown. Load this module lazily.
 import { memo, useEffect, useRef, useState } from "react";
 import { elementOf, parse } from "./markdown-read";
 import styles from "./markdown.module.css";
 
-/** A text longer than this is read again this often at most while it grows. */
+/** A growing text longer than this is parsed at most this often. */
 const LONG = 8_000;
 const AGAIN_MS = 500;
 
-/** `growing`: the text is not complete, and keeping it would only push others out. */
+/** `growing`: the text is incomplete and is not cached. */
 const Parsed = memo(function Parsed({ text, growing }: { text: string; growing: boolean }) {
   const element = growing ? parse(text) : elementOf(text);
   return <div className={element ? styles["markdown"] : styles["plain"]}>{element ?? text}</div>;
@@ -17,7 +17,7 @@ export function Markdown({ text, growing = false }: { text: string; growing?: bo
   return <Parsed text={useSlowed(text, growing && text.length > LONG)} growing={growing} />;
 }
 
-/** A text as it was a moment ago, while it is slow. */
+/** Throttles a long, growing text. */
 function useSlowed(text: string, slow: boolean): string {
   const [shown, setShown] = useState(text);
   const latest = useRef(text);

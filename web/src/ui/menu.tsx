@@ -6,7 +6,7 @@ import { Icon, type IconName } from "./icons";
 
 export function Menu({ trigger, children, align = "end" }: { trigger: ReactElement; children: ReactNode; align?: "start" | "end" }) {
   return (
-    // Not modal: that would hide the page from screen readers while its links can still be reached.
+    // Not modal: that would hide the page from screen readers while its links stay reachable.
     <DropdownMenu.Root modal={false}>
       <DropdownMenu.Trigger asChild>{trigger}</DropdownMenu.Trigger>
       <DropdownMenu.Portal>
@@ -22,7 +22,7 @@ export interface MenuItemProps {
   children: ReactNode;
   onSelect: () => void;
   icon?: IconName;
-  /** For choices: whether it is the one. */
+  /** For choices: whether this one is selected. */
   checked?: boolean;
   disabled?: boolean;
   danger?: boolean;

@@ -1,4 +1,4 @@
-// The frame of a page: its title, what it is about, and what can be done there.
+// The frame of a page: title, lead and actions.
 import { useEffect, type ReactNode } from "react";
 import { Link } from "wouter";
 import { Icon } from "./icons";
@@ -6,7 +6,7 @@ import styles from "./surface.module.css";
 
 export interface PageProps {
   title: string;
-  /** Shown instead of the title where that is more than text. */
+  /** Rendered instead of the title. */
   heading?: ReactNode;
   subtitle?: ReactNode;
   actions?: ReactNode;

@@ -1,4 +1,4 @@
-// What stands where content will be, is not, or could not come.
+// Placeholders: loading, empty, failed.
 import type { ReactNode } from "react";
 import { ApiError, isDatabaseDown } from "@/api/client";
 import { useT, type T } from "@/i18n";
@@ -6,7 +6,7 @@ import { Button } from "./button";
 import { Icon, type IconName } from "./icons";
 import styles from "./states.module.css";
 
-/** `lines` grey bars; for screen readers one word. */
+/** `lines` grey bars; one word for screen readers. */
 export function Skeleton({ lines = 3, height = 16 }: { lines?: number; height?: number }) {
   const t = useT();
   return (
@@ -31,7 +31,7 @@ export function Empty({ icon = "info", title, children, action }: { icon?: IconN
   );
 }
 
-/** A failed request: what happened, what to do, the code, and another try. */
+/** A failed request: what happened, what to do, the code, and a retry button. */
 export function ErrorBox({ error, onRetry }: { error: unknown; onRetry?: () => void }) {
   const t = useT();
   const code = error instanceof ApiError ? error.code : null;

@@ -1,4 +1,4 @@
-// A table of rows that can be opened; on phones each row becomes a small card.
+// A table with clickable rows; on phones each row becomes a card.
 import type { ReactNode } from "react";
 import { useLocation } from "wouter";
 import styles from "./table.module.css";
@@ -9,9 +9,9 @@ export interface Column<Row> {
   cell: (row: Row) => ReactNode;
   align?: "start" | "end";
   width?: string;
-  /** What a row is about: on phones it stands first, alone, and the rest small below it. */
+  /** The main column: on phones it comes first, the others small below it. */
   lead?: boolean;
-  /** Left out on phones. */
+  /** Hidden on phones. */
   wideOnly?: boolean;
 }
 
@@ -20,7 +20,7 @@ export interface TableProps<Row> {
   columns: Column<Row>[];
   rows: Row[];
   rowKey: (row: Row) => string;
-  /** Where a click anywhere on the row leads; put a real link in one cell as well, for the keyboard. */
+  /** Target of a click on the row; one cell needs a link as well, for the keyboard. */
   href?: (row: Row) => string;
 }
 

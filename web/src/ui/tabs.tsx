@@ -1,4 +1,4 @@
-// Several views of one thing, one at a time.
+// Tabs.
 import { Tabs as Radix } from "radix-ui";
 import type { ReactNode } from "react";
 import styles from "./tabs.module.css";

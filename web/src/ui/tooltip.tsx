@@ -1,11 +1,11 @@
-// A few words about a control, on hover and on keyboard focus: one element for the whole page, so that long lists
+// Tooltips on hover and keyboard focus: one element for the whole page, so that long lists
 // of controls cost nothing.
 import { cloneElement, useEffect, useState, type ReactElement, type ReactNode } from "react";
 import styles from "./floating.module.css";
 
 const WAIT_MS = 400;
 
-/** Marks its child; the provider shows the words. The child has its name for screen readers itself. */
+/** Marks its child; the provider shows the text. The child needs its own accessible name. */
 export function Tooltip({ text, children }: { text: string; children: ReactElement<Record<string, unknown>> }) {
   return cloneElement(children, { "data-tip": text });
 }
@@ -44,7 +44,7 @@ function watch(show: (tip: Tip | null) => void): () => void {
     const byClick = event.type === "focusin" && !element?.matches(":focus-visible");
     if (!element || byTouch || byClick) return hide();
     clearTimeout(timer);
-    timer = setTimeout(() => element.isConnected && show(placeOf(element)), WAIT_MS);
+    timer = setTimeout(() => element.isConnected && show(positionOf(element)), WAIT_MS);
   };
   const on: [string, (event: Event) => void][] = [
     ["pointerover", enter],
@@ -61,8 +61,8 @@ function watch(show: (tip: Tip | null) => void): () => void {
   };
 }
 
-/** Above its control, or below where there is no room. */
-function placeOf(element: HTMLElement): Tip {
+/** Above its control, or below if there is no room. */
+function positionOf(element: HTMLElement): Tip {
   const box = element.getBoundingClientRect();
   const below = box.top < 48;
   const x = Math.min(Math.max(box.left + box.width / 2, 80), window.innerWidth - 80);

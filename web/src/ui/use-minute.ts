@@ -1,4 +1,4 @@
-// One clock for all relative times on the page: it ticks every ten seconds, so that “now” does not stay.
+// One clock for all relative times on the page; it ticks every ten seconds.
 import { useSyncExternalStore } from "react";
 
 const TICK_MS = 10_000;
@@ -10,7 +10,7 @@ function subscribe(listener: () => void): () => void {
   listeners.add(listener);
   timer ??= setInterval(() => {
     now = Date.now();
-    for (const tell of listeners) tell();
+    for (const listener of listeners) listener();
   }, TICK_MS);
   return () => {
     listeners.delete(listener);

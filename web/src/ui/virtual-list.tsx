@@ -1,16 +1,16 @@
-// A long list that draws only what is seen; rows may differ in height.
+// A virtual list: only visible rows are rendered; rows may differ in height.
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { useCallback, useRef, type ReactNode } from "react";
 
 export interface VirtualListProps<Row> {
   label: string;
   rows: Row[];
-  /** The same function each time: a new one makes the list measure everything anew. */
+  /** Must be stable: a new function makes the list measure all rows again. */
   rowKey: (row: Row, index: number) => string;
   render: (row: Row, index: number) => ReactNode;
-  /** What a row is taken to measure until it was drawn. */
+  /** Estimated height of a row until it is rendered. */
   estimate: number;
-  /** Height of the part that scrolls, as CSS. */
+  /** CSS height of the scrolling element. */
   height: string;
   onEnd?: () => void;
 }

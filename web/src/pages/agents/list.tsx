@@ -1,4 +1,4 @@
-// Which agents there are, what each takes, and which one would take an event.
+// The list of agents and the dry run.
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "wouter";
 import { get, type Page as ApiPage } from "@/api/client";

@@ -1,4 +1,4 @@
-// Rights as sentences: what is allowed, what is asked about, what is not allowed.
+// Permissions as sentences: allowed, needing approval, not allowed.
 import { useT } from "@/i18n";
 import { said } from "@/pages/runs/logic/say";
 import { Icon } from "@/ui";
@@ -6,7 +6,7 @@ import type { Level, Right } from "./logic/permissions";
 import styles from "./rights.module.css";
 
 const ICONS = { yes: "check", ask: "user", no: "close" } as const;
-/** Names beyond these wait behind “more”. */
+/** Further names are under “more”. */
 const NAMES_AT_ONCE = 8;
 
 export function Rights({ rights }: { rights: Right[] }) {

@@ -1,10 +1,9 @@
-// The programs behind the agents: how they are, what confines them, what they ask for, and their last words.
+// Runners: status, sandbox, requested permissions and last log lines.
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { Link } from "wouter";
 import { get, type Page as ApiPage } from "@/api/client";
-import type { Agent } from "@/api/types";
-import type { Manifest, RunnerView } from "@/api/types-agents";
+import type { Agent, Manifest, Runner } from "@/api/types";
 import { useLanguage, useT } from "@/i18n";
 import { said } from "@/pages/runs/logic/say";
 import { Badge, Button, Card, Empty, Icon, Loaded, Num, Page, Skeleton, StatusBadge, Time } from "@/ui";
@@ -12,7 +11,7 @@ import { durationText } from "@/ui/format-text";
 import styles from "./agents.module.css";
 import { isolationSay } from "./logic/binding";
 import { localText } from "./logic/form";
-import { askedFor } from "./logic/permissions";
+import { requestedPermissions } from "./logic/permissions";
 import { Names } from "./rights";
 
 const EVERY_MS = 3_000;
@@ -20,7 +19,7 @@ const CAPABILITIES = ["streaming", "tool_calling", "knowledge_retrieval", "multi
 
 export default function RunnersPage() {
   const t = useT();
-  const runners = useQuery({ queryKey: ["runners"], queryFn: () => get<ApiPage<RunnerView>>("/v1/runners"), refetchInterval: EVERY_MS });
+  const runners = useQuery({ queryKey: ["runners"], queryFn: () => get<ApiPage<Runner>>("/v1/runners"), refetchInterval: EVERY_MS });
   const agents = useQuery({ queryKey: ["agents"], queryFn: () => get<ApiPage<Agent>>("/v1/agents"), staleTime: 30_000 });
   return (
     <Page title={t("agents.runners.title")} subtitle={t("agents.runners.subtitle")}>
@@ -46,7 +45,7 @@ export default function RunnersPage() {
   );
 }
 
-function RunnerCard({ runner, agents }: { runner: RunnerView; agents: Agent[] }) {
+function RunnerCard({ runner, agents }: { runner: Runner; agents: Agent[] }) {
   const { t, language } = useLanguage();
   const [open, setOpen] = useState(false);
   const ids = new Set(runner.runners.map((one) => one.id));
@@ -109,7 +108,7 @@ function RunnerCard({ runner, agents }: { runner: RunnerView; agents: Agent[] })
 
 function Asks({ manifest }: { manifest: Manifest }) {
   const { t, language } = useLanguage();
-  const rights = askedFor(manifest.permissions);
+  const rights = requestedPermissions(manifest.permissions);
   const can = CAPABILITIES.filter((name) => manifest.capabilities?.[name] === true);
   return (
     <div className={styles["asks"]}>

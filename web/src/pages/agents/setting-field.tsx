@@ -1,4 +1,4 @@
-// One setting: the control that fits its kind, what it means, and its default.
+// One setting: control, description and default.
 import { useT } from "@/i18n";
 import { Inline } from "@/pages/runs/inline";
 import { Field, Input, Select, Switch, Textarea } from "@/ui";
@@ -56,7 +56,7 @@ function Choice({ field, value, onChange, ...props }: { field: Setting; value: s
   return <Select {...props} value={value} options={options} onChange={onChange} />;
 }
 
-/** The default stands where a value would. */
+/** The default as placeholder. */
 function placeholder(field: Setting): string {
   const { fallback } = field;
   if (fallback === undefined || fallback === null || fallback === "") return "";

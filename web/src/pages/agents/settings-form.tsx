@@ -1,7 +1,6 @@
-// The settings of an agent as a form made from its runner's schema; what comes of it are lines for the configuration file.
+// The settings of an agent as a form built from its runner's schema; the result is TOML for the configuration file.
 import { useMemo, useState } from "react";
-import type { JsonObject } from "@/api/types";
-import type { AgentView, FormItem } from "@/api/types-agents";
+import type { AgentDetail, FormItem, JsonObject } from "@/api/types";
 import { useLanguage, useT } from "@/i18n";
 import { said } from "@/pages/runs/logic/say";
 import { Button, Card, Empty } from "@/ui";
@@ -11,7 +10,7 @@ import { checked, draftOf, fieldsOf, type Draft } from "./logic/form";
 import { agentToml, configToml } from "./logic/toml";
 import { SettingField } from "./setting-field";
 
-export function SettingsForm({ agent, schema }: { agent: AgentView; schema: FormItem[] }) {
+export function SettingsForm({ agent, schema }: { agent: AgentDetail; schema: FormItem[] }) {
   const { t, language } = useLanguage();
   const fields = useMemo(() => fieldsOf(schema, language, agent.grant?.models.names ?? agent.policy.models), [schema, language, agent]);
   const filled = useMemo(() => draftOf(fields, agent.config), [fields, agent.config]);
@@ -43,7 +42,7 @@ export function SettingsForm({ agent, schema }: { agent: AgentView; schema: Form
   );
 }
 
-function AsToml({ agent, config }: { agent: AgentView; config: JsonObject }) {
+function AsToml({ agent, config }: { agent: AgentDetail; config: JsonObject }) {
   const t = useT();
   const toml = agent.built_in ? agentToml(`my-${agent.name}`, agent, config) : configToml(agent.name, config);
   return (

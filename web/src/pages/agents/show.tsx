@@ -1,9 +1,8 @@
-// One agent: what it takes, what it may do, its settings, and how its runs have been.
+// One agent: binding, grant, settings and recent runs.
 import { useQuery } from "@tanstack/react-query";
 import { Link, useLocation } from "wouter";
 import { get, path, type Page as ApiPage } from "@/api/client";
-import type { AuditRecord, Run } from "@/api/types";
-import type { AgentView } from "@/api/types-agents";
+import type { AgentDetail, AuditRecord, Run } from "@/api/types";
 import { useLanguage, useT } from "@/i18n";
 import { useLastPart, useQueryString } from "@/pages/runs/address";
 import { Inline } from "@/pages/runs/inline";
@@ -20,7 +19,7 @@ import { SettingsForm } from "./settings-form";
 
 const EVERY_MS = 10_000;
 const RUNS = 20;
-/** Codes with which a call is turned away; others failed on their way. */
+/** Codes of refused calls; others failed. */
 const REFUSED = ["unauthorized", "not_found", "invalid_argument", "payload_too_large", "rate_limited"];
 
 export default function AgentPage() {
@@ -28,11 +27,11 @@ export default function AgentPage() {
   const name = useLastPart();
   const [, navigate] = useLocation();
   const chat = () => {
-    // A new chat begins with the agent that was chosen last.
+    // A new chat starts with the agent chosen last.
     localStorage.setItem("greenroom.agent", name);
     navigate("/chat");
   };
-  const agent = useQuery({ queryKey: ["agent", name], queryFn: () => get<AgentView>(path("/v1/agents/{}", name)), refetchInterval: EVERY_MS });
+  const agent = useQuery({ queryKey: ["agent", name], queryFn: () => get<AgentDetail>(path("/v1/agents/{}", name)), refetchInterval: EVERY_MS });
   return (
     <Page
       title={name}
@@ -52,7 +51,7 @@ export default function AgentPage() {
   );
 }
 
-function Parts({ agent }: { agent: AgentView }) {
+function Parts({ agent }: { agent: AgentDetail }) {
   const t = useT();
   const [, navigate] = useLocation();
   const wanted = new URLSearchParams(useQueryString()).get("tab") ?? "about";
@@ -67,7 +66,7 @@ function Parts({ agent }: { agent: AgentView }) {
   return <Tabs label={agent.name} tabs={tabs} value={tabs.some((tab) => tab.value === wanted) ? wanted : "about"} onChange={choose} />;
 }
 
-function About({ agent }: { agent: AgentView }) {
+function About({ agent }: { agent: AgentDetail }) {
   const { t, language } = useLanguage();
   const words = { duration: (ms: number) => durationText(ms, language), money: (amount: number) => moneyText(amount, "USD", language) };
   return (
@@ -122,7 +121,7 @@ function Runs({ name }: { name: string }) {
   );
 }
 
-/** Refused calls of its newest runs, gathered by what was refused. */
+/** Refused calls of its newest runs, grouped. */
 function Refused({ name }: { name: string }) {
   const t = useT();
   const denied = useQuery({ queryKey: ["audit", "denied"], queryFn: () => get<ApiPage<AuditRecord>>("/v1/audit", { denied: true, limit: 200 }), retry: false });

@@ -1,10 +1,9 @@
-// “Which agent would take this event, and with which rights?”: a question that changes nothing.
+// Dry run: which agent would handle an event, and with which grant. Stores nothing.
 import { useMutation } from "@tanstack/react-query";
 import { useEffect, useRef, useState } from "react";
 import { Link } from "wouter";
 import { post } from "@/api/client";
-import type { Agent, JsonObject } from "@/api/types";
-import type { Candidate, Tried } from "@/api/types-agents";
+import type { Agent, BindingTrial, Candidate, JsonObject } from "@/api/types";
 import { useT } from "@/i18n";
 import { said } from "@/pages/runs/logic/say";
 import { reasonOf } from "@/pages/runs/logic/timeline";
@@ -31,7 +30,7 @@ export function TryEvent({ agents, agent }: { agents: Agent[]; agent?: string })
   const [draft, setDraft] = useState<Draft>({ ...EMPTY, agent: agent ?? "" });
   const [more, setMore] = useState(false);
   const data = parsed(draft.data);
-  const tried = useMutation({ mutationFn: () => post<Tried>("/v1/bindings/try", eventOf(draft, "value" in data ? data.value : undefined)) });
+  const tried = useMutation({ mutationFn: () => post<BindingTrial>("/v1/bindings/try", eventOf(draft, "value" in data ? data.value : undefined)) });
   const set = (key: keyof Draft) => (value: string) => setDraft((before) => ({ ...before, [key]: value }));
   const types = [...new Set(["message.received", ...agents.flatMap((one) => one.events.filter((event) => !event.includes("*")))])];
   const line = (key: "conversation" | "actor" | "bot" | "text") => (
@@ -78,11 +77,11 @@ export function TryEvent({ agents, agent }: { agents: Agent[]; agent?: string })
   );
 }
 
-function Answer({ tried }: { tried: Tried }) {
+function Answer({ tried }: { tried: BindingTrial }) {
   const t = useT();
   const reason = reasonOf(tried.reason);
   const answer = useRef<HTMLDivElement>(null);
-  // In braces: newer browsers answer with a promise, which is no clean-up.
+  // In braces: newer browsers return a promise, which is not a clean-up function.
   useEffect(() => {
     answer.current?.scrollIntoView({ block: "nearest" });
   }, [tried]);

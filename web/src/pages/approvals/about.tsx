@@ -1,4 +1,4 @@
-// What would be changed and what to know before an answer; the same wherever somebody is asked.
+// Subject and warning of an approval, the same in the inbox and the chat.
 import type { Approval } from "@/api/types";
 import { useLanguage, useT } from "@/i18n";
 import { Badge, type Tone } from "@/ui";

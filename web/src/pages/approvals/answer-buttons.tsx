@@ -1,11 +1,11 @@
-// The two answers, in the same order wherever somebody is asked: to allow it, then to deny it.
+// The buttons of an approval, always in the order allow, deny.
 import { useT } from "@/i18n";
 import { Button } from "@/ui";
 import styles from "./approvals.module.css";
 
 export interface AnswerButtonsProps {
   onAnswer: (decision: "allow" | "deny") => void;
-  /** The answer that is on its way. */
+  /** The answer being sent. */
   given?: "allow" | "deny" | null;
   disabled?: boolean;
 }

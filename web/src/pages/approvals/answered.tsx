@@ -1,4 +1,4 @@
-// What was asked before: how it was answered, by whom, when, and what came of it.
+// Answered approvals: answer, who, when and outcome.
 import type { Approval } from "@/api/types";
 import { useT, useTextOf } from "@/i18n";
 import { Facts, JsonView, StatusBadge, Time } from "@/ui";

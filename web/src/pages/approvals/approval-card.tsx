@@ -1,4 +1,4 @@
-// One question: what would be done, by whom, for whom, until when, and the two answers.
+// One pending approval: action, agent, user, expiry and buttons.
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 import { ApiError, path, post } from "@/api/client";

@@ -1,4 +1,4 @@
-// What would be handed over: words as words, few values as a list, anything else as JSON.
+// The input of an action: text as text, few values as a list, anything else as JSON.
 import type { Approval, Json } from "@/api/types";
 import { Facts, JsonView } from "@/ui";
 import { approvalInput } from "./sentence";

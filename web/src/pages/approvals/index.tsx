@@ -1,4 +1,4 @@
-// The approvals inbox: what agents ask for, and what was answered.
+// The approvals inbox: pending and answered.
 import { useLocation } from "wouter";
 import { useT } from "@/i18n";
 import { Card, Empty, Loaded, Page, Skeleton, Tabs } from "@/ui";

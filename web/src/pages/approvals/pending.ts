@@ -1,4 +1,4 @@
-// What waits for somebody's yes; one query for the inbox and for the count in the navigation.
+// Pending approvals; one query for the inbox and the count in the navigation.
 import { useQuery } from "@tanstack/react-query";
 import { get, type Page } from "@/api/client";
 import type { Approval } from "@/api/types";
@@ -7,7 +7,7 @@ const EVERY_MS = 10_000;
 
 export const PENDING_KEY = ["approvals", "waiting"] as const;
 
-/** Silent where the role may not see approvals: then there is no data. */
+/** No data if the role may not see approvals. */
 export function usePendingApprovals() {
   const pending = useQuery({
     queryKey: PENDING_KEY,
@@ -19,7 +19,7 @@ export function usePendingApprovals() {
     query: pending,
     approvals: pending.data?.items ?? [],
     count: pending.data?.items.length ?? 0,
-    /** There are more than were counted. */
+    /** There are more than counted. */
     more: pending.data?.has_more ?? false,
   };
 }

@@ -1,4 +1,4 @@
-// What approvals are said to be about.
+// Sentences of approvals.
 import { expect, test } from "vitest";
 import type { Approval } from "../../api/types";
 import { translate, type T } from "../../i18n";

@@ -1,11 +1,11 @@
-// What an approval is about, in plain words.
+// An approval as a sentence.
 import type { Approval, JsonObject } from "../../api/types";
 import type { T } from "../../i18n";
 
 export const RISKS = ["read", "write", "destructive", "external"] as const;
 export type Risk = (typeof RISKS)[number];
 
-/** E.g. “Agent assistant wants to run calendar.delete”; what is settled, it wanted. */
+/** E.g. “Agent assistant wants to run calendar.delete”; past tense once answered. */
 export function approvalSentence(t: T, approval: Approval): string {
   const { action, agent } = approval;
   const verb = approval.status === "pending" ? "wants" : "wanted";
@@ -31,13 +31,13 @@ export function approvalSentence(t: T, approval: Approval): string {
   }
 }
 
-/** How much harm it can do; actions on platforms reach people. */
+/** The risk; actions on platforms are external. */
 export function approvalRisk(approval: Approval): Risk {
   const risk = text(approval.target?.["risk"]);
   return RISKS.find((known) => known === risk) ?? "external";
 }
 
-/** What would be handed over, without what the sentence already says. */
+/** The input, without what the sentence already contains. */
 export function approvalInput(approval: Approval): JsonObject {
   const { payload } = parts(approval);
   const input = payload["input"];
@@ -45,7 +45,7 @@ export function approvalInput(approval: Approval): JsonObject {
   return isProjectCli(approval) && isObject ? input : payload;
 }
 
-/** On whose behalf, as people would name them. */
+/** Display name of the user. */
 export function approvalActor(approval: Approval): string | null {
   return approval.actor?.actor_name ?? approval.actor?.actor_id ?? null;
 }

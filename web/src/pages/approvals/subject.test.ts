@@ -1,4 +1,4 @@
-// What people read before they allow something.
+// The subject lines of an approval.
 import { expect, test } from "vitest";
 import { translate, type Language, type T } from "../../i18n";
 import { subjectLines } from "./subject";

@@ -1,9 +1,9 @@
-// Who is signed in, and what that allows.
+// The session and its permissions.
 import { useQuery } from "@tanstack/react-query";
 import { get } from "@/api/client";
-import type { Session } from "@/api/types-overview";
+import type { Session } from "@/api/types";
 
-/** Nobody is no error: then there is `null`. */
+/** `null` when signed out. */
 export async function readSession(signal?: AbortSignal): Promise<Session | null> {
   return (await get<Session | undefined>("/v1/session", { optional: true }, signal)) ?? null;
 }
@@ -12,7 +12,7 @@ export function useSession() {
   return useQuery({ queryKey: ["session"], queryFn: ({ signal }) => readSession(signal), staleTime: 60_000, retry: false });
 }
 
-/** Whether approvals are shown to somebody; a sender sees them where it may answer. */
+/** Whether the session may see approvals; a sender only if it may answer. */
 export function seesApprovals(session: Session | null | undefined): boolean {
   return session?.role !== "sender" || session.answers === true;
 }

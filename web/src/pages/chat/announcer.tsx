@@ -1,4 +1,4 @@
-// Tells those who listen what happens: when work begins, when an answer is complete, when a question waits.
+// Announces start, answers and approvals to screen readers.
 import { useEffect, useRef, useState } from "react";
 import { useT } from "@/i18n";
 import type { ThreadView } from "./thread";

@@ -1,4 +1,4 @@
-// A question of a run: what would be done, with what, and yes or no; once it is answered, one line.
+// An approval in the chat; one line once it is answered.
 import type { Approval } from "@/api/types";
 import { useT } from "@/i18n";
 import { ApprovalAbout, ApprovalWarning } from "@/pages/approvals/about";

@@ -1,4 +1,4 @@
-// Files that wait to be sent, above the field.
+// Attachments of the next message, above the field.
 import { useT } from "@/i18n";
 import { Bytes, Icon, IconButton } from "@/ui";
 import type { Attachment } from "./attachments";

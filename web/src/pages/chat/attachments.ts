@@ -1,4 +1,4 @@
-// Files that go with the next message: handed to the host as soon as they are chosen.
+// Attachments of the next message, uploaded as soon as they are selected.
 import { useCallback, useRef, useState } from "react";
 import { upload } from "@/api/client";
 import type { Artifact } from "@/api/types";
@@ -14,7 +14,7 @@ export interface Attachment {
   size: number;
   state: "uploading" | "kept" | "failed";
   artifactId: string | null;
-  /** For pictures, until the message is sent. */
+  /** Preview of an image, until the message is sent. */
   preview: string | null;
 }
 
@@ -69,7 +69,7 @@ export function useAttachments() {
     });
   }, []);
 
-  /** Those that are kept, for a message; the list is empty afterwards. */
+  /** Takes the uploaded files for a message and clears the list. */
   const take = useCallback((): FileRef[] => {
     for (const file of files) if (file.preview) URL.revokeObjectURL(file.preview);
     held.current = 0;

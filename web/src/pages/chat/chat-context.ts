@@ -1,4 +1,4 @@
-// What rows of a conversation can do, without handing it through every component.
+// Actions for rows of a conversation.
 import { createContext, useContext } from "react";
 import type { CardAction } from "./cards/action";
 

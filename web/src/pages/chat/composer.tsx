@@ -1,4 +1,4 @@
-// Where a message is written: files by button, paste and drop; Enter sends; Escape asks whether to stop.
+// The composer: files by button, paste and drop; Enter sends; Escape offers to stop the run.
 import { useEffect, useRef, useState, type ClipboardEvent, type DragEvent, type KeyboardEvent, type Ref } from "react";
 import { useT } from "@/i18n";
 import { Button, IconButton } from "@/ui";
@@ -12,10 +12,10 @@ export interface ComposerProps {
   text: string;
   onText: (text: string) => void;
   onSend: (text: string, files: FileRef[]) => void;
-  /** There is something to stop. */
+  /** A run can be stopped. */
   running: boolean;
   onStop: () => void;
-  /** What becomes of a message now. */
+  /** How a message sent now is queued. */
   hint: string | null;
   disabled: boolean;
   inputRef: Ref<HTMLTextAreaElement>;
@@ -39,7 +39,7 @@ export function Composer(props: ComposerProps) {
     props.onText("");
   };
   const onKeyDown = (event: KeyboardEvent) => {
-    // While an input method composes a word, Enter belongs to it.
+    // Enter confirms an input method's composition.
     if (event.nativeEvent.isComposing || event.keyCode === 229) return;
     if (event.key === "Enter" && !event.shiftKey) {
       event.preventDefault();
@@ -115,7 +115,7 @@ export function Composer(props: ComposerProps) {
   );
 }
 
-/** The field is as high as its text, up to a limit. */
+/** The field grows with its text, up to a limit. */
 function useGrowing(field: React.RefObject<HTMLTextAreaElement | null>, text: string): void {
   useEffect(() => {
     const element = field.current;

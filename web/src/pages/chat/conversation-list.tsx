@@ -1,9 +1,9 @@
-// The conversations, newest first, and search over what was said in them.
+// The conversations, newest first, with search.
 import { keepPreviousData, useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { useDeferredValue, useState } from "react";
 import { Link } from "wouter";
 import { ApiError, get, path, type Page } from "@/api/client";
-import type { Conversation, HistoryPage, SearchHit } from "@/api/types";
+import type { Conversation, SearchHit, TranscriptItem } from "@/api/types";
 import { useT } from "@/i18n";
 import { Button, ErrorBox, IconButton, IconLink, SearchInput, Skeleton, Time } from "@/ui";
 import styles from "./panel.module.css";
@@ -68,10 +68,10 @@ function All({ current }: { current: string }) {
 function Row({ conversation, current }: { conversation: Conversation; current: boolean }) {
   const t = useT();
   const id = conversation.conversation_id;
-  // A conversation is known by the first thing that was said in it, which does not change.
+  // A conversation is titled by its first message, which does not change.
   const first = useQuery({
     queryKey: ["conversation", "first", id],
-    queryFn: () => get<HistoryPage>(path("/v1/conversations/{}/history", id), { direction: "forward", limit: 1 }),
+    queryFn: () => get<Page<TranscriptItem>>(path("/v1/conversations/{}/history", id), { direction: "forward", limit: 1 }),
     staleTime: Infinity,
   });
   const title = first.data?.items[0]?.text?.trim().slice(0, 120);
@@ -86,7 +86,7 @@ function Row({ conversation, current }: { conversation: Conversation; current: b
   );
 }
 
-/** Over all conversations; a host that cannot do that searches the one that is open. */
+/** Searches all conversations, or only the open one if the role may not search all. */
 async function search(q: string, current: string): Promise<SearchHit[]> {
   try {
     return (await get<{ items: SearchHit[] }>("/v1/search", { q, limit: 40 })).items;

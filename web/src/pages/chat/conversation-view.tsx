@@ -1,4 +1,4 @@
-// One conversation: what was said, and the field to say more.
+// One conversation: entries and composer.
 import { useQueryClient } from "@tanstack/react-query";
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { useLocation } from "wouter";
@@ -24,11 +24,11 @@ export interface ConversationViewProps {
   agents: Agent[];
   /** The entry to show first. */
   target: string | null;
-  /** False for those who may only read. */
+  /** False for readers. */
   mayWrite: boolean;
-  /** Whether whoever is signed in may see approvals. */
+  /** Whether the session may see approvals. */
   showsApprovals: boolean;
-  /** Opens the list of conversations, where there is one. */
+  /** Opens the list of conversations, if there is one. */
   onPanel: (() => void) | null;
 }
 
@@ -53,15 +53,15 @@ export function ConversationView({ id, isNew, agents, target, mayWrite, showsApp
   const waits = active.some((run) => run.status === "waiting");
 
   useEffect(() => {
-    // On phones the keyboard would cover what one came to read.
+    // On phones the keyboard would cover the entries.
     if (window.matchMedia("(hover: hover)").matches) field.current?.focus();
   }, []);
   useEffect(() => drafts.set(id, text), [id, text]);
-  // What begins or ends here changes the list at the side.
+  // Runs that start or end here change the list of conversations.
   useEffect(() => {
     void queries.invalidateQueries({ queryKey: ["conversations"] });
   }, [queries, view.active.length]);
-  // What is asked and answered here changes the count of what waits.
+  // Approvals here change the count of pending ones.
   const asking = view.active.filter((run) => run.status === "waiting").length;
   useEffect(() => {
     void queries.invalidateQueries({ queryKey: ["approvals"] });

@@ -1,4 +1,4 @@
-// What was written and not sent, per conversation, for as long as the tab lives.
+// Unsent drafts per conversation, kept while the tab is open.
 const PREFIX = "greenroom.draft.";
 
 export const drafts = {

@@ -1,11 +1,11 @@
-// One entry of a conversation; kept and live ones look the same.
+// One entry of a conversation, stored or live.
 import { memo } from "react";
 import { Link } from "wouter";
 import { hostUrl } from "@/api/base";
 import { useT } from "@/i18n";
 import { Badge, CopyButton, Icon, IconButton, Time, useToast } from "@/ui";
 import { copyText } from "@/ui/clipboard";
-import { LateMarkdown } from "@/ui/markdown-late";
+import { LazyMarkdown } from "@/ui/markdown-late";
 import { ApprovalView } from "./approval-view";
 import { useChat } from "./chat-context";
 import type { AnswerEntry, Delivery, Entry, UserEntry } from "./entry";
@@ -27,7 +27,7 @@ function Body({ entry }: { entry: Entry }) {
   const t = useT();
   switch (entry.kind) {
     case "user":
-      return <Said entry={entry} />;
+      return <UserMessage entry={entry} />;
     case "answer":
       return <Answer entry={entry} />;
     case "reasoning":
@@ -63,7 +63,7 @@ function Body({ entry }: { entry: Entry }) {
 
 const deliveries = { sending: "chat.sending", queued: "chat.queued", steered: "chat.steered", failed: "chat.sendFailed" } as const;
 
-function Said({ entry }: { entry: UserEntry }) {
+function UserMessage({ entry }: { entry: UserEntry }) {
   const t = useT();
   const { write } = useChat();
   return (
@@ -98,12 +98,12 @@ function State({ delivery }: { delivery: NonNullable<Delivery> }) {
 function Answer({ entry }: { entry: AnswerEntry }) {
   return (
     <article className={`${styles["answer"]} ${entry.streaming ? styles["streaming"] : ""}`} data-kind="answer">
-      <LateMarkdown text={entry.text} growing={entry.streaming} />
+      <LazyMarkdown text={entry.text} growing={entry.streaming} />
     </article>
   );
 }
 
-/** Under the last entry of an agent's turn: copy it, share its run, open its run. */
+/** Actions below the last entry of an agent's turn: copy, share and open its run. */
 function RunBar({ entry }: { entry: Entry }) {
   const t = useT();
   const toast = useToast();

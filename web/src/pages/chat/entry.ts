@@ -1,13 +1,13 @@
-// What a conversation shows, one entry per row; kept history and live runs become the same entries.
+// The entries of a conversation, one per row; history and live runs produce the same entries.
 import type { ApprovalStatus, ApprovalSubject, Json, JsonObject } from "@/api/types";
 
-/** A file beside a message: kept by the host, or somewhere else and then only named. */
+/** A file of a message: an artifact, or a remote file that is only named. */
 export interface FileRef {
   artifactId: string | null;
   name: string | null;
   mime: string | null;
   size: number | null;
-  /** Where it is when the host does not keep it. */
+  /** URL of a remote file. */
   url: string | null;
 }
 
@@ -49,10 +49,10 @@ export interface ToolEntry {
   name: string;
   args: Json;
   state: "running" | "done" | "failed" | "stopped";
-  /** The JSON text that the agent got. */
+  /** The JSON text sent to the agent. */
   result: string | null;
   error: JsonObject | null;
-  /** The card, as operations of A2UI. */
+  /** The card as A2UI operations. */
   card: Json[] | null;
 }
 
@@ -66,9 +66,9 @@ export interface FilesEntry {
 export interface ApprovalEntry {
   kind: "approval";
   id: string;
-  /** How AG-UI calls the question; null where it is not to be answered here. */
+  /** The AG-UI interrupt id; null if it cannot be answered here. */
   interruptId: string | null;
-  /** The call that it is about. */
+  /** Its tool call. */
   callId: string | null;
   runId: string | null;
   agent: string;
@@ -78,7 +78,7 @@ export interface ApprovalEntry {
   subject: ApprovalSubject | null;
   expiresAt: string | null;
   decision: Exclude<ApprovalStatus, "pending"> | null;
-  /** Answered, but the run asks something else too. */
+  /** Answered, but the run waits for other approvals. */
   held: boolean;
 }
 
@@ -98,7 +98,7 @@ export interface NoticeEntry {
   notice: "cancelled" | "restarted";
 }
 
-/** What is neither said by a person nor by an agent. */
+/** A notice that is neither the user's nor the agent's. */
 export interface OtherEntry {
   kind: "other";
   id: string;
@@ -125,7 +125,7 @@ export function textOr<Otherwise>(value: unknown, otherwise: Otherwise): string 
   return typeof value === "string" ? value : otherwise;
 }
 
-/** A part of a message that is no text, as events and results have them. */
+/** A non-text part of a message, in events and results. */
 export function fileOf(part: JsonObject): FileRef {
   return {
     artifactId: textOr(part["artifact_id"], null),

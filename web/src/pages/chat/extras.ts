@@ -1,16 +1,16 @@
-// Entries that no message of AG-UI stands for, put where they came.
+// Entries without an AG-UI message, merged by position.
 import type { Message } from "@ag-ui/core";
 import type { Entry } from "./entry";
 
 export interface Extra {
-  /** The message that it comes behind; null: before all. */
-  behind: string | null;
+  /** The message that it follows; null: before all. */
+  after: string | null;
   entry: Entry;
 }
 
-/** An extra stands behind the last entry that comes of its message or of one before it. */
+/** An extra follows the last entry of its message or of an earlier one. */
 export function withExtras(said: Entry[], extras: Extra[], messages: readonly Readonly<Message>[]): Entry[] {
-  const left = extras.filter((extra) => extra.behind !== null);
+  const left = extras.filter((extra) => extra.after !== null);
   if (left.length === 0) return said;
   const order = new Map(messages.map((message, index) => [message.id, index]));
   messages.forEach((message, index) => {
@@ -19,7 +19,7 @@ export function withExtras(said: Entry[], extras: Extra[], messages: readonly Re
   const merged: Entry[] = [];
   for (const entry of said) {
     const place = order.get(entry.id) ?? 0;
-    while (left[0] && (order.get(left[0].behind ?? "") ?? -1) < place) merged.push((left.shift() as Extra).entry);
+    while (left[0] && (order.get(left[0].after ?? "") ?? -1) < place) merged.push((left.shift() as Extra).entry);
     merged.push(entry);
   }
   return [...merged, ...left.map((extra) => extra.entry)];

@@ -1,4 +1,4 @@
-// A run that failed, as a sentence, with its code and what to do.
+// A failed run: explanation, code and advice.
 import { Link } from "wouter";
 import { useT, type T } from "@/i18n";
 import { explainFailure } from "@/pages/runs/logic/explain";

@@ -1,4 +1,4 @@
-// A file beside a message: a picture is shown, everything can be downloaded, nothing foreign is loaded.
+// A file of a message: images are shown, all files can be downloaded, remote files are not loaded.
 import { useQuery } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 import { hostUrl } from "@/api/base";
@@ -46,7 +46,7 @@ function Size({ file }: { file: FileRef }) {
   return <span className="muted">{size !== null && <Bytes value={size} />}</span>;
 }
 
-/** Fetched and shown as a blob, so that the host can hand everything out as an attachment. */
+/** Fetched and shown as a blob, because the host sends all files as attachments. */
 function Picture({ href, name }: { href: string; name: string }) {
   const t = useT();
   const blob = useQuery({ queryKey: ["artifact", "blob", href], queryFn: ({ signal }) => getBlob(href, signal), staleTime: Infinity, gcTime: 60_000 });

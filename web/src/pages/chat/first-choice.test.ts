@@ -1,7 +1,9 @@
-// The agent that a new conversation begins with.
+// The default agent of a new conversation.
 import { expect, test } from "vitest";
 import type { Agent } from "@/api/types";
 import { firstChoice } from "./first-choice";
+
+const ANYWHERE = { workspace: null, bot: null, conversation: null, actor: null };
 
 function agent(name: string, changes: Partial<Agent> = {}): Agent {
   return {
@@ -11,7 +13,7 @@ function agent(name: string, changes: Partial<Agent> = {}): Agent {
     built_in: false,
     events: ["message.received"],
     filters: {},
-    scope: {},
+    scope: ANYWHERE,
     queue: "serial",
     on_interrupt: "fail",
     deadline_s: 60,
@@ -25,7 +27,7 @@ test("one's own agent comes before a built-in one", () => {
 });
 
 test("an agent of one conversation is not for all", () => {
-  const agents = [agent("vip", { scope: { conversation: "vip" } }), agent("assistant", { built_in: true })];
+  const agents = [agent("vip", { scope: { ...ANYWHERE, conversation: "vip" } }), agent("assistant", { built_in: true })];
   expect(firstChoice(agents).name).toBe("assistant");
 });
 

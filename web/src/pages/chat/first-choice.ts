@@ -1,10 +1,10 @@
-// Who is talked to unless somebody says otherwise.
+// The default agent.
 import type { Agent } from "@/api/types";
 
 const MESSAGES = new Set(["*", "message.*", "message.received"]);
-const PLACES = ["actor", "conversation", "bot"];
+const SCOPE_PARTS = ["actor", "conversation", "bot"] as const;
 
-/** An agent of one's own that takes messages from everywhere, else a built-in one that does, else one that works. */
+/** A configured agent that handles messages in any scope, else such a built-in one, else one with an available runner. */
 export function firstChoice(agents: Agent[]): Agent {
   const open = agents.filter((agent) => agent.runner_available && takesMessages(agent) && isEverywhere(agent));
   return open.find((agent) => !agent.built_in) ?? open[0] ?? agents.find((agent) => agent.runner_available) ?? (agents[0] as Agent);
@@ -15,5 +15,5 @@ function takesMessages(agent: Agent): boolean {
 }
 
 function isEverywhere(agent: Agent): boolean {
-  return PLACES.every((place) => typeof agent.scope[place] !== "string");
+  return SCOPE_PARTS.every((part) => agent.scope[part] === null);
 }

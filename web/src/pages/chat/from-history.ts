@@ -1,4 +1,4 @@
-// Kept items and runs as entries.
+// Transcript items and runs as entries.
 import type { Run, TranscriptItem } from "@/api/types";
 import { fileOf, isMedia, isObject, textOr, type Entry, type FileRef } from "./entry";
 import { toolOutput } from "./tool-output";
@@ -42,7 +42,7 @@ function outgoing(id: string, runId: string | null, files: FileRef[]): Entry[] {
   return files.length > 0 ? [{ kind: "files", id, runId, files }] : [];
 }
 
-/** Parts that are no text, and artifacts that no part names. */
+/** Non-text parts, and artifacts that no part names. */
 function filesOf(item: TranscriptItem): FileRef[] {
   const parts = (item.segments ?? []).filter(isMedia).map(fileOf);
   const named = new Set(parts.map((file) => file.artifactId));
@@ -55,7 +55,7 @@ function filesOf(item: TranscriptItem): FileRef[] {
   return [...complete, ...others.map((artifact) => fileOf({ ...artifact, metadata: {} } as never))];
 }
 
-/** How a run ended, where that is not plain from what was said. */
+/** The end of a run, if its messages do not show it. */
 export function endOfRun(run: Run): Entry | null {
   const id = `${run.run_id}.end`;
   if (run.status === "cancelled") return { kind: "notice", id, runId: run.run_id, notice: "cancelled" };

@@ -3,7 +3,7 @@ import type { Message } from "@ag-ui/core";
 import { expect, test } from "vitest";
 import { entriesOfMessages } from "./from-messages";
 
-const told = { hostRunId: "run_1", live: false, seenAt: () => null };
+const context = { hostRunId: "run_1", live: false, seenAt: () => null };
 const call = (id: string, callId: string): Message => ({
   id,
   role: "assistant",
@@ -18,31 +18,31 @@ test("a call, its result and its card are one entry", () => {
     { id: "run_1.2.result", role: "tool", toolCallId: "c1", content: '{"ok":true}', metadata: { tool_agent_output: { status: "success" } } },
     { id: "a2ui-surface-c1", role: "activity", activityType: "a2ui-surface", content: { a2ui_operations: operations } },
   ] as Message[];
-  expect(entriesOfMessages(messages, told)).toEqual([
+  expect(entriesOfMessages(messages, context)).toEqual([
     { kind: "tool", id: "c1", callId: "c1", runId: "run_1", name: "project_cli", args: { module: "calendar" }, state: "done", result: '{"ok":true}', error: null, card: operations },
   ]);
 });
 
 test("what other runs said is not this run's", () => {
   const messages = [{ id: "run_2.1", role: "assistant", content: "other" }, { id: "run_1.1", role: "assistant", content: "own" }] as Message[];
-  expect(entriesOfMessages(messages, told).map((entry) => entry.id)).toEqual(["run_1.1"]);
+  expect(entriesOfMessages(messages, context).map((entry) => entry.id)).toEqual(["run_1.1"]);
 });
 
 test("a thought is shown before the text it led to, whichever came first", () => {
   const behind = [{ id: "run_1.1", role: "assistant", content: "text" }, { id: "run_1.9.0", role: "reasoning", content: "why" }] as Message[];
-  expect(entriesOfMessages(behind, told).map((entry) => entry.kind)).toEqual(["reasoning", "answer"]);
+  expect(entriesOfMessages(behind, context).map((entry) => entry.kind)).toEqual(["reasoning", "answer"]);
   const before = [
     { id: "run_1.1", role: "assistant", content: "first" },
     { id: "run_1.9.0", role: "reasoning", content: "why" },
     { id: "run_1.9", role: "assistant", content: "second" },
   ] as Message[];
-  expect(entriesOfMessages(before, told).map((entry) => entry.id)).toEqual(["run_1.1", "run_1.9.0", "run_1.9"]);
+  expect(entriesOfMessages(before, context).map((entry) => entry.id)).toEqual(["run_1.1", "run_1.9.0", "run_1.9"]);
 });
 
 test("only the newest text of a stream that goes on grows, and calls without result are under way", () => {
   const messages = [call("run_1.1", "c1"), { id: "run_1.2", role: "assistant", content: "so far" }] as Message[];
-  const live = entriesOfMessages(messages, { ...told, live: true });
+  const live = entriesOfMessages(messages, { ...context, live: true });
   expect(live.map((entry) => ("state" in entry ? entry.state : "streaming" in entry ? entry.streaming : null))).toEqual(["running", true]);
-  const over = entriesOfMessages(messages, told);
+  const over = entriesOfMessages(messages, context);
   expect(over.map((entry) => ("state" in entry ? entry.state : "streaming" in entry ? entry.streaming : null))).toEqual(["stopped", false]);
 });

@@ -6,16 +6,16 @@ import { toolOutput } from "./tool-output";
 
 const CARD = "a2ui-surface-";
 
-export interface Told {
+export interface MessageContext {
   hostRunId: string | null;
-  /** The stream goes on: the last text may grow, calls without result are under way. */
+  /** The stream is open: the last text may grow, calls without a result are running. */
   live: boolean;
-  /** When a message was first seen. */
+  /** When a message was first received. */
   seenAt: (messageId: string) => string | null;
 }
 
-/** Only what this run said: ids of its messages begin with its own. */
-export function entriesOfMessages(messages: readonly Readonly<Message>[], { hostRunId, live, seenAt }: Told): Entry[] {
+/** Only messages of this run: their ids begin with the run's. */
+export function entriesOfMessages(messages: readonly Readonly<Message>[], { hostRunId, live, seenAt }: MessageContext): Entry[] {
   const entries: Entry[] = [];
   const calls = new Map<string, ToolEntry>();
   const own = messages.filter((message) => hostRunId !== null && message.id.startsWith(`${hostRunId}.`));
@@ -33,7 +33,7 @@ export function entriesOfMessages(messages: readonly Readonly<Message>[], { host
     } else if (message.role === "tool") {
       finishCall(calls.get(message.toolCallId), message);
     } else if (message.role === "reasoning") {
-      placeThought(entries, { kind: "reasoning", id: message.id, runId: hostRunId, text: message.content }, own[index + 1]?.id);
+      insertReasoning(entries, { kind: "reasoning", id: message.id, runId: hostRunId, text: message.content }, own[index + 1]?.id);
     }
   });
   for (const message of messages) {
@@ -53,12 +53,12 @@ function finishCall(entry: ToolEntry | undefined, message: Extract<Message, { ro
   if (!entry) return;
   const content = typeof message.content === "string" ? message.content : JSON.stringify(message.content);
   const output = toolOutput((message as { metadata?: unknown }).metadata, content);
-  // What the call was made with is known already, and better.
+  // The arguments of the call are known already, in better form.
   Object.assign(entry, output, { name: entry.name, args: output.args ?? entry.args });
 }
 
-/** A thought comes behind the text it led to, unless the text has the number of the thought; it is shown before. */
-function placeThought(entries: Entry[], thought: Entry, nextId: string | undefined): void {
+/** Reasoning arrives after its text unless both share a number; it is shown before it. */
+function insertReasoning(entries: Entry[], thought: Entry, nextId: string | undefined): void {
   const leadsToNext = nextId !== undefined && thought.id.startsWith(`${nextId}.`);
   if (!leadsToNext && entries.at(-1)?.kind === "answer") entries.splice(entries.length - 1, 0, thought);
   else entries.push(thought);

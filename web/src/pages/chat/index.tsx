@@ -1,4 +1,4 @@
-// Talking to agents: conversations at the side, one of them in the middle.
+// The chat page: conversations at the side, one of them in the middle.
 import { useEffect, useState } from "react";
 import { useLocation, useParams, useSearchParams } from "wouter";
 import { newId } from "@/api/new-id";
@@ -23,7 +23,7 @@ export default function ChatPage() {
   const session = useSession();
   const agents = useChatAgents(session.data);
   const role = session.data?.role;
-  // Whoever comes back to the bare address begins anew, unless that is what was just left.
+  // Opening the bare URL again starts a new conversation, unless that is the one just left.
   const [wasFresh, setWasFresh] = useState(conversation === undefined);
   useEffect(() => {
     if (conversation === undefined && !wasFresh) setFresh(newConversation());
@@ -42,7 +42,7 @@ export default function ChatPage() {
         {agents.data && !session.isPending ? (
           agents.data.length > 0 ? (
             <ConversationView
-              // A place in it that is asked for is in what is kept: that is read anew.
+              // A linked entry is in the stored history: reload it.
               key={`${id} ${target ?? ""}`}
               id={id}
               isNew={conversation === undefined}

@@ -1,21 +1,21 @@
-// Events of AG-UI that are no messages: files and failures.
+// AG-UI events that are not messages: files and failures.
 import type { Entry, FileRef } from "./entry";
 import { fileOf, isMedia, isObject, textOr } from "./entry";
 
-/** What the client says of a stream that this page gave up. */
+/** The client's error for a stream that this page aborted. */
 const CUT = "abort";
 
 export interface Failure {
   code: string;
   message: string;
-  /** The stream broke off, not the run. */
+  /** The stream broke, not the run. */
   comeBack: boolean;
 }
 
 export function errorOf(event: Record<string, unknown>): Failure {
   const message = textOr(event["message"], "");
   const code = textOr(event["code"], "runtime_error");
-  // Whoever else answered first, or whatever became of the stream: the run went on.
+  // Answered elsewhere, or the stream broke: the run continues.
   const comeBack = code === "interrupt_settled" || code === CUT || message.includes("come back with the same `runId`");
   return { code, message, comeBack };
 }

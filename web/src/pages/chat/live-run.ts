@@ -1,4 +1,4 @@
-// One run, followed through `@ag-ui/client`: it survives cut connections, questions and their answers.
+// One live run, followed through `@ag-ui/client` across reconnects and interrupts.
 import "./no-eval";
 import { HttpAgent, type AgentSubscriber } from "@ag-ui/client";
 import type { BaseEvent, Interrupt, Message, ResumeEntry } from "@ag-ui/core";
@@ -20,15 +20,15 @@ export type LiveStatus = "sending" | "queued" | "running" | "waiting" | "reconne
 export interface LiveRunOptions {
   agent: string;
   threadId: string;
-  /** The key of the event; the same one again attaches to the same run. */
+  /** The id of the event; the same one again attaches to the same run. */
   eventId: string;
   hostRunId?: string;
   onChange: (run: LiveRun) => void;
-  /** The message was taken in by a run that was under way. */
+  /** The message was passed to a running run. */
   onSteered: (run: LiveRun, hostRunId: string) => boolean;
 }
 
-/** How keys of events begin that this interface made. */
+/** Prefix of event ids made by this interface. */
 export const OWN = "web-";
 const RETRY_MS = [300, 1_000, 2_000, 4_000, 8_000];
 const OVER: ReadonlySet<LiveStatus> = new Set(["done", "failed", "cancelled"]);
@@ -45,7 +45,7 @@ export class LiveRun {
   #http: HttpAgent;
   #messages: readonly Readonly<Message>[] = [];
   #extras: Extra[] = [];
-  /** Everything that it asked, by approval, the answered ones too. */
+  /** All its approvals by id, answered ones too. */
   #questions = new Map<string, ApprovalEntry>();
   #seen = new Map<string, string>();
   #ended = false;
@@ -64,7 +64,7 @@ export class LiveRun {
     return OVER.has(this.status);
   }
 
-  /** Hands a message in and follows its run. */
+  /** Sends a message and follows its run. */
   send(text: string, files: FileRef[]): void {
     const at = new Date().toISOString();
     const about = { eventId: this.eventId, at, from: null, delivery: "sending" as Delivery };
@@ -73,33 +73,33 @@ export class LiveRun {
     void this.#follow();
   }
 
-  /** Follows a run that exists: by its key where this interface started it, else as the thread tells it. */
+  /** Follows an existing run: by its event id if this interface started it, else through the thread. */
   attach(): void {
     this.#begun = true;
     this.status = "running";
     void this.#follow();
   }
 
-  /** Tells a run again that did not end well: what it said until then is nowhere else. */
+  /** Replays a failed run: its partial output is stored nowhere else. */
   retell(): void {
     this.retold = true;
     this.attach();
   }
 
-  /** Adds what a person said while the run went on. */
+  /** Adds a message that the user sent during the run. */
   addUser(entry: UserEntry): void {
-    this.#extras.push({ behind: this.#messages.at(-1)?.id ?? null, entry });
+    this.#extras.push({ after: this.#messages.at(-1)?.id ?? null, entry });
     this.#changed();
   }
 
-  /** A run waits until all that it asked is answered. */
+  /** A run waits until all its approvals are answered. */
   decide(approvalId: string, approved: boolean): void {
     this.#answer(approvalId, approved ? "allowed" : "denied");
     if (this.#open().length === 0) void this.#resume();
     this.#changed();
   }
 
-  /** How questions were settled elsewhere; the stream is opened again when none is left. */
+  /** Applies answers given elsewhere; the stream is reopened when none is pending. */
   settled(approvals: Approval[]): void {
     for (const approval of approvals) {
       if (approval.status !== "pending") this.#answer(approval.approval_id, approval.status);
@@ -110,7 +110,7 @@ export class LiveRun {
     this.#changed();
   }
 
-  /** The stream leads nowhere: it is opened again. */
+  /** The stream is dead: it is reopened. */
   reopen(): void {
     this.#http.abortRun();
   }
@@ -123,7 +123,7 @@ export class LiveRun {
   entries(): Entry[] {
     const said = entriesOfMessages(this.#messages, { hostRunId: this.hostRunId, live: !this.over, seenAt: (id) => this.#seen.get(id) ?? null });
     const entries: Entry[] = this.user ? [{ ...this.user, runId: this.hostRunId }] : [];
-    const first = this.#extras.filter((extra) => extra.behind === null).map((extra) => extra.entry);
+    const first = this.#extras.filter((extra) => extra.after === null).map((extra) => extra.entry);
     entries.push(...first, ...withQuestions(withExtras(said, this.#extras, this.#messages), [...this.#questions.values()]));
     const about = { id: `${this.hostRunId ?? this.eventId}.end`, runId: this.hostRunId };
     if (this.status === "cancelled") entries.push({ kind: "notice", ...about, notice: "cancelled" });
@@ -131,13 +131,13 @@ export class LiveRun {
     return entries;
   }
 
-  /** Of a run that this interface started, the key leads to it; of others the thread tells. */
+  /** Runs started by this interface are found by their event id, others through the thread. */
   #newAgent(): HttpAgent {
     const url = this.#address(this.eventId.startsWith(OWN) ? "/v1/agui/{}" : "/v1/agui/agent/{}/connect");
     return new HttpAgent({ url, headers: { ...WRITE_HEADERS }, threadId: this.#options.threadId, fetch: watchedFetch });
   }
 
-  /** Absolute, because the client takes it apart. */
+  /** Absolute, because the client parses it. */
   #address(template: string): string {
     return new URL(hostUrl(path(template, this.agent)), window.location.origin).href;
   }
@@ -164,11 +164,11 @@ export class LiveRun {
     }));
     this.status = "running";
     this.#changed();
-    // Answers are taken there alone, also for runs that began elsewhere.
+    // Only this endpoint accepts answers, also for runs started elsewhere.
     this.#http.url = this.#address("/v1/agui/{}");
     await this.#once(newId(), resume);
     if (this.#ended || this.#closed) return;
-    // Whatever became of this stream, the run's own one tells the truth.
+    // However this stream ended, the run's own stream is authoritative.
     this.#http = this.#newAgent();
     await this.#follow();
   }
@@ -247,15 +247,15 @@ export class LiveRun {
 
   #custom(event: Record<string, unknown>): void {
     const entry = entryOfCustom(textOr(event["name"], ""), event["value"], `${this.hostRunId}.extra${this.#extras.length}`, this.hostRunId);
-    // A stream that is read again tells the same again.
+    // A reopened stream repeats its events.
     if (entry && !this.#extras.some((extra) => JSON.stringify({ ...extra.entry, id: "" }) === JSON.stringify({ ...entry, id: "" }))) {
-      this.#extras.push({ behind: this.#messages.at(-1)?.id ?? "", entry });
+      this.#extras.push({ after: this.#messages.at(-1)?.id ?? "", entry });
       this.#changed();
     }
   }
 
   #end(status: LiveStatus, failure: Failure | null): void {
-    // The host stops or cannot read now, and says to come back: the run is not over.
+    // The host is stopping or cannot read now and asks to retry: the run has not ended.
     if (failure?.comeBack) return;
     this.#ended = true;
     this.status = status;

@@ -1,13 +1,13 @@
 // History and live runs in one order.
 import { expect, test } from "vitest";
 import type { Approval, Artifact, Run, TranscriptItem } from "@/api/types";
-import { HistoryEntries, merge, type Kept } from "./merge";
+import { HistoryEntries, merge, type StoredFacts } from "./merge";
 
 function item(id: string, role: TranscriptItem["role"], run: string, more: Partial<TranscriptItem> = {}): TranscriptItem {
   return { item_id: id, conversation_id: "c", seq: 0, role, text: id, run_id: run, event_id: `event-${run}`, created_at: "2026-01-01T00:00:00Z", ...more };
 }
 
-const kept = (items: TranscriptItem[], more: Partial<Kept> = {}): Kept => ({ items, runs: new Map<string, Run>(), approvals: [], artifacts: [], ...more });
+const kept = (items: TranscriptItem[], more: Partial<StoredFacts> = {}): StoredFacts => ({ items, runs: new Map<string, Run>(), approvals: [], artifacts: [], ...more });
 const ids = (entries: { id: string }[]) => entries.map((entry) => entry.id);
 
 test("what a live run says itself is not taken from history, and stands behind its message", () => {

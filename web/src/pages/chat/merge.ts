@@ -1,4 +1,4 @@
-// What is kept and live runs, in the order in which a reader expects them.
+// Merges stored history and live runs in reading order.
 import type { Approval, Artifact, Run, TranscriptItem } from "@/api/types";
 import type { Entry, FileRef } from "./entry";
 import { endOfRun, entriesOfItem } from "./from-history";
@@ -12,22 +12,22 @@ export interface LiveEntries {
   entries: Entry[];
 }
 
-/** What the host keeps of a conversation. */
-export interface Kept {
+/** Stored facts of a conversation. */
+export interface StoredFacts {
   items: TranscriptItem[];
   runs: ReadonlyMap<string, Run>;
   approvals: Approval[];
   artifacts: Artifact[];
 }
 
-/** Kept items, the files that runs made, and how runs ended; items are parsed once and stay the same objects. */
+/** Entries of stored items, files and ended runs; items are parsed once and stay the same objects. */
 export class HistoryEntries {
   #byItem = new Map<string, Entry[]>();
-  #of: Kept | null = null;
+  #of: StoredFacts | null = null;
   #entries: Entry[] = [];
 
-  /** The same list for as long as nothing else is kept. */
-  of(kept: Kept): Entry[] {
+  /** The same list until the facts change. */
+  of(kept: StoredFacts): Entry[] {
     const before = this.#of;
     const isSame = before?.items === kept.items && before.runs === kept.runs && before.approvals === kept.approvals && before.artifacts === kept.artifacts;
     if (!isSame) this.#entries = this.#ordered(kept);
@@ -35,7 +35,7 @@ export class HistoryEntries {
     return this.#entries;
   }
 
-  #ordered({ items, runs, approvals, artifacts }: Kept): Entry[] {
+  #ordered({ items, runs, approvals, artifacts }: StoredFacts): Entry[] {
     const lastOf = new Map<string, string>();
     for (const item of items) if (item.run_id) lastOf.set(item.run_id, item.item_id);
     const said = items.map((item) => this.#entriesOf(item));
@@ -49,7 +49,7 @@ export class HistoryEntries {
       return [...own, ...(made.get(runId) ?? []), ...(end ? [end] : [])];
     });
     const questions = approvals.filter((approval) => lastOf.has(approval.run_id)).map(entryOfApproval);
-    // Of what is over only questions about calls have a place; others are in the list of approvals.
+    // Of ended runs only approvals of tool calls are shown; others are in the approvals list.
     return withQuestions(entries, questions.filter((question) => question.callId !== null));
   }
 
@@ -64,7 +64,7 @@ export class HistoryEntries {
 }
 
 /**
- * What a live run says itself is not taken from history; it stands behind the message that history has of it,
+ * Output of a live run is not taken from history; it follows the message that history has of it,
  * or at the end.
  */
 export function merge(history: Entry[], live: LiveEntries[]): Entry[] {
@@ -88,7 +88,7 @@ export function merge(history: Entry[], live: LiveEntries[]): Entry[] {
   return [...kept.flatMap((entry, index) => [entry, ...(behind.get(index) ?? [])]), ...atEnd];
 }
 
-/** Files that runs made and that nothing said names. */
+/** Files created by runs that no message names. */
 function filesByRun(artifacts: Artifact[], said: Entry[]): Map<string, Entry[]> {
   const named = new Set(said.flatMap((entry) => ("files" in entry ? entry.files.map((file) => file.artifactId) : [])));
   const made = new Map<string, Entry[]>();

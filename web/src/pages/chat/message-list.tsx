@@ -1,4 +1,4 @@
-// The conversation: draws only what is seen, stays at the end while it grows, reads older pages when scrolled up.
+// The entries of a conversation: virtual, following the end while it grows, loading older pages when scrolled up.
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { useCallback, useEffect, useEffectEvent, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { useT } from "@/i18n";
@@ -11,12 +11,12 @@ import { OWN } from "./live-run";
 import type { Thread, ThreadView } from "./thread";
 import { Working } from "./working";
 
-/** Older pages are read this early: a wheel goes so far in half a second. */
+/** Distance from the top at which older pages are loaded: half a second of scrolling. */
 const NEAR_TOP_PX = 4_000;
 const AT_END_PX = 80;
-/** Pages that are read to find an entry that a link names. */
+/** Maximum pages loaded to find a linked entry. */
 const PAGES_TO_FIND = 60;
-/** Texts above what is seen that are read before they are scrolled to. */
+/** Texts above the visible part that are parsed in advance. */
 const TEXTS_AHEAD = 200;
 
 interface MessageListProps {
@@ -40,7 +40,7 @@ function Entries({ thread, view, target }: MessageListProps) {
   const scroll = useRef<HTMLDivElement>(null);
   const { entries } = view;
   const [atEnd, setAtEnd] = useState(true);
-  // A function that is new each time makes the list measure everything anew.
+  // Must be stable: a new function makes the list measure all rows again.
   const getItemKey = useCallback((index: number) => entries[index]?.id ?? index, [entries]);
   const list = useVirtualizer({
     count: entries.length,
@@ -62,7 +62,7 @@ function Entries({ thread, view, target }: MessageListProps) {
     wasEmpty.current = entries.length === 0;
   }, [entries.length, list, target]);
 
-  // What one sends is seen, wherever one had scrolled to.
+  // A sent message scrolls into view.
   const sent = useMemo(() => lastSent(entries), [entries]);
   const known = useRef<string | null | undefined>(undefined);
   useLayoutEffect(() => {
@@ -83,7 +83,7 @@ function Entries({ thread, view, target }: MessageListProps) {
     const texts = above();
     void import("@/ui/markdown-read").then(({ readAhead }) => readAhead(texts));
   }, [oldest]);
-  // A first page that does not fill the screen cannot be scrolled.
+  // A first page that does not fill the screen cannot be scrolled: load more.
   useEffect(() => {
     const element = scroll.current;
     if (element && view.hasOlder && !view.loadingOlder && !view.error && element.scrollHeight <= element.clientHeight + NEAR_TOP_PX) void thread.loadOlder();
@@ -122,7 +122,7 @@ function Entries({ thread, view, target }: MessageListProps) {
   );
 }
 
-/** What is before the first entry. */
+/** Content above the first entry. */
 function Older({ view, onAgain }: { view: ThreadView; onAgain: () => void }) {
   const t = useT();
   if (!view.hasOlder) return t("chat.conversationStart");
@@ -134,7 +134,7 @@ function Older({ view, onAgain }: { view: ThreadView; onAgain: () => void }) {
   );
 }
 
-/** The newest message that was written here. */
+/** The newest message sent from here. */
 function lastSent(entries: Entry[]): string | null {
   for (let index = entries.length - 1; index >= 0; index -= 1) {
     const entry = entries[index];
@@ -143,7 +143,7 @@ function lastSent(entries: Entry[]): string | null {
   return null;
 }
 
-/** Answers before an entry, the nearest first. */
+/** Answers before an entry, nearest first. */
 function textsAbove(entries: Entry[], end: number): string[] {
   const texts: string[] = [];
   for (let index = end - 1; index >= 0 && texts.length < TEXTS_AHEAD; index -= 1) {
@@ -153,7 +153,7 @@ function textsAbove(entries: Entry[], end: number): string[] {
   return texts;
 }
 
-/** What an entry is taken to measure until it was drawn. */
+/** Estimated height of an entry until it is rendered. */
 function heightOf(entry: Entry | undefined): number {
   if (!entry) return 60;
   if (entry.kind === "tool") return entry.card ? 260 : 52;
@@ -161,7 +161,7 @@ function heightOf(entry: Entry | undefined): number {
   return 56 + Math.ceil(text.length / 90) * 24;
 }
 
-/** The last thing that an agent said in its turn, once the turn is over. */
+/** The last entry of an agent's turn, once the turn has ended. */
 function endsTurn(entries: Entry[], index: number, view: ThreadView): boolean {
   const entry = entries[index];
   if (!entry || entry.kind === "user" || entry.kind === "error" || !entry.runId) return false;
@@ -170,7 +170,7 @@ function endsTurn(entries: Entry[], index: number, view: ThreadView): boolean {
   return !next || next.runId !== entry.runId || next.kind === "user";
 }
 
-/** Reads older pages until the entry that a link names is there, and shows it. */
+/** Loads older pages until the linked entry is found, and scrolls to it. */
 function useTarget(thread: Thread, view: ThreadView, target: string | null, show: (index: number) => void): string | null {
   const [found, setFound] = useState<string | null>(null);
   const pages = useRef(0);

@@ -1,4 +1,4 @@
-// Tells the schemas of `@ag-ui/core` not to compile themselves: the page's policy forbids making code of text. Import it first.
+// Disables code generation in the zod schemas of `@ag-ui/core`: the content security policy forbids eval. Import it first.
 import { config } from "zod/v4/core";
 
 config({ jitless: true });

@@ -1,4 +1,4 @@
-// A message with its files as parts of AG-UI; the files are kept by the host already.
+// A message with its uploaded files as AG-UI parts.
 import type { FileRef } from "./entry";
 
 export function contentOf(text: string, files: FileRef[]): unknown {

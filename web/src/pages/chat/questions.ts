@@ -1,4 +1,4 @@
-// What runs ask before they do something: from interrupts of AG-UI and from kept approvals, shown the same.
+// Approvals as entries, from AG-UI interrupts and from stored approvals.
 import type { Interrupt } from "@ag-ui/core";
 import type { Approval, ApprovalSubject } from "@/api/types";
 import { isObject, textOr, type ApprovalEntry, type Entry } from "./entry";
@@ -46,15 +46,15 @@ export function entryOfApproval(approval: Approval): ApprovalEntry {
   };
 }
 
-/** Each question behind the call that it is about, or at the end. */
+/** Each approval follows its tool call, or comes at the end. */
 export function withQuestions(entries: Entry[], questions: ApprovalEntry[]): Entry[] {
   if (questions.length === 0) return entries;
   const left = new Set(questions);
-  const placed = entries.flatMap((entry): Entry[] => {
+  const merged = entries.flatMap((entry): Entry[] => {
     if (entry.kind !== "tool") return [entry];
     const about = questions.filter((question) => left.has(question) && question.runId === entry.runId && question.callId === entry.callId);
     for (const question of about) left.delete(question);
     return [entry, ...about];
   });
-  return [...placed, ...left];
+  return [...merged, ...left];
 }

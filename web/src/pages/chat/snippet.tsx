@@ -1,4 +1,4 @@
-// A piece of what was said, with what was looked for marked; places are counted in characters, not in bytes.
+// A search snippet with matches marked; offsets count characters, not bytes.
 export function Snippet({ text, highlights }: { text: string; highlights: { start: number; end: number }[] }) {
   const characters = Array.from(text);
   const parts: React.ReactNode[] = [];

@@ -1,36 +1,36 @@
-// One conversation as this page has it: kept history, read backwards in pages, and the runs it follows.
+// One conversation: stored history, read backwards in pages, and the live runs.
 import { ApiError, get, path, type Page } from "@/api/client";
 import { newId } from "@/api/new-id";
-import { ENDED, type Approval, type Artifact, type HistoryPage, type Run, type TranscriptItem } from "@/api/types";
+import { ENDED, type Approval, type Artifact, type Run, type TranscriptItem } from "@/api/types";
 import type { Entry, FileRef } from "./entry";
 import { LiveRun, OWN } from "./live-run";
 import { HistoryEntries, merge } from "./merge";
 
 export interface ThreadView {
   entries: Entry[];
-  /** The first page is being read. */
+  /** The first page is loading. */
   loading: boolean;
   loadingOlder: boolean;
   hasOlder: boolean;
   error: unknown;
-  /** Runs that are not over. */
+  /** Active runs. */
   active: LiveRun[];
-  /** The agent that was last talked to. */
+  /** The agent of the last message. */
   lastAgent: string | null;
-  /** Grows with everything that is shown. */
+  /** Increases with every change. */
   version: number;
 }
 
 const PAGE = 100;
 const RUNS = 100;
-/** Runs that ended badly and are told again when a conversation is opened. */
-const RETOLD = 5;
-/** Text grows this often at most; more would only cost time. */
+/** Failed runs that are shown again when a conversation is opened. */
+const FAILURES_SHOWN = 5;
+/** Maximum rate of updates of growing text. */
 const SHOW_EVERY_MS = 50;
 
-/** What whoever is signed in may do here. */
+/** What the session may do here. */
 export interface Rights {
-  /** Streams of runs are refused to those who may only read; they see what is kept. */
+  /** Readers may not open streams of runs; they see stored history. */
   follows: boolean;
   showsApprovals: boolean;
 }
@@ -50,7 +50,7 @@ export class Thread {
   #loading: boolean;
   #loadingOlder = false;
   #hasOlder = false;
-  /** Lists are refused to whoever is signed in; only what is followed is shown. */
+  /** The session may not read lists; only followed runs are shown. */
   #isBlind = false;
   #error: unknown = null;
   #version = 0;
@@ -65,7 +65,7 @@ export class Thread {
     this.#loading = !isNew;
   }
 
-  /** Begins to read; what is closed can be opened again. */
+  /** Starts loading; a closed thread can be opened again. */
   open(): void {
     this.#open = true;
     if (!this.#isNew) void this.load();
@@ -93,7 +93,7 @@ export class Thread {
       this.#remember(runs);
       this.#retell(runs);
     } catch (error) {
-      // A conversation in which nothing was said yet is not kept; one of others is not shown.
+      // A conversation without messages is not stored; one of other users is not visible.
       this.#isBlind = error instanceof ApiError && error.status === 403;
       if (!this.#isBlind && !(error instanceof ApiError && error.status === 404)) this.#error = error;
     }
@@ -115,21 +115,21 @@ export class Thread {
       this.#error = error;
     }
     this.#loadingOlder = false;
-    // At once: whoever still scrolls at the old beginning would ask for the next page already.
+    // At once: scrolling at the old beginning would request the next page already.
     this.#show();
   }
 
-  /** Cards are worded by the host: in another language they are read again. */
+  /** Texts of cards come from the host: reloaded in another language. */
   async reword(): Promise<void> {
     this.#history = new HistoryEntries();
     this.#items = [];
     await this.load();
   }
 
-  /** What happened elsewhere: other tabs, other surfaces, the approvals inbox. */
+  /** Loads changes from other tabs, surfaces and the approvals inbox. */
   async refresh(): Promise<void> {
     if (this.#loading || this.#isBlind) return;
-    // Nothing could be read so far: from the beginning, so that older pages are known of.
+    // Nothing is loaded yet: start from the first page, which has the cursor of older ones.
     if (this.#error && this.#items.length === 0) return this.load();
     try {
       const runs = await this.#recentRuns();
@@ -139,7 +139,7 @@ export class Thread {
       this.#remember(runs);
       for (const run of this.#live) if (run.status === "waiting" && this.#rights.showsApprovals) await this.#lookForAnswer(run);
     } catch (error) {
-      // The next look may succeed; what is shown stays.
+      // The next refresh may succeed; the current entries stay.
       this.#isBlind = error instanceof ApiError && error.status === 403;
     }
   }
@@ -160,15 +160,15 @@ export class Thread {
     this.#timer = null;
   }
 
-  async #page(cursor: string | null): Promise<HistoryPage> {
-    return get<HistoryPage>(path("/v1/conversations/{}/history", this.id), { limit: PAGE, cursor });
+  async #page(cursor: string | null): Promise<Page<TranscriptItem>> {
+    return get<Page<TranscriptItem>>(path("/v1/conversations/{}/history", this.id), { limit: PAGE, cursor });
   }
 
   async #recentRuns(): Promise<Run[]> {
     return (await get<Page<Run>>("/v1/runs", { conversation_id: this.id, limit: RUNS })).items;
   }
 
-  /** What stands beside what was said; a role that may not see it sees the conversation without it. */
+  /** Runs, approvals and artifacts of the conversation, as far as the role may see them. */
   async #readBeside(): Promise<void> {
     const none = () => ({ items: [] });
     const [approvals, artifacts] = await Promise.all([
@@ -185,7 +185,7 @@ export class Thread {
     this.#items = [...this.#items, ...page.items.filter((item) => !known.has(item.item_id))];
   }
 
-  /** Follows what is under way, the oldest first. */
+  /** Follows active runs, oldest first. */
   #remember(runs: Run[]): void {
     if (!this.#open) return;
     this.#runs = new Map([...this.#runs, ...runs.map((run): [string, Run] => [run.run_id, run])]);
@@ -201,7 +201,7 @@ export class Thread {
   #retell(runs: Run[]): void {
     if (!this.#open || !this.#rights.follows) return;
     const broken = runs.filter((run) => ENDED.has(run.status) && run.status !== "completed" && run.event_id.startsWith(OWN));
-    for (const run of broken.slice(0, RETOLD)) {
+    for (const run of broken.slice(0, FAILURES_SHOWN)) {
       if (this.#follows(run)) continue;
       const live = this.#newRun(run.agent, run.event_id, run.run_id);
       this.#live.unshift(live);
@@ -209,7 +209,7 @@ export class Thread {
     }
   }
 
-  /** A run that was over at the last look too, while its stream goes on: the stream is dead. */
+  /** A run that had ended at the last refresh too while its stream is open: the stream is dead. */
   #reopenDead(runs: Run[]): void {
     for (const run of runs) {
       const before = this.#runs.get(run.run_id);
@@ -218,7 +218,7 @@ export class Thread {
     }
   }
 
-  /** Whether something was said that is not shown: by a run that is not followed, since the last look. */
+  /** Whether a run that is not followed has added items since the last refresh. */
   #isNews(run: Run): boolean {
     const before = this.#runs.get(run.run_id);
     return !this.#follows(run) && (before === undefined || (!this.#rights.follows && before.status !== run.status));
@@ -239,7 +239,7 @@ export class Thread {
     });
   }
 
-  /** A message that a run under way took in belongs to that run, which is followed already. */
+  /** A steered message belongs to the run it was passed to, which is followed already. */
   #steered(run: LiveRun, into: string): boolean {
     const other = this.#live.find((live) => live !== run && live.hostRunId === into && !live.over);
     if (!other || !run.user) return false;

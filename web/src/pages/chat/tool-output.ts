@@ -1,10 +1,10 @@
-// What metadata of a tool's result says to people; the same in history and in a live stream.
+// The displayed part of a tool result's metadata, in history and in live streams.
 import type { Json, JsonObject } from "@/api/types";
 import { isObject, textOr, type ToolEntry } from "./entry";
 
-type Told = Pick<ToolEntry, "name" | "args" | "state" | "result" | "error" | "card">;
+type ToolOutput = Pick<ToolEntry, "name" | "args" | "state" | "result" | "error" | "card">;
 
-export function toolOutput(metadata: unknown, content: string | null): Told {
+export function toolOutput(metadata: unknown, content: string | null): ToolOutput {
   const about = isObject(metadata) ? metadata : {};
   const output = isObject(about["tool_agent_output"]) ? about["tool_agent_output"] : {};
   const error = errorOf(output["error"] ?? about["error"]);
@@ -30,7 +30,7 @@ function cardOf(schema: Json | undefined): Json[] | null {
   return Array.isArray(operations) ? operations : null;
 }
 
-/** How a call is named to people: tools that reach modules are known by what they did there. */
+/** Display name of a call: module methods are shown by their own name. */
 export function toolLabel(name: string, args: Json): string {
   if (isObject(args) && typeof args["module"] === "string" && typeof args["method"] === "string") {
     return `${args["module"]}.${args["method"]}`;
@@ -38,7 +38,7 @@ export function toolLabel(name: string, args: Json): string {
   return name;
 }
 
-/** The arguments that matter to people: of a module's method its input. */
+/** The displayed arguments: of a module method its input. */
 export function toolInput(args: Json): Json {
   return isObject(args) && typeof args["module"] === "string" && args["input"] !== undefined ? args["input"] : args;
 }

@@ -1,4 +1,4 @@
-// A call of a tool as it happens: name, state, what it was asked, what came of it, and its card.
+// A tool call: name, status, arguments, result and card.
 import { lazy, Suspense, useState } from "react";
 import { useT } from "@/i18n";
 import { explainTool } from "@/pages/runs/logic/explain";
@@ -62,7 +62,7 @@ function Details({ entry }: { entry: ToolEntry }) {
   );
 }
 
-/** JSON as a tree, everything else as it is. */
+/** JSON as a tree, anything else as text. */
 function Result({ text }: { text: string }) {
   let value: unknown;
   try {
@@ -73,7 +73,7 @@ function Result({ text }: { text: string }) {
   return typeof value === "string" ? <pre className={styles["text"]}>{value}</pre> : <JsonView value={value} />;
 }
 
-/** The answer of a person stands beside the call already. */
+/** The approval is already shown beside the call. */
 function isDenied(entry: ToolEntry, label: string): boolean {
   return explainTool(entry.error ?? {}, label, "").what.key === "runs.tool.DENIED.what";
 }

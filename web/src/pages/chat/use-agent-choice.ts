@@ -1,4 +1,4 @@
-// Which agent is talked to: the one chosen here, else that of the conversation, else the last one chosen anywhere.
+// The agent of the next message: chosen here, else the conversation's, else the last one chosen.
 import { useState } from "react";
 import type { Agent } from "@/api/types";
 import { firstChoice } from "./first-choice";

@@ -1,8 +1,7 @@
-// Who can be talked to. A sender may not see how agents are set up, only reach its own by name.
+// The agents to chat with. A sender may not read agents, only use its own by name.
 import { useQuery } from "@tanstack/react-query";
 import { get, type Page } from "@/api/client";
-import type { Agent } from "@/api/types";
-import type { Session } from "@/api/types-overview";
+import type { Agent, Session } from "@/api/types";
 
 export function useChatAgents(session: Session | null | undefined) {
   const role = session?.role;
@@ -33,7 +32,7 @@ function named(name: string): Agent {
     built_in: false,
     events: [],
     filters: {},
-    scope: {},
+    scope: { workspace: null, bot: null, conversation: null, actor: null },
     queue: "serial",
     on_interrupt: "fail",
     deadline_s: 0,

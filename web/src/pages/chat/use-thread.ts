@@ -1,13 +1,13 @@
-// The thread of a conversation for as long as it is shown, kept up with what happens elsewhere.
+// The thread of the shown conversation, refreshed with changes from elsewhere.
 import { useEffect, useRef, useState, useSyncExternalStore } from "react";
 import { useLanguage } from "@/i18n";
 import { Thread, type Rights, type ThreadView } from "./thread";
 
 const REFRESH_MS = 5_000;
 
-/** For a component that is keyed by the conversation. */
+/** Needs a component keyed by the conversation. */
 export function useThread(id: string, isNew: boolean, rights: Rights): { thread: Thread; view: ThreadView } {
-  // Whether it is new is asked once: the first message makes it known.
+  // Evaluated once: the first message makes the conversation known.
   const [thread] = useState(() => new Thread(id, isNew, rights));
   useEffect(() => {
     thread.open();

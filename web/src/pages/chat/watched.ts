@@ -1,8 +1,8 @@
-// A stream that is told to be dead when nothing comes for long: hosts send signs of life, and something between
-// may hold a connection open that leads nowhere.
+// A fetch whose stream fails after a long silence: the host sends keep-alives, and a proxy
+// may hold a dead connection open.
 import { request } from "@/api/client";
 
-/** Three signs of life. */
+/** Three keep-alive intervals. */
 const SILENCE_MS = 45_000;
 
 export async function watchedFetch(url: string, init: RequestInit): Promise<Response> {

@@ -1,4 +1,4 @@
-// A conversation in which nothing was said: what can be tried right away.
+// An empty conversation with examples.
 import type { Agent } from "@/api/types";
 import { useT } from "@/i18n";
 import { Icon, Logo } from "@/ui";
@@ -10,7 +10,7 @@ const examples = [
   { icon: "search", label: "chat.exampleCalendarLabel", text: "chat.exampleCalendar" },
 ] as const;
 
-/** Agents with this runner have the tools that the examples ask for; what others can do is theirs to say. */
+/** Only agents with this runner have the tools of the examples. */
 const WITH_TOOLS = "plugin:greenroom/local-agent/default";
 
 export function Welcome({ agent, onPick }: { agent: Agent; onPick: ((text: string) => void) | null }) {

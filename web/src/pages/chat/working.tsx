@@ -1,4 +1,4 @@
-// What goes on right now, under the last entry.
+// Activity of the run, below the last entry.
 import { useT } from "@/i18n";
 import styles from "./list.module.css";
 import type { LiveRun } from "./live-run";

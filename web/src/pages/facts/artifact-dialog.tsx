@@ -1,4 +1,4 @@
-// One artifact: what is known of it, a look into it, and a way to take it along.
+// One artifact: metadata, preview and download.
 import { useQuery } from "@tanstack/react-query";
 import { hostUrl } from "@/api/base";
 import { get, path } from "@/api/client";
@@ -20,7 +20,7 @@ export function ArtifactDialog({ id, onClose }: { id: string | null; onClose: ()
   const title = artifact.data?.name ?? t("facts.artifacts_unnamed");
   return (
     <Dialog wide title={title} open={id !== null} onOpenChange={(open) => !open && onClose()} footer={<Download artifact={artifact.data} />}>
-      <Loaded query={artifact}>{(known) => <Known artifact={known} />}</Loaded>
+      <Loaded query={artifact}>{(loaded) => <ArtifactDetail artifact={loaded} />}</Loaded>
     </Dialog>
   );
 }
@@ -35,7 +35,7 @@ function Download({ artifact }: { artifact: Artifact | undefined }) {
   );
 }
 
-/** The host sends bytes as an attachment only, so the page stays where it is. */
+/** The host sends artifacts as attachments, so the page is not left. */
 function download(artifact: Artifact): void {
   const link = document.createElement("a");
   link.href = hostUrl(path("/v1/artifacts/{}", artifact.artifact_id));
@@ -43,7 +43,7 @@ function download(artifact: Artifact): void {
   link.click();
 }
 
-function Known({ artifact }: { artifact: Artifact }) {
+function ArtifactDetail({ artifact }: { artifact: Artifact }) {
   const t = useT();
   return (
     <div className="stack">

@@ -1,4 +1,4 @@
-// A look into an artifact. Its bytes are fetched and drawn here; the page never goes to them, and markup stays text.
+// Preview of an artifact. Its bytes are fetched, never navigated to, and markup is shown as text.
 import { useQuery } from "@tanstack/react-query";
 import { lazy, Suspense, useEffect, useState } from "react";
 import { hostUrl } from "@/api/base";
@@ -41,7 +41,7 @@ function TextPreview({ artifact, isJson }: { artifact: Artifact; isJson: boolean
   return (
     <Loaded query={bytes}>
       {(data) => {
-        // A character that was cut in two at the end is left out.
+        // Drops an incomplete character at the end.
         const text = new TextDecoder().decode(data, { stream: !whole });
         return (
           <div className={styles["text"]}>
@@ -78,7 +78,7 @@ function ImagePreview({ artifact }: { artifact: Artifact }) {
   );
 }
 
-/** A sound is read in ranges while it plays. */
+/** Audio is streamed in ranges. */
 function SoundPreview({ artifact }: { artifact: Artifact }) {
   const t = useT();
   const [broken, setBroken] = useState(false);

@@ -1,4 +1,4 @@
-// Artifacts: the files the host keeps, with a look into each.
+// Artifacts with previews.
 import { useRef, useState, type DragEvent } from "react";
 import { Link } from "wouter";
 import { ApiError, upload } from "@/api/client";
@@ -133,7 +133,7 @@ function UploadButton({ busy, send }: { busy: boolean; send: (files: Iterable<Fi
   );
 }
 
-/** Uploads what is chosen or dropped, one file after the other, and shows the last one. */
+/** Uploads the selected or dropped files one after the other and shows the last one. */
 function useUpload(list: FactList<Artifact>, onKept: (artifact: Artifact) => void) {
   const t = useT();
   const toast = useToast();

@@ -1,7 +1,7 @@
-// What is asked of the host, and what is sorted out here.
+// Filters applied by the host and filters applied here.
 import { expect, test } from "vitest";
 import type { AuditRecord } from "../../api/types";
-import { auditFits, auditQuery } from "./audit-filters";
+import { auditMatches, auditQuery } from "./audit-filters";
 
 const record: AuditRecord = {
   agent: "Helper",
@@ -22,23 +22,23 @@ test("refusals of any kind are asked for as such, one code by its name", () => {
 });
 
 test("nothing is sorted out here where the host does it all", () => {
-  expect(auditFits({ run_id: "run_1", method: "state.get", outcome: "ok" }, now)).toBeUndefined();
+  expect(auditMatches({ run_id: "run_1", method: "state.get", outcome: "ok" }, now)).toBeUndefined();
 });
 
 test("agent, runner and plugin are found by a part of their name, whatever the case", () => {
-  expect(auditFits({ who: "HELP" }, now)?.(record)).toBe(true);
-  expect(auditFits({ who: "acme/" }, now)?.(record)).toBe(true);
-  expect(auditFits({ who: "other" }, now)?.(record)).toBe(false);
-  expect(auditFits({ who: "help" }, now)?.({ ...record, agent: null })).toBe(true);
+  expect(auditMatches({ who: "HELP" }, now)?.(record)).toBe(true);
+  expect(auditMatches({ who: "acme/" }, now)?.(record)).toBe(true);
+  expect(auditMatches({ who: "other" }, now)?.(record)).toBe(false);
+  expect(auditMatches({ who: "help" }, now)?.({ ...record, agent: null })).toBe(true);
 });
 
 test("a call that began before the span does not fit, one that began long before ends the list", () => {
-  const fits = auditFits({ time: "1h" }, now);
+  const fits = auditMatches({ time: "1h" }, now);
   expect(fits?.(record)).toBe(true);
   expect(fits?.({ ...record, at: "2026-11-15T14:29:59.999Z" })).toBe(false);
   expect(fits?.({ ...record, at: "2026-11-14T14:29:59.999Z" })).toBe("end");
 });
 
 test("a span that does not exist is no filter", () => {
-  expect(auditFits({ time: "constructor" }, now)).toBeUndefined();
+  expect(auditMatches({ time: "constructor" }, now)).toBeUndefined();
 });

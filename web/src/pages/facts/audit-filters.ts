@@ -1,9 +1,9 @@
-// Filters of the audit: those the host knows go to it, the others are applied to what it sends.
+// Filters of the audit: some are applied by the host, the others here.
 import type { Query } from "@/api/client";
 import type { AuditRecord } from "@/api/types";
 import { RANGES, type Range } from "../overview/series";
 import { startOf } from "./filters";
-import type { Fits } from "./scan";
+import type { Matches } from "./scan";
 
 export interface AuditFilters {
   run_id?: string;
@@ -17,11 +17,11 @@ export function auditQuery({ run_id, method, outcome }: AuditFilters): Query {
   return { run_id, method, ...(outcome === "denied" ? { denied: true } : { code: outcome }) };
 }
 
-/** Records come in the order in which calls ended, `at` is when they began: a call may have waited so long. */
+/** Records are ordered by the end of calls while `at` is their start: maximum duration of a call. */
 const LONGEST_CALL_MINUTES = 24 * 60;
 
-/** The rest, or nothing when the host does it all. */
-export function auditFits({ who, time }: AuditFilters, now: number): Fits<AuditRecord> | undefined {
+/** The remaining filters, or undefined if the host applies all. */
+export function auditMatches({ who, time }: AuditFilters, now: number): Matches<AuditRecord> | undefined {
   const minutes = Object.hasOwn(RANGES, time ?? "") ? RANGES[time as Range] : undefined;
   if (!who && minutes === undefined) return undefined;
   const since = minutes === undefined ? "" : startOf(minutes, now);

@@ -1,4 +1,4 @@
-// What the sentences about audit records say.
+// Sentences of audit records.
 import { expect, test } from "vitest";
 import type { AuditRecord } from "../../api/types";
 import { translate, type T } from "../../i18n";

@@ -1,4 +1,4 @@
-// An audit record as a sentence that people without the protocol at hand understand.
+// An audit record as a plain sentence.
 import type { T } from "../../i18n";
 import type { AuditRecord } from "../../api/types";
 
@@ -52,10 +52,10 @@ const CODES = [
 ] as const;
 type Code = (typeof CODES)[number];
 
-/** Every way a call can end. */
+/** Every outcome code of a call. */
 export const CODE_NAMES: readonly Code[] = CODES;
 
-/** What happened, e.g. “Agent helper was refused to read the history of another conversation (“c2”).” */
+/** E.g. “Agent helper was not allowed to read the history of another conversation (“c2”).” */
 export function auditSentence(t: T, record: AuditRecord): string {
   const who = record.agent
     ? t("audit.by_agent", { name: record.agent })
@@ -67,7 +67,7 @@ export function auditSentence(t: T, record: AuditRecord): string {
   return record.authority === "user" ? t("audit.for_user", { sentence }) : sentence;
 }
 
-/** Why a call ended as it did, in general terms. */
+/** The general reason for an outcome code. */
 export function auditReason(t: T, code: string): string {
   return isCode(code) ? t(`audit.why_${code}`) : t("audit.why_other");
 }
@@ -105,7 +105,7 @@ function object(t: T, record: AuditRecord, what: What): string {
   }
 }
 
-// A method of the project CLI stands in the scope as `module.method`; other tools have their risk there.
+// For the project CLI the scope is `module.method`; for other tools it is the risk.
 function tool(t: T, record: AuditRecord): string {
   const { resource: name, scope } = record;
   if (!name) return t("audit.tool_any");

@@ -1,11 +1,11 @@
-// Every call of a runner, each as a sentence; filters in the address.
+// Calls of runners as sentences; filters in the URL.
 import { Link } from "wouter";
 import type { AuditRecord } from "@/api/types";
 import { useT, useTextOf } from "@/i18n";
 import { Badge, Bytes, Duration, Facts, JsonView, Page, Time, type Tone } from "@/ui";
 import { RANGES, rangeOf } from "../overview/series";
 import { auditReason, auditSentence, CODE_NAMES, METHOD_NAMES } from "./audit-sentence";
-import { auditFits, auditQuery } from "./audit-filters";
+import { auditMatches, auditQuery } from "./audit-filters";
 import { DisclosureList } from "./disclosure";
 import { ChoiceFilter, FilterBar, TextFilter, useFilters } from "./filter-bar";
 import { AgentLink, Listed, RefreshButton, RunLink } from "./list-parts";
@@ -17,7 +17,7 @@ const FILTERS = ["run_id", "who", "method", "outcome", "time"] as const;
 export default function AuditPage() {
   const t = useT();
   const { filters, set } = useFilters(FILTERS);
-  const list = useFactList<AuditRecord>("/v1/audit", auditQuery(filters), auditFits(filters, Date.now()));
+  const list = useFactList<AuditRecord>("/v1/audit", auditQuery(filters), auditMatches(filters, Date.now()));
   const filtered = Object.keys(filters).length > 0;
   return (
     <Page title={t("facts.audit_title")} subtitle={t("facts.audit_lead")} actions={<RefreshButton list={list} />}>

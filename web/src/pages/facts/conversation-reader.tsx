@@ -1,7 +1,7 @@
-// One conversation as it is kept: the newest page first, older ones on demand, and a search within.
+// One stored transcript: newest page first, older pages on demand, with search.
 import { useInfiniteQuery } from "@tanstack/react-query";
-import { get, path } from "@/api/client";
-import type { HistoryPage } from "@/api/types";
+import { get, path, type Page } from "@/api/client";
+import type { TranscriptItem } from "@/api/types";
 import { useLanguage, useT } from "@/i18n";
 import { Button, ButtonLink, Card, CopyButton, Empty, IconButton, Loaded } from "@/ui";
 import { TextFilter } from "./filter-bar";
@@ -46,9 +46,9 @@ export function ConversationReader({ id, q, onSearch, onClose }: ConversationRea
 function History({ id }: { id: string }) {
   const { t, language } = useLanguage();
   const history = useInfiniteQuery({
-    // Cards are worded by the host.
+    // Texts of cards come from the host.
     queryKey: ["history", id, language],
-    queryFn: ({ pageParam, signal }) => get<HistoryPage>(path("/v1/conversations/{}/history", id), { limit: 50, cursor: pageParam }, signal),
+    queryFn: ({ pageParam, signal }) => get<Page<TranscriptItem>>(path("/v1/conversations/{}/history", id), { limit: 50, cursor: pageParam }, signal),
     initialPageParam: null as string | null,
     getNextPageParam: (page) => (page.has_more ? (page.next_cursor ?? undefined) : undefined),
   });

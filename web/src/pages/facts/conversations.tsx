@@ -1,4 +1,4 @@
-// Conversations: the list, everything that was said in one, and a search over all of it.
+// Conversations: the list, one transcript, and search.
 import { Link } from "wouter";
 import type { Conversation } from "@/api/types";
 import { useT } from "@/i18n";

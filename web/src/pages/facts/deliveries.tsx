@@ -1,7 +1,7 @@
-// Deliveries to surfaces, newest first, with what can be done about those that did not arrive.
+// Deliveries to surfaces, newest first, with actions for undelivered ones.
 import { useQuery } from "@tanstack/react-query";
 import { get, path } from "@/api/client";
-import type { Delivery } from "@/api/types-runs";
+import type { Delivery } from "@/api/types";
 import { useT, useTextOf } from "@/i18n";
 import { Badge, ErrorBox, Facts, JsonView, Page, Skeleton, Time } from "@/ui";
 import { DeliveryActions } from "./delivery-actions";

@@ -1,8 +1,8 @@
-// What can be done with a delivery that did not arrive: send it again, or discard it. For admins.
+// Actions of an undelivered delivery: send again or discard. For admins.
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { ApiError, path, post } from "@/api/client";
-import type { Delivery } from "@/api/types-runs";
+import type { Delivery } from "@/api/types";
 import { useT } from "@/i18n";
 import { useSession } from "@/pages/approvals/use-session";
 import { Button, Confirm, useToast } from "@/ui";
@@ -36,7 +36,7 @@ function Act({ delivery, verb, asks }: { delivery: Delivery; verb: Verb; asks: b
     mutationFn: () => post(path(`/v1/deliveries/{}/${verb}`, delivery.delivery_id)),
     onSuccess: () => toast(t(words.done)),
     onError: (error) => toast(error instanceof ApiError ? error.message : String(error), "bad"),
-    // Somebody else may have decided: what is shown is read again either way.
+    // Another admin may have decided: refresh in either case.
     onSettled: async () => {
       setIsAsking(false);
       await Promise.all([["facts", "/v1/deliveries"], ["run", delivery.run_id], ["overview"]].map((queryKey) => queries.invalidateQueries({ queryKey })));

@@ -1,4 +1,4 @@
-// What may be done with a delivery in which state.
+// Actions allowed in each status of a delivery.
 import { expect, test } from "vitest";
 import { DELIVERY_STATUSES, deliveryTone, mayDiscard, mayRetry } from "./delivery-status";
 

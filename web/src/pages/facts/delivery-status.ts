@@ -1,4 +1,4 @@
-// The states of a delivery, and what they allow.
+// The statuses of a delivery and the actions they allow.
 import type { Tone } from "@/ui";
 
 export const DELIVERY_STATUSES = ["pending", "claimed", "done", "failed", "unknown", "discarded"] as const;
@@ -10,7 +10,7 @@ export function deliveryTone(status: string): Tone {
   return TONES[status as DeliveryStatus] ?? "neutral";
 }
 
-/** It did not arrive, or nobody knows: somebody has to decide. */
+/** Failed or unknown: needs a decision. */
 export function mayRetry(status: string): boolean {
   return status === "failed" || status === "unknown";
 }

@@ -1,4 +1,4 @@
-// A list whose rows open in place.
+// A list with expandable rows.
 import { useState, type ReactNode } from "react";
 import { Icon } from "@/ui";
 import styles from "./facts.module.css";

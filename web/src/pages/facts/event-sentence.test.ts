@@ -1,4 +1,4 @@
-// What entries of the event log are said to be.
+// Sentences of events.
 import { expect, test } from "vitest";
 import type { EventView, Json } from "../../api/types";
 import { translate, type T } from "../../i18n";

@@ -1,4 +1,4 @@
-// An entry of the event log in one line.
+// An event as one line.
 import type { EventView, Json, JsonObject } from "../../api/types";
 import type { T } from "../../i18n";
 
@@ -17,7 +17,7 @@ export function eventKind(type: string): EventKind {
   return PREFIXES.find(([prefix]) => type.startsWith(prefix))?.[1] ?? "other";
 }
 
-/** E.g. “Ann wrote: hello”; the type itself where nothing better is known. */
+/** E.g. “Ann wrote: hello”; the event type if there is no sentence for it. */
 export function eventSentence(t: T, view: EventView): string {
   const body = objectOf(view.event);
   const type = view.event_type;
@@ -67,13 +67,13 @@ export function eventSentence(t: T, view: EventView): string {
   }
 }
 
-/** Who an event is from, as people would name them. */
+/** Display name of an event's actor. */
 export function eventActor(view: EventView): string | null {
   const actor = objectOf(objectOf(view.event)["actor"]);
   return string(actor["actor_name"]) ?? string(actor["actor_id"]);
 }
 
-/** Ids of the files that came with an event. */
+/** Ids of the files of an event. */
 export function eventFiles(view: EventView): { artifact_id: string; name: string | null }[] {
   const input = objectOf(objectOf(view.event)["input"]);
   const parts = [...list(input["attachments"]), ...list(input["contents"])].map(objectOf);
@@ -85,12 +85,12 @@ export function eventFiles(view: EventView): { artifact_id: string; name: string
   return Array.from(found, ([artifact_id, name]) => ({ artifact_id, name }));
 }
 
-/** The event that this one repeats, if it is a replay. */
+/** The replayed event, if this is a replay. */
 export function replayOf(view: EventView): string | null {
   return string(objectOf(objectOf(view.event)["metadata"])["replay_of"]);
 }
 
-/** The words of a message; null where it has none. */
+/** The text of a message, or null. */
 export function eventText(view: EventView): string | null {
   const input = objectOf(objectOf(view.event)["input"]);
   const contents = list(input["contents"]).map((part) => string(objectOf(part)["text"]));
@@ -105,13 +105,13 @@ function message(t: T, view: EventView): string | null {
   return files > 0 ? t("facts.said_message_files", { who, count: files }) : null;
 }
 
-// Calls through the host say how they ended; calls that a runner reports itself have at most an error.
+// Calls through the host have a status; calls reported by a runner have at most an error.
 function toolFailed(body: JsonObject): boolean {
   const status = string(body["status"]);
   return status === null ? (body["error"] ?? null) !== null : status !== "success";
 }
 
-// What an approval is about: an action, or the tool of a call.
+// The subject of an approval: an action, or the tool of a call.
 function subject(body: JsonObject): string {
   const tool = string(objectOf(body["target"])["tool_name"]);
   return tool ?? string(body["action"]) ?? "?";

@@ -1,4 +1,4 @@
-// The event log: what came in, and what the host recorded about it.
+// The event log.
 import { Link } from "wouter";
 import type { EventView } from "@/api/types";
 import { useT } from "@/i18n";
@@ -42,7 +42,7 @@ export default function EventsPage() {
   );
 }
 
-/** Where one event is shown: ids are unique only with their source. */
+/** Link to an event: ids are unique only per source. */
 function hrefOf(view: EventView): string {
   const source = view.source === "api" ? "" : `?source=${encodeURIComponent(view.source)}`;
   return `/events/${encodeURIComponent(view.event_id)}${source}`;

@@ -1,4 +1,4 @@
-// The row of filters above a list; their values live in the address.
+// The filters above a list; their values are in the URL.
 import { useEffect, useState, type ReactNode } from "react";
 import { useLocation, useSearch } from "wouter";
 import { useT } from "@/i18n";
@@ -6,9 +6,9 @@ import { Button, Field, Input, SearchInput, Select } from "@/ui";
 import { readFilters, withFilters } from "./filters";
 import styles from "./facts.module.css";
 
-/** The filters of this page, and how to change them. */
+/** The filters of this page and a setter. */
 export function useFilters<Name extends string>(names: readonly Name[]) {
-  // The router tells that the query changed, but hands it over half decoded: the address itself is exact.
+  // The router reports changes but returns the query half decoded: the URL itself is exact.
   useSearch();
   const { search } = window.location;
   const [location, navigate] = useLocation();
@@ -43,7 +43,7 @@ export interface TextFilterProps {
 
 const SETTLED_MS = 350;
 
-/** A filter that is typed: it counts when the typing pauses. */
+/** A text filter, applied when the user stops typing. */
 export function TextFilter({ label, value = "", onChange, search, hideLabel }: TextFilterProps) {
   const [typed, setTyped] = useState(value);
   const [known, setKnown] = useState(value);
@@ -79,7 +79,7 @@ export interface ChoiceFilterProps {
   value: string | undefined;
   options: { value: string; label: string }[];
   onChange: (value: string) => void;
-  /** What stands for no choice. */
+  /** Label of the empty choice. */
   none?: string;
 }
 

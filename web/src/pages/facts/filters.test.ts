@@ -1,4 +1,4 @@
-// Filters go into the address and come out of it unharmed.
+// Filters survive the URL.
 import { expect, test } from "vitest";
 import { lastPart, readFilters, startOf, withFilters } from "./filters";
 

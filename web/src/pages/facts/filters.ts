@@ -1,6 +1,6 @@
-// Filters of lists, kept in the address: a link shows what its sender saw.
+// Filters of lists, kept in the URL so that a list can be shared.
 
-/** The values of these filters in a query string; what is empty is not there. */
+/** The values of these filters in a query string, without empty ones. */
 export function readFilters<Name extends string>(search: string, names: readonly Name[]): Partial<Record<Name, string>> {
   const params = new URLSearchParams(search);
   const filters: Partial<Record<Name, string>> = {};
@@ -11,7 +11,7 @@ export function readFilters<Name extends string>(search: string, names: readonly
   return filters;
 }
 
-/** The query string with some filters changed; an empty value takes one away, everything else stays. */
+/** The query string with some filters changed; an empty value removes one. */
 export function withFilters(search: string, changes: Record<string, string | null | undefined>): string {
   const params = new URLSearchParams(search);
   for (const [name, value] of Object.entries(changes)) {
@@ -22,12 +22,12 @@ export function withFilters(search: string, changes: Record<string, string | nul
   return params.toString();
 }
 
-/** What was typed loses the spaces around it; an id is what it is. */
+/** Trims typed text; ids are used as they are. */
 function meant(name: string, value: string | null | undefined): string | undefined {
   return name === "id" ? (value ?? undefined) : value?.trim();
 }
 
-/** The last part of a path as it was meant, whatever signs it holds. */
+/** The decoded last segment of a path. */
 export function lastPart(pathname: string): string {
   const part = pathname.slice(pathname.lastIndexOf("/") + 1);
   try {
@@ -37,7 +37,7 @@ export function lastPart(pathname: string): string {
   }
 }
 
-/** When so many minutes before now began, to the minute, so that asking twice within one asks for the same. */
+/** The time this many minutes ago, rounded to the minute so that repeated queries are equal. */
 export function startOf(minutes: number, now: number): string {
   const minute = 60_000;
   return new Date(Math.floor(now / minute - minutes) * minute).toISOString();

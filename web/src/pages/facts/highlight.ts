@@ -5,7 +5,7 @@ export interface Piece {
   hit: boolean;
 }
 
-/** Places are counted in characters, as the host counts them, not in UTF-16 units. */
+/** Offsets count characters, as in the host, not UTF-16 units. */
 export function pieces(snippet: string, places: readonly { start: number; end: number }[]): Piece[] {
   const characters = Array.from(snippet);
   const cut: Piece[] = [];

@@ -1,4 +1,4 @@
-// What every list of facts has: its states, its end, and short ids that lead on.
+// Shared parts of fact lists: states, end of list, and short ids with links.
 import type { ReactNode } from "react";
 import { Link } from "wouter";
 import { useT } from "@/i18n";
@@ -11,7 +11,7 @@ export interface ListedProps<Item> {
   list: FactList<Item>;
   filtered: boolean;
   empty: { icon: IconName; title: string; hint: string; action?: ReactNode };
-  /** When the oldest item that was read happened. */
+  /** Time of the oldest item read. */
   at: (item: Item) => string;
   children: (items: Item[]) => ReactNode;
 }

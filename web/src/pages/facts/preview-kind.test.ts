@@ -1,4 +1,4 @@
-// Which bytes are shown as what.
+// Preview kinds by type.
 import { expect, test } from "vitest";
 import { isMarkup, prettyJson, previewKind } from "./preview-kind";
 

@@ -1,8 +1,8 @@
-// How the bytes of an artifact may be shown. What could run script in a browser is only ever text.
+// How an artifact may be previewed. Types that could run script are shown as text.
 
 export type PreviewKind = "text" | "json" | "image" | "audio" | "none";
 
-/** The most bytes that are fetched for a preview. */
+/** Maximum bytes fetched for a preview. */
 export const PREVIEW_BYTES = { text: 256 * 1024, image: 16 * 1024 * 1024 } as const;
 
 const IMAGES = new Set(["image/png", "image/jpeg", "image/gif", "image/webp", "image/avif", "image/bmp"]);
@@ -17,7 +17,7 @@ const TEXTS = new Set([
   "image/svg+xml",
 ]);
 
-/** The name decides only whether a plain text is JSON: what was stored without a type has no better one. */
+/** The name only decides whether plain text is JSON. */
 export function previewKind(mimeType: string, name?: string | null): PreviewKind {
   const mime = (mimeType.split(";")[0] ?? "").trim().toLowerCase();
   if (mime === "application/json" || mime.endsWith("+json")) return "json";
@@ -28,12 +28,12 @@ export function previewKind(mimeType: string, name?: string | null): PreviewKind
   return "none";
 }
 
-/** Text that a browser would take for a page or a picture, and run. */
+/** Text types that a browser would render and run. */
 export function isMarkup(mimeType: string): boolean {
   return /html|xml|svg/i.test(mimeType);
 }
 
-/** JSON with line breaks, or the text as it is when it is none. */
+/** Indented JSON, or the text itself if it is not JSON. */
 export function prettyJson(text: string): string {
   try {
     return JSON.stringify(JSON.parse(text), null, 2);

@@ -1,4 +1,4 @@
-// Reading stops for one of three reasons.
+// Reading stops when enough items match, enough were read, or none can match.
 import { expect, test } from "vitest";
 import { enough } from "./scan";
 
@@ -20,9 +20,9 @@ test("it stops after ten pages each time, however little fits", () => {
   expect(enough(pages, () => false, 2).wantsMore).toBe(true);
 });
 
-test("it stops where nothing behind can fit", () => {
-  const told = enough([hundred, hundred], (item) => (item > 2 ? "end" : true), 1);
-  expect(told).toEqual({ items: [0, 1, 2], ended: true, wantsMore: false });
+test("it stops where nothing later can match", () => {
+  const result = enough([hundred, hundred], (item) => (item > 2 ? "end" : true), 1);
+  expect(result).toEqual({ items: [0, 1, 2], ended: true, wantsMore: false });
 });
 
 test("short pages without a filter are read on, nothing read yet is not", () => {

@@ -1,20 +1,20 @@
-// How far a list is read: until enough items fit, or enough was looked at, or nothing more can fit.
+// How far a list is read: until enough items match, enough were read, or none can match.
 
-/** Whether an item fits; "end" when neither it nor anything behind it does. */
-export type Fits<Item> = (item: Item) => boolean | "end";
+/** Whether an item matches; "end" if neither it nor any later item does. */
+export type Matches<Item> = (item: Item) => boolean | "end";
 
 const ITEMS_EACH_TIME = 50;
 const PAGES_EACH_TIME = 10;
 
 export function enough<Item>(
   pages: readonly Item[][],
-  fits: Fits<Item> | undefined,
+  matches: Matches<Item> | undefined,
   times: number,
 ): { items: Item[]; ended: boolean; wantsMore: boolean } {
   const items: Item[] = [];
   let ended = false;
   for (const item of pages.flat()) {
-    const fit = fits ? fits(item) : true;
+    const fit = matches ? matches(item) : true;
     if (fit === "end") {
       ended = true;
       break;

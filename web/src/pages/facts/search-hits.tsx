@@ -1,4 +1,4 @@
-// Where something was said: in one conversation or in all, with the matches marked.
+// Search results of one conversation or of all, with matches marked.
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "wouter";
 import { get, path, type Page } from "@/api/client";
@@ -9,7 +9,7 @@ import { pieces } from "./highlight";
 import { ConversationLink, RunLink } from "./list-parts";
 import styles from "./conversations.module.css";
 
-/** Found in all conversations. */
+/** Results of all conversations. */
 export function SearchEverywhere({ q }: { q: string }) {
   return (
     <Card>

@@ -1,4 +1,4 @@
-// Long ids with their middle left out: the end tells them apart.
+// Long ids with the middle left out: the end distinguishes them.
 
 const SHOWN_WHOLE = 22;
 

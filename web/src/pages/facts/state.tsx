@@ -1,8 +1,7 @@
-// What runners keep between runs: each value with whom it belongs to.
+// State of runners, with owners.
 import { useQuery } from "@tanstack/react-query";
 import { get, type Page as ListPage } from "@/api/client";
-import type { Agent } from "@/api/types";
-import type { StateItem, StateScope } from "@/api/types-overview";
+import type { Agent, StateItem, StateScope } from "@/api/types";
 import { useT } from "@/i18n";
 import { Badge, Bytes, Facts, JsonView, Page, Time } from "@/ui";
 import { DisclosureList } from "./disclosure";
@@ -74,7 +73,7 @@ function Summary({ item }: { item: StateItem }) {
         {ownerOf(item)}
       </span>
       <span className={styles["grow"]}>
-        <strong className="mono">{item.key}</strong> <code className={styles["glimpse"]}>{glimpse(item)}</code>
+        <strong className="mono">{item.key}</strong> <code className={styles["preview"]}>{previewOf(item)}</code>
       </span>
       <span className={styles["aside"]}>
         v{item.version} · <Time at={item.updated_at} />
@@ -83,7 +82,7 @@ function Summary({ item }: { item: StateItem }) {
   );
 }
 
-function glimpse(item: StateItem): string {
+function previewOf(item: StateItem): string {
   return item.value_truncated ? (item.preview ?? "") : (JSON.stringify(item.value) ?? "");
 }
 

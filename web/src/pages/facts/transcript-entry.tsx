@@ -1,4 +1,4 @@
-// One item of a transcript: who, when, what, and where it came from.
+// One transcript item.
 import { lazy, Suspense, useState } from "react";
 import { Link } from "wouter";
 import type { TranscriptItem } from "@/api/types";
@@ -36,7 +36,7 @@ export function TranscriptEntry({ item }: { item: TranscriptItem }) {
   );
 }
 
-/** What an entry is beyond its role: the tool that answered, the type of an event that is no message. */
+/** Detail beside the role: the tool, or the type of an event. */
 function kindOf(item: TranscriptItem): string | null {
   const kind = item.metadata?.[item.role === "tool" ? "tool_name" : "event_type"];
   return typeof kind === "string" && kind !== "message.received" ? kind : null;

@@ -1,12 +1,12 @@
-// A list of facts read page by page. Filters the host does not know are applied here, reading on until enough fit.
+// A paged list of facts. Filters that the host does not support are applied here, reading until enough items match.
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 import { get, type Page, type Query } from "@/api/client";
-import { enough, type Fits } from "./scan";
+import { enough, type Matches } from "./scan";
 
 export interface FactList<Item> {
   items: Item[];
-  /** How many items were read to find these. */
+  /** Number of items read. */
   read: number;
   last: Item | undefined;
   isPending: boolean;
@@ -17,26 +17,26 @@ export interface FactList<Item> {
   refresh: () => void;
 }
 
-/** `fits` keeps an item, leaves it out, or says that nothing behind it can fit. */
-export function useFactList<Item>(path: string, query: Query, fits?: Fits<Item>): FactList<Item> {
+/** `matches` keeps an item, drops it, or says that no later item can match. */
+export function useFactList<Item>(path: string, query: Query, matches?: Matches<Item>): FactList<Item> {
   const key = JSON.stringify([path, query]);
   const [asked, setAsked] = useState({ key, times: 1 });
   const times = asked.key === key ? asked.times : 1;
   const pages = useInfiniteQuery({
     queryKey: ["facts", path, query],
-    queryFn: ({ pageParam, signal }) => get<Page<Item>>(path, { limit: fits ? 200 : 50, ...query, cursor: pageParam }, signal),
+    queryFn: ({ pageParam, signal }) => get<Page<Item>>(path, { limit: matches ? 200 : 50, ...query, cursor: pageParam }, signal),
     initialPageParam: null as string | null,
     getNextPageParam: (page) => (page.has_more ? page.next_cursor : undefined),
-    // Many pages may have been read; the reader says when to look anew.
+    // Many pages may be loaded: refreshed on request only.
     refetchOnWindowFocus: false,
   });
   const read = pages.data?.pages.map((page) => page.items) ?? [];
-  const { items, ended, wantsMore } = enough(read, fits, times);
+  const { items, ended, wantsMore } = enough(read, matches, times);
   const { hasNextPage, isFetching, isError, fetchNextPage } = pages;
-  const goesOn = wantsMore && hasNextPage && !isFetching && !isError;
+  const continues = wantsMore && hasNextPage && !isFetching && !isError;
   useEffect(() => {
-    if (goesOn) void fetchNextPage();
-  }, [goesOn, fetchNextPage]);
+    if (continues) void fetchNextPage();
+  }, [continues, fetchNextPage]);
   return {
     items,
     read: read.reduce((sum, page) => sum + page.length, 0),

@@ -1,6 +1,6 @@
 // The four charts: runs, latency, tokens, cost.
 import { lazy, Suspense } from "react";
-import type { Overview } from "@/api/types-overview";
+import type { Overview } from "@/api/types";
 import { useLanguage } from "@/i18n";
 import { Card, Skeleton } from "@/ui";
 import { durationText, moneyText } from "@/ui/format-text";

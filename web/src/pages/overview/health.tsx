@@ -1,10 +1,9 @@
-// How the parts of the host are: store, models, tool servers, runners.
+// Status of the store, models, tool servers and runners.
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { Link } from "wouter";
 import { get, type Page } from "@/api/client";
-import type { Runner, ToolServer } from "@/api/types";
-import type { ModelFigures, Overview } from "@/api/types-overview";
+import type { ModelFigures, Overview, Runner, ToolServer } from "@/api/types";
 import { useT } from "@/i18n";
 import { Badge, Bytes, Card, Loaded, Skeleton, StatusBadge, Time } from "@/ui";
 import { modelStatus } from "./problem-list";
@@ -95,8 +94,8 @@ function Model({ model }: { model: ModelFigures }) {
   const word = status === "ok" ? t("overview.status_ok") : status === "failing" ? t("overview.status_error") : t("overview.status_idle");
   const notes = [
     model.provider,
-    model.calls > 0 ? t("overview.model_calls", { count: model.calls }) : t("overview.model_idle"),
-    model.failed > 0 ? t("overview.model_failed", { count: model.failed }) : null,
+    model.calls ? t("overview.model_calls", { count: model.calls }) : t("overview.model_idle"),
+    model.failed ? t("overview.model_failed", { count: model.failed }) : null,
     model.configured ? null : t("overview.model_removed"),
   ];
   return (

@@ -2,8 +2,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { Redirect } from "wouter";
 import { get, type Page as ListPage } from "@/api/client";
-import type { Run } from "@/api/types";
-import type { Overview } from "@/api/types-overview";
+import type { Overview, Run } from "@/api/types";
 import { useT } from "@/i18n";
 import { Card, Loaded, Page, Skeleton, Time } from "@/ui";
 import { useSession } from "../approvals/use-session";

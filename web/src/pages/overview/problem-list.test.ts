@@ -1,7 +1,6 @@
 // What counts as a problem, and in which order.
 import { expect, test } from "vitest";
-import type { Runner, ToolServer } from "../../api/types";
-import type { ModelFigures, Overview } from "../../api/types-overview";
+import type { ModelFigures, Overview, Runner, ToolServer } from "../../api/types";
 import { modelStatus, problemsOf } from "./problem-list";
 
 const model: ModelFigures = {
@@ -26,7 +25,7 @@ function overview(part: Partial<Overview>): Overview {
   } as Overview;
 }
 
-const runner = (name: string, status: string) => ({ name, status, runners: [] }) as Runner;
+const runner = (name: string, status: Runner["status"]) => ({ name, status }) as Runner;
 const server = (name: string, status: ToolServer["status"]) => ({ name, status }) as ToolServer;
 
 test("a host that is well has none", () => {
@@ -34,12 +33,12 @@ test("a host that is well has none", () => {
 });
 
 test("the store comes first, questions to people last", () => {
-  const sick = overview({
+  const troubled = overview({
     store: { kind: "sqlite", ok: false, sync: "full", size_bytes: null },
     queue: { queued: null, running: null, waiting_approvals: 2, deliveries_waiting: 10, deliveries_failed: 1, deliveries_unknown: 4 },
     models: [model],
   });
-  expect(problemsOf(sick, [runner("r", "backing_off")], [server("s", "failed")])).toEqual([
+  expect(problemsOf(troubled, [runner("r", "backing_off")], [server("s", "failed")])).toEqual([
     { kind: "store" },
     { kind: "runner", name: "r", trouble: "restarting" },
     { kind: "server", name: "s", trouble: "failed" },

@@ -1,6 +1,5 @@
-// What of the host needs somebody's look, the worst first.
-import type { Runner, ToolServer } from "../../api/types";
-import type { ModelFigures, Overview } from "../../api/types-overview";
+// Problems of the host, worst first.
+import type { ModelFigures, Overview, Runner, ToolServer } from "../../api/types";
 
 export type Problem =
   | { kind: "store" }
@@ -11,10 +10,10 @@ export type Problem =
   | { kind: "deliveries"; count: number }
   | { kind: "undelivered"; status: "failed" | "unknown"; count: number };
 
-/** What is wrong with a process. */
+/** The problem of a process. */
 export type Trouble = "restarting" | "failed" | "stopped" | "disconnected";
 
-/** A few deliveries on their way are no news. */
+/** A few pending deliveries are normal. */
 const DELIVERIES_WAITING = 10;
 
 export function problemsOf(overview: Overview, runners: readonly Runner[], servers: readonly ToolServer[]): Problem[] {
@@ -45,7 +44,7 @@ export function modelStatus(model: ModelFigures): "ok" | "failing" | "idle" {
   return model.last_ok_at ? "ok" : "idle";
 }
 
-/** A process that starts again after a failure is in trouble until it is ready. */
+/** A process that restarts after a failure counts as a problem until it is ready. */
 function troubleOf({ status, restarts = 0 }: { status?: string; restarts?: number }): Trouble | null {
   if (status === "backing_off" || (status === "starting" && restarts > 0)) return "restarting";
   return status === "failed" || status === "stopped" || status === "disconnected" ? status : null;

@@ -1,6 +1,6 @@
-// One line: all is well, or what needs a look.
+// One line: everything is working, or the list of problems.
 import { Link } from "wouter";
-import type { Overview } from "@/api/types-overview";
+import type { Overview } from "@/api/types";
 import { useT } from "@/i18n";
 import { Icon } from "@/ui";
 import { useRunners, useToolServers } from "./health";
@@ -28,7 +28,7 @@ export function Problems({ overview }: { overview: Overview }) {
         <ul>
           {problems.map((problem, index) => (
             <li key={index}>
-              <Said problem={problem} />
+              <ProblemText problem={problem} />
             </li>
           ))}
         </ul>
@@ -37,7 +37,7 @@ export function Problems({ overview }: { overview: Overview }) {
   );
 }
 
-function Said({ problem }: { problem: Problem }) {
+function ProblemText({ problem }: { problem: Problem }) {
   const t = useT();
   switch (problem.kind) {
     case "store":

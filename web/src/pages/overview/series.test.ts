@@ -1,6 +1,6 @@
-// Figures become rates, peaks and rows.
+// Rates, peaks and table rows of figures.
 import { expect, test } from "vitest";
-import type { Overview, Step } from "../../api/types-overview";
+import type { Overview, Step } from "../../api/types";
 import { busySteps, failureRate, hasFigures, peak, perMinute, rangeOf, stacked, times } from "./series";
 
 function step(at: string, runs: number): Step {

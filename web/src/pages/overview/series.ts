@@ -1,14 +1,14 @@
-// Figures of the host over time, made ready for charts and for people who read tables.
-import type { Overview, Step } from "../../api/types-overview";
+// Figures over time, prepared for charts and tables.
+import type { Overview, Step } from "../../api/types";
 
-/** One line of a chart: a value for each step, null where nothing is known. */
+/** One line of a chart: a value per step, null if unknown. */
 export interface Line {
   label: string;
   color: string;
   values: (number | null)[];
 }
 
-/** The range switch: what the address says, and what the host is asked for. */
+/** The ranges: value in the URL and minutes requested from the host. */
 export const RANGES = { "1h": 60, "24h": 1440, "7d": 10_080 } as const;
 export type Range = keyof typeof RANGES;
 export const RANGE_NAMES = Object.keys(RANGES) as Range[];
@@ -17,12 +17,12 @@ export function rangeOf(text: string | undefined): Range {
   return RANGE_NAMES.find((name) => name === text) ?? "1h";
 }
 
-/** Unix seconds of each step, as charts want them. */
+/** Unix seconds of each step, for the charts. */
 export function times(overview: Overview): number[] {
   return overview.series.map((step) => Date.parse(step.at) / 1000);
 }
 
-/** A count of each step as a rate per minute; the current step is not over and grows until it is. */
+/** Counts per step as rates per minute; the current step is incomplete. */
 export function perMinute(overview: Overview, count: (step: Step) => number): number[] {
   return overview.series.map((step) => (count(step) * 60) / overview.step_s);
 }
@@ -32,7 +32,7 @@ export function hasFigures(line: Line): boolean {
   return line.values.some((value) => value !== null && value !== 0);
 }
 
-/** Bars stand on each other: each line is drawn with all behind it, so the first one is the tallest. */
+/** Stacked bars: each line includes all later ones, so the first is the tallest. */
 export function stacked(lines: readonly Line[]): (number | null)[][] {
   return lines.map((_, first) =>
     (lines[0]?.values ?? []).map((__, index) => {
@@ -42,7 +42,7 @@ export function stacked(lines: readonly Line[]): (number | null)[][] {
   );
 }
 
-/** The highest value of a line and the step it was reached in. */
+/** The highest value of a line and its step. */
 export function peak(values: readonly (number | null)[]): { value: number; index: number } | null {
   let best: { value: number; index: number } | null = null;
   values.forEach((value, index) => {
@@ -51,7 +51,7 @@ export function peak(values: readonly (number | null)[]): { value: number; index
   return best;
 }
 
-/** The steps in which anything happened, newest first: the rows of a chart's table. */
+/** The steps with data, newest first: the rows of a chart's table. */
 export function busySteps(lines: readonly Line[], steps: number): number[] {
   const busy: number[] = [];
   for (let index = steps - 1; index >= 0; index -= 1) {

@@ -1,6 +1,6 @@
-// The figures that matter at a glance.
+// The key figures.
 import { Link } from "wouter";
-import type { Overview } from "@/api/types-overview";
+import type { Overview } from "@/api/types";
 import { useLanguage } from "@/i18n";
 import { Bytes, Duration, Money, Num, Stat } from "@/ui";
 import { bytesText, durationText, moneyText } from "@/ui/format-text";
@@ -11,16 +11,44 @@ import styles from "./overview.module.css";
 export function Tiles({ overview }: { overview: Overview }) {
   const { t, language } = useLanguage();
   const { totals, queue, host, store } = overview;
+  return (
+    <div className={styles["tiles"]}>
+      {totals && <RunTiles totals={totals} minutes={overview.minutes} />}
+      <Link href="/runs?status=queued">
+        <Stat
+          label={t("overview.queue")}
+          value={<Num value={queue.queued} />}
+          note={queue.running === null ? t("overview.unknown") : t("overview.queue_running", { running: queue.running })}
+        />
+      </Link>
+      <Link href="/approvals">
+        <Stat
+          label={t("overview.approvals")}
+          value={<Num value={queue.waiting_approvals} />}
+          note={queue.waiting_approvals ? t("overview.approvals_wait") : t("overview.approvals_none")}
+        />
+      </Link>
+      <Stat
+        label={t("overview.memory")}
+        value={<Bytes value={host.memory_bytes} />}
+        note={store.size_bytes === null ? t("overview.memory_hint") : t("overview.store_size", { size: bytesText(store.size_bytes, language) })}
+      />
+    </div>
+  );
+}
+
+function RunTiles({ totals, minutes }: { totals: NonNullable<Overview["totals"]>; minutes: number }) {
+  const { t, language } = useLanguage();
   const failures = failureRate(totals);
   const tokens = totals.input_tokens === null && totals.output_tokens === null ? null : (totals.input_tokens ?? 0) + (totals.output_tokens ?? 0);
   const spent = totals.cost_usd;
   return (
-    <div className={styles["tiles"]}>
+    <>
       <Link href="/runs">
         <Stat
           label={t("overview.runs")}
           value={<Num value={totals.runs} />}
-          note={t("overview.runs_rate", { rate: rateText(totals.runs / overview.minutes, language) })}
+          note={t("overview.runs_rate", { rate: rateText(totals.runs / minutes, language) })}
         />
       </Link>
       <Stat
@@ -49,25 +77,6 @@ export function Tiles({ overview }: { overview: Overview }) {
         value={<Money amount={spent} />}
         note={spent === null ? t("overview.cost_unpriced") : t("overview.cost_per_run", { cost: moneyText(totals.runs > 0 ? spent / totals.runs : 0, "USD", language) })}
       />
-      <Link href="/runs?status=queued">
-        <Stat
-          label={t("overview.queue")}
-          value={<Num value={queue.queued} />}
-          note={queue.running === null ? t("overview.unknown") : t("overview.queue_running", { running: queue.running })}
-        />
-      </Link>
-      <Link href="/approvals">
-        <Stat
-          label={t("overview.approvals")}
-          value={<Num value={queue.waiting_approvals} />}
-          note={queue.waiting_approvals ? t("overview.approvals_wait") : t("overview.approvals_none")}
-        />
-      </Link>
-      <Stat
-        label={t("overview.memory")}
-        value={<Bytes value={host.memory_bytes} />}
-        note={store.size_bytes === null ? t("overview.memory_hint") : t("overview.store_size", { size: bytesText(store.size_bytes, language) })}
-      />
-    </div>
+    </>
   );
 }

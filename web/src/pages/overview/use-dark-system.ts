@@ -1,4 +1,4 @@
-// Whether the system is dark, followed as it changes.
+// Whether the system theme is dark, updated when it changes.
 import { useSyncExternalStore } from "react";
 
 const query = () => window.matchMedia("(prefers-color-scheme: dark)");

@@ -1,8 +1,8 @@
-// The address as it was meant: the router hands ids and queries over half decoded.
+// Exact ids and queries from the URL: the router returns them half decoded.
 import { useLocation, useSearch } from "wouter";
 import { lastPart } from "@/pages/facts/filters";
 
-/** The query string; reading it here makes the page follow it. */
+/** The query string; subscribes to changes. */
 export function useQueryString(): string {
   useSearch();
   return window.location.search;

@@ -1,8 +1,7 @@
-// Two runs side by side: what came in, their rights, their steps, their answers, and what they took.
+// Two runs side by side: input, grants, steps, answers and figures.
 import { useMemo, useState } from "react";
 import { Link, useLocation } from "wouter";
-import { ENDED } from "@/api/types";
-import type { Story } from "@/api/types-runs";
+import { ENDED, type Story } from "@/api/types";
 import { useLanguage, useT } from "@/i18n";
 import { Badge, Button, Card, Duration, Empty, ErrorBox, Field, Icon, Input, Money, Num, Page, Skeleton, StatusBadge, Time } from "@/ui";
 import { durationText } from "@/ui/format-text";

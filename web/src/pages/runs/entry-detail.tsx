@@ -1,4 +1,4 @@
-// What stands behind an entry of the timeline, once it is opened.
+// The details of an expanded timeline entry.
 import { lazy, Suspense } from "react";
 import { Link } from "wouter";
 import { hostUrl } from "@/api/base";
@@ -13,7 +13,7 @@ import { text } from "./logic/read";
 import styles from "./timeline.module.css";
 
 const Markdown = lazy(() => import("@/ui/markdown"));
-/** Longer texts are shown as they are: drawing their markup would take too long. */
+/** Longer texts are shown plain: rendering their markup takes too long. */
 const MARKDOWN_MAX = 60_000;
 const CALLS_AT_ONCE = 200;
 

@@ -1,4 +1,4 @@
-// The filters above the list of runs; they stand in the address, so that a list can be shared.
+// The filters of the list of runs, kept in the URL so that a list can be shared.
 import { useQuery } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 import { get, type Page } from "@/api/client";
@@ -64,12 +64,12 @@ interface TypedProps {
   search?: boolean;
 }
 
-/** Tells what was typed once the typing stops. */
+/** Reports the text once the user stops typing. */
 function Typed({ value, onType, search, ...rest }: TypedProps) {
   const [text, setText] = useState(value);
-  const [told, setTold] = useState(value);
-  if (told !== value) {
-    setTold(value);
+  const [reported, setReported] = useState(value);
+  if (reported !== value) {
+    setReported(value);
     setText(value);
   }
   useEffect(() => {

@@ -1,4 +1,4 @@
-// Runs as they come, newest first: filters in the address, two of them to compare.
+// The list of runs, newest first: filters in the URL, two runs to compare.
 import { useCallback, useMemo, useState } from "react";
 import { useLocation } from "wouter";
 import { useT } from "@/i18n";
@@ -10,7 +10,7 @@ import { readFilters, writeFilters, type Filters } from "./logic/filters";
 import { RunTable } from "./run-table";
 import { useRuns } from "./use-runs";
 
-/** Below this the reader looks at the newest rows, which may then move. */
+/** Below this scroll position the newest rows may move. */
 const AT_TOP_PX = 120;
 
 export default function RunsPage() {

@@ -1,8 +1,7 @@
-// A run as the API gives it, for programmers.
+// The raw API data of a run.
 import { useState } from "react";
 import { hostUrl } from "@/api/base";
-import type { AuditRecord, RunResult } from "@/api/types";
-import type { Story } from "@/api/types-runs";
+import type { AuditRecord, RunResult, Story } from "@/api/types";
 import { useT } from "@/i18n";
 import { Button, Card, JsonView, useToast, VirtualList } from "@/ui";
 import { copyText } from "@/ui/clipboard";
@@ -12,7 +11,7 @@ import type { Results } from "./use-results";
 type Part = "story" | "results" | "audit";
 
 const sequenceOf = (result: RunResult) => String(result.sequence);
-const placeOf = (_: AuditRecord, index: number) => String(index);
+const indexKey = (_: AuditRecord, index: number) => String(index);
 
 export function RawView({ story, results, records }: { story: Story; results: Results; records: AuditRecord[] }) {
   const t = useT();
@@ -31,21 +30,21 @@ export function RawView({ story, results, records }: { story: Story; results: Re
         ))}
         <span className="spacer" />
         <code className="muted truncate">GET {hostUrl(addresses[part])}</code>
-        {part !== "story" && <CopyLater make={copied} />}
+        {part !== "story" && <CopyOnDemand make={copied} />}
       </div>
       {part === "story" && <div className={styles["rawBody"]}><JsonView value={story} openDepth={2} /></div>}
       {part === "results" && (
         <VirtualList label={names.results} rows={results.all} rowKey={sequenceOf} estimate={30} height="70vh" render={(result) => <ResultLine result={result} />} />
       )}
       {part === "audit" && (
-        <VirtualList label={names.audit} rows={records} rowKey={placeOf} estimate={30} height="70vh" render={(record) => <RecordLine record={record} />} />
+        <VirtualList label={names.audit} rows={records} rowKey={indexKey} estimate={30} height="70vh" render={(record) => <RecordLine record={record} />} />
       )}
     </Card>
   );
 }
 
-/** Makes the text when it is wanted: it may be megabytes. */
-function CopyLater({ make }: { make: () => string }) {
+/** Builds the text on demand: it may be megabytes. */
+function CopyOnDemand({ make }: { make: () => string }) {
   const t = useT();
   const toast = useToast();
   const copy = () => copyText(make()).then(() => toast(t("ui.copied")), () => toast(t("ui.copyFailed"), "bad"));

@@ -1,10 +1,9 @@
-// What can be done with a run: stop it, run it again, compare it, go to its conversation.
+// Actions of a run: cancel, run again, compare, open its conversation.
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { useLocation } from "wouter";
 import { ApiError, get, path, post, type Page } from "@/api/client";
-import { ENDED, type Agent } from "@/api/types";
-import type { Accepted, Story } from "@/api/types-runs";
+import { ENDED, type Agent, type EventAnswer, type Story } from "@/api/types";
 import { useT } from "@/i18n";
 import { Button, ButtonLink, Confirm, Field, Select, useToast } from "@/ui";
 
@@ -61,7 +60,7 @@ function Replay({ story }: { story: Story }) {
   const agents = useQuery({ queryKey: ["agents"], queryFn: () => get<Page<Agent>>("/v1/agents"), enabled: asks, staleTime: 60_000 });
   const others = (agents.data?.items ?? []).map((one) => one.name).filter((name) => name !== run.agent);
   const replay = useMutation({
-    mutationFn: () => post<Accepted>(path("/v1/runs/{}/replay", run.run_id), agent === "" ? {} : { agent }),
+    mutationFn: () => post<EventAnswer>(path("/v1/runs/{}/replay", run.run_id), agent === "" ? {} : { agent }),
     onSuccess: (accepted) => {
       toast(t("runs.show.replayed"));
       setAsks(false);

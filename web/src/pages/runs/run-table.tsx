@@ -1,4 +1,4 @@
-// Runs as rows; on phones each is two lines.
+// A table of runs; on phones each has two lines.
 import { Link, useLocation } from "wouter";
 import { ENDED, type Run } from "@/api/types";
 import { useT } from "@/i18n";
@@ -10,10 +10,10 @@ import styles from "./table.module.css";
 
 export interface RunTableProps {
   runs: Run[];
-  /** Ids that are chosen for comparing; without it nothing can be chosen. */
+  /** Ids selected for comparison; without it nothing can be selected. */
   chosen?: string[];
   choose?: (id: string) => void;
-  /** Left out where all rows are of one agent. */
+  /** Hidden when all rows are of one agent. */
   hideAgent?: boolean;
 }
 
@@ -92,7 +92,7 @@ function Row({ run, isChosen, choose, hideAgent }: RowProps) {
   );
 }
 
-/** The end of an id tells runs apart; its beginning is their time. */
+/** The end of an id distinguishes runs; its beginning is the time. */
 export function shortId(id: string): string {
   return id.length > 16 ? `${id.slice(0, 4)}…${id.slice(-8)}` : id;
 }

@@ -1,8 +1,7 @@
-// One run: what happened, as a story anybody can follow, and as data for those who want it.
+// One run: its timeline, its grant and its raw data.
 import { useEffect, useMemo } from "react";
 import { Link, useLocation } from "wouter";
-import { ENDED } from "@/api/types";
-import type { Story } from "@/api/types-runs";
+import { ENDED, type Story } from "@/api/types";
 import { useT } from "@/i18n";
 import { Rights } from "@/pages/agents/rights";
 import { rightsOf } from "@/pages/agents/logic/permissions";
@@ -31,12 +30,12 @@ function OneRun({ id }: { id: string }) {
   const hasEnded = run !== undefined && ENDED.has(run.status);
   const results = useResults(id, hasEnded);
   const calls = useCalls(id, story.data);
-  // The stream may know of the end before the story was read again.
-  const isBehind = results.fold.ended && run !== undefined && !hasEnded;
+  // The stream may report the end before the story is refreshed.
+  const isStale = results.fold.ended && run !== undefined && !hasEnded;
   const { refetch } = story;
   useEffect(() => {
-    if (isBehind) void refetch();
-  }, [isBehind, refetch]);
+    if (isStale) void refetch();
+  }, [isStale, refetch]);
   return (
     <Page
       title={shortId(id)}
@@ -51,7 +50,7 @@ function OneRun({ id }: { id: string }) {
       actions={story.data && <RunActions story={story.data} />}
     >
       {story.data ? (
-        <Told story={story.data} results={results} calls={calls.data} callsFailed={calls.error !== null} />
+        <StoryView story={story.data} results={results} calls={calls.data} callsFailed={calls.error !== null} />
       ) : story.error ? (
         <ErrorBox error={story.error} onRetry={() => void story.refetch()} />
       ) : (
@@ -63,14 +62,14 @@ function OneRun({ id }: { id: string }) {
   );
 }
 
-interface ToldProps {
+interface StoryProps {
   story: Story;
   results: Results;
   calls: Calls | undefined;
   callsFailed: boolean;
 }
 
-function Told({ story, results, calls, callsFailed }: ToldProps) {
+function StoryView({ story, results, calls, callsFailed }: StoryProps) {
   const t = useT();
   const [, navigate] = useLocation();
   const tab = new URLSearchParams(useQueryString()).get("tab") ?? "timeline";
@@ -147,7 +146,7 @@ function Related({ story }: { story: Story }) {
   );
 }
 
-/** How far the reading is, where that takes a while. */
+/** Progress of loading many results. */
 function Reading({ results, total }: { results: Results; total: number }) {
   const t = useT();
   if (results.state === "failed") return <ErrorBox error={results.error} />;

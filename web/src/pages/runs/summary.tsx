@@ -1,8 +1,7 @@
-// The beginning of a run's page: what was asked, what was answered, and the figures of it.
+// The head of a run's page: input, answer and figures.
 import { useMemo } from "react";
 import { Link } from "wouter";
-import { ENDED } from "@/api/types";
-import type { Story } from "@/api/types-runs";
+import { ENDED, type Story } from "@/api/types";
 import { useLanguage } from "@/i18n";
 import { Card, Duration, Icon, Money, Num, Time } from "@/ui";
 import { shortId } from "@/pages/facts/short-id";
@@ -16,7 +15,7 @@ import { said } from "./logic/say";
 import { inputText, usageOf, type Entry } from "./logic/timeline";
 import styles from "./show.module.css";
 
-/** An answer longer than this begins folded. */
+/** A longer answer is collapsed at first. */
 const LONG = 1_200;
 
 export function Summary({ story, entries, fold }: { story: Story; entries: Entry[]; fold: Fold }) {
@@ -38,7 +37,7 @@ export function Summary({ story, entries, fold }: { story: Story; entries: Entry
   );
 }
 
-/** While it is being written, a text is drawn as it is: that is cheap. */
+/** A text that still grows is rendered plain, which is cheap. */
 function Answer({ text, isOpen }: { text: string; isOpen: boolean }) {
   const { t } = useLanguage();
   if (isOpen) return <div className={styles["answered"]}><p className={styles["writing"]}>{text.length > LONG ? `…${text.slice(-LONG)}` : text}</p></div>;

@@ -1,4 +1,4 @@
-// The timeline: sections that fold, entries that open, and only what is seen is drawn.
+// The timeline: collapsible sections and entries, rendered virtually.
 import { useWindowVirtualizer } from "@tanstack/react-virtual";
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { useT } from "@/i18n";
@@ -76,7 +76,7 @@ function VirtualRows({ rows, children }: { rows: Row[]; children: (row: Row) => 
   const frame = useRef<HTMLDivElement>(null);
   const [margin, setMargin] = useState(0);
   useLayoutEffect(() => {
-    // What stands above may grow while a run is read.
+    // Content above may grow while results are loaded.
     const measure = () => {
       const top = (frame.current?.getBoundingClientRect().top ?? 0) + window.scrollY;
       setMargin((before) => (Math.abs(before - top) > 1 ? top : before));
@@ -86,7 +86,7 @@ function VirtualRows({ rows, children }: { rows: Row[]; children: (row: Row) => 
     observer.observe(document.body);
     return () => observer.disconnect();
   }, []);
-  // A function that is new each time makes the list measure everything anew.
+  // Must be stable: a new function makes the list measure all rows again.
   const getItemKey = useCallback((index: number) => keyOf(rows[index]), [rows]);
   const list = useWindowVirtualizer({
     count: rows.length,
@@ -129,7 +129,7 @@ function toggled<T>(set: ReadonlySet<T>, value: T): ReadonlySet<T> {
   return next;
 }
 
-/** The time, moving only while something goes on. */
+/** The current time, ticking only while the run is active. */
 function useNow(moves: boolean): number {
   const [now, setNow] = useState(() => Date.now());
   useEffect(() => {

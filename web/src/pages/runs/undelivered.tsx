@@ -1,6 +1,6 @@
-// Deliveries of a run that did not arrive, with what can be done about them.
+// Undelivered output of a run, with actions.
 import { Link } from "wouter";
-import type { Story } from "@/api/types-runs";
+import type { Story } from "@/api/types";
 import { useT } from "@/i18n";
 import { DeliveryActions } from "@/pages/facts/delivery-actions";
 import { mayRetry } from "@/pages/facts/delivery-status";

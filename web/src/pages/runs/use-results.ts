@@ -1,20 +1,20 @@
-// The results of a run as they come: one stream, taken up again where it broke, folded as it is read.
+// The results of a run as they arrive: one stream, resumed after a break, folded as it is read.
 import { useCallback, useEffect, useRef, useState } from "react";
 import { path } from "@/api/client";
 import { follow } from "@/api/sse";
 import type { RunResult } from "@/api/types";
 import { Fold } from "./logic/fold";
 
-/** What is read without being asked to go on. */
+/** Results read before asking to continue. */
 export const RESULTS_AT_ONCE = 50_000;
-/** A few words are drawn at once; a flood is drawn now and then. */
+/** Few results are rendered at once, many at intervals. */
 const DRAW_EVERY_MS = 60;
 const DRAW_FLOOD_EVERY_MS = 300;
 const FLOOD = 1_000;
 
 export interface Results {
   fold: Fold;
-  /** Every result that was read, in order. */
+  /** All results read, in order. */
   all: RunResult[];
   /** Changes whenever there is more. */
   version: number;
@@ -29,7 +29,7 @@ interface Held {
   all: RunResult[];
 }
 
-/** `ended`: nothing more will come, so a stream that closes is at its end. */
+/** `ended`: the run has ended, so a closed stream is complete. */
 export function useResults(runId: string, ended: boolean): Results {
   const held = useRef<Held>({ runId, fold: new Fold(), all: [] });
   const isEnded = useRef(ended);

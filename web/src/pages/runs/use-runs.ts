@@ -1,4 +1,4 @@
-// The list of runs: its newest page read again and again, older pages on demand, new rows held back on request.
+// The list of runs: the newest page is polled, older pages are loaded on demand, new rows can be held back.
 import { useQuery } from "@tanstack/react-query";
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { get, path, type Page } from "@/api/client";
@@ -7,11 +7,11 @@ import { hasId, merged, queryOf, writeFilters, type Filters } from "./logic/filt
 
 const PAGE = 50;
 const EVERY_MS = 2_000;
-/** Pages that are looked through for a part of an id without being asked again. */
+/** Pages searched for a part of an id before asking to continue. */
 const SEARCH_PAGES = 20;
 const SEARCH_HITS = 20;
 
-interface Known {
+interface LoadedRuns {
   key: string;
   runs: Run[];
   cursor: string | null;
@@ -33,10 +33,10 @@ export interface RunList {
   refetch: () => void;
 }
 
-/** `hold` says that rows must not move now, for somebody reads further down. */
+/** `hold`: rows must not move, because the user reads further down. */
 export function useRuns(filters: Filters, live: boolean, hold: () => boolean): RunList {
   const key = writeFilters(filters);
-  const [known, setKnown] = useState<Known>({ key: "", runs: [], cursor: null, hasMore: false, pages: 0, held: [] });
+  const [known, setKnown] = useState<LoadedRuns>({ key: "", runs: [], cursor: null, hasMore: false, pages: 0, held: [] });
   const [loadingMore, setLoadingMore] = useState(false);
   const current = useRef(key);
   useEffect(() => {

@@ -1,15 +1,14 @@
-// What is known of a run beside its results: its story and its calls to the host, fresh while it runs.
+// The story of a run and its calls to the host, refreshed while it runs.
 import { useQuery } from "@tanstack/react-query";
 import { get, path, type Page } from "@/api/client";
-import { ENDED, type Approval, type AuditRecord } from "@/api/types";
-import type { Story } from "@/api/types-runs";
+import { ENDED, type Approval, type AuditRecord, type Story } from "@/api/types";
 
 const EVERY_MS = 1_500;
 /** A delivery or an approval may still change after the end. */
 const AFTER_END_MS = 4_000;
 const AUDIT_PAGE = 200;
 const AUDIT_PAGES = 5;
-/** Reads are recorded a moment after they were made. */
+/** Audit records of reads are written with a delay. */
 const RECORDED_WITHIN_MS = 5_000;
 
 export function useStory(runId: string) {
@@ -60,7 +59,7 @@ export function useCalls(runId: string, story: Story | undefined) {
   });
 }
 
-/** What the approvals of a run are about; whoever may not see it reads the run's own words. */
+/** The approvals of a run in detail, if the user may see them. */
 export function useApprovals(story: Story | undefined) {
   const states = story?.approvals.map((one) => one.status).join(" ") ?? "";
   const runId = story?.run.run_id ?? "";

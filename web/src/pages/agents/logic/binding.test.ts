@@ -1,4 +1,4 @@
-// Bindings in plain words.
+// Bindings as sentences.
 
 import { describe, expect, it } from "vitest";
 import { bindingSentences, isolationSay, whySay, type Binding } from "./binding";
@@ -8,6 +8,7 @@ const agent: Binding = {
   events: ["message.received", "issue.*"], scope: { workspace: null, bot: null, conversation: "c1", actor: null }, filters: { "data.severity": ["high", 1] },
   queue: "steer", deadline_s: 90, on_interrupt: "retry", delivery: "helpdesk", built_in: false, budget: { run_usd: 0.5, day_usd: null },
 };
+const anywhere = { workspace: null, bot: null, conversation: null, actor: null };
 const keys = (one: Binding) => bindingSentences(one, words).map((text) => text.key.slice("agents.bind.".length));
 
 describe("bindingSentences", () => {
@@ -17,12 +18,12 @@ describe("bindingSentences", () => {
   });
 
   it("says that an agent without events is taken only by name", () => {
-    const named = { ...agent, events: [], scope: {}, filters: {}, budget: { run_usd: null, day_usd: null }, delivery: null, built_in: true };
+    const named = { ...agent, events: [], scope: anywhere, filters: {}, budget: { run_usd: null, day_usd: null }, delivery: null, built_in: true };
     expect(keys(named)).toEqual(["named", "queue.steer", "deadline", "noDelivery", "retry"]);
   });
 
   it("says that a built-in agent comes after the user's own", () => {
-    expect(keys({ ...agent, scope: {}, built_in: true })).toEqual(expect.arrayContaining(["everywhere", "builtIn"]));
+    expect(keys({ ...agent, scope: anywhere, built_in: true })).toEqual(expect.arrayContaining(["everywhere", "builtIn"]));
   });
 });
 

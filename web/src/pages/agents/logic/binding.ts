@@ -1,14 +1,13 @@
-// A binding in plain words: which events an agent takes, from where, in which order, and for how long.
+// A binding as sentences: events, scope, queue and limits.
 
-import type { Json } from "@/api/types";
-import type { AgentView } from "@/api/types-agents";
+import type { AgentDetail, Json } from "@/api/types";
 import { say, type Say } from "@/pages/runs/logic/say";
 
-/** The parts of an agent that say what it takes; lists of agents have these alone. */
-export type Binding = Pick<AgentView, "events" | "scope" | "filters" | "queue" | "deadline_s" | "on_interrupt" | "delivery" | "built_in"> &
-  Partial<Pick<AgentView, "budget">>;
+/** The fields of an agent that describe its binding, also in lists. */
+export type Binding = Pick<AgentDetail, "events" | "scope" | "filters" | "queue" | "deadline_s" | "on_interrupt" | "delivery" | "built_in"> &
+  Partial<Pick<AgentDetail, "budget">>;
 
-/** Texts that Intl makes; the logic itself knows no language. */
+/** Formatters of the current language. */
 export interface Words {
   duration: (ms: number) => string;
   money: (amount: number) => string;
@@ -47,14 +46,14 @@ function valuesText(values: Json): string {
 
 const WHYS = ["ok", "named", "not_named", "only_when_named", "event_type", "scope.workspace", "scope.bot", "scope.conversation", "scope.actor", "less_narrow", "tie"] as const;
 
-/** Why an agent would take an event, or would not. */
+/** Why an agent matches an event, or does not. */
 export function whySay(why: string): Say | undefined {
   if (why.startsWith("filter:")) return say("agents.why.filter", { field: why.slice("filter:".length) });
   const known = WHYS.find((one) => one === why);
   return known === undefined ? undefined : say(`agents.why.${known}`);
 }
 
-/** What an isolation means: `landlock:7`, `off`, `unavailable`, `remote`. */
+/** The text of an isolation: `landlock:7`, `off`, `unavailable`, `remote`. */
 export function isolationSay(isolation: string | null | undefined): Say {
   if (isolation === null || isolation === undefined || isolation === "") return say("agents.runners.isolation.none");
   if (isolation === "off" || isolation === "unavailable" || isolation === "remote") return say(`agents.runners.isolation.${isolation}`);

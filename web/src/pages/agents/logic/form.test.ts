@@ -1,7 +1,7 @@
-// Forms made from a runner's schema, and the TOML that comes out of them.
+// Forms built from a runner's schema, and their TOML.
 
 import { describe, expect, it } from "vitest";
-import type { AgentView, FormItem } from "@/api/types-agents";
+import type { AgentDetail, FormItem } from "@/api/types";
 import { checked, draftOf, fieldsOf, localText } from "./form";
 import { agentToml, configToml } from "./toml";
 
@@ -75,7 +75,7 @@ describe("agentToml", () => {
       models: ["default"], tools: [], knowledge: [], history: "conversation", event_log: "conversation", artifacts: "conversation", state: [], storage: [],
       actions: { "message.send": "ask" }, files: [], skills: [], modules: ["calendar.*"], risks: {},
     } as const;
-    const from = { runner_id: "plugin:greenroom/local-agent/default", policy: structuredClone(policy) as unknown as AgentView["policy"] };
+    const from = { runner_id: "plugin:greenroom/local-agent/default", policy: structuredClone(policy) as unknown as AgentDetail["policy"] };
     expect(agentToml("my-assistant", from, { max_tool_rounds: 3 })).toBe(
       [
         "[agents.my-assistant]", 'runner = "plugin:greenroom/local-agent/default"', "", "[agents.my-assistant.grant]", 'models = ["default"]', 'modules = ["calendar.*"]',

@@ -1,7 +1,6 @@
-// The form of an agent's settings: fields from the runner's schema, what is typed, and what is wrong with it.
+// The form of an agent's settings: fields from the runner's schema, input and validation.
 
-import type { Json, JsonObject } from "@/api/types";
-import type { FormItem, I18nText } from "@/api/types-agents";
+import type { FormItem, I18nText, Json, JsonObject } from "@/api/types";
 import type { Language } from "@/i18n";
 import { say, type Say } from "@/pages/runs/logic/say";
 
@@ -19,7 +18,7 @@ export interface Field {
   max?: number;
 }
 
-/** What stands in a control: texts as typed, a switch as it is; empty means the default. */
+/** The value of a control: typed text or a boolean; empty means the default. */
 export type Draft = Record<string, string | boolean>;
 
 const CONTROLS: Record<string, Control> = {
@@ -27,7 +26,7 @@ const CONTROLS: Record<string, Control> = {
   select: "choice", "array[string]": "list", "model-selector": "model", "llm-model-selector": "model", json: "json", object: "json",
 };
 
-/** The text for a language: that one, else English, else any. */
+/** The text in a language, else in English, else in any. */
 export function localText(text: I18nText | null | undefined, language: Language): string {
   if (text === null || text === undefined) return "";
   if (typeof text === "string") return text;
@@ -49,7 +48,7 @@ export function fieldsOf(schema: readonly FormItem[], language: Language, models
   });
 }
 
-/** Controls filled with the settings as they are; what is not set stays empty. */
+/** Controls filled with the current settings; unset ones are empty. */
 export function draftOf(fields: readonly Field[], config: JsonObject): Draft {
   return Object.fromEntries(fields.map((field) => [field.name, typed(field, config[field.name])]));
 }
@@ -67,7 +66,7 @@ export interface Checked {
   problems: Record<string, Say>;
 }
 
-/** The settings that a draft says, on top of keys that the form does not know; and what is wrong, by field. */
+/** The settings of a draft, merged over keys that the form does not know; and errors by field. */
 export function checked(fields: readonly Field[], draft: Draft, before: JsonObject): Checked {
   const known = new Set(fields.map((field) => field.name));
   const config: JsonObject = Object.fromEntries(Object.entries(before).filter(([key]) => !known.has(key)));

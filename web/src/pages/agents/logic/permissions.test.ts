@@ -1,8 +1,8 @@
-// Rights in plain words.
+// Permissions as sentences.
 
 import { describe, expect, it } from "vitest";
 import { grant } from "@/pages/runs/logic/fixture";
-import { askedFor, rightsOf } from "./permissions";
+import { requestedPermissions, rightsOf } from "./permissions";
 
 const words = (rights: ReturnType<typeof rightsOf>) => rights.map((one) => `${one.level} ${one.text.key.slice("agents.".length)}`);
 
@@ -35,12 +35,12 @@ describe("rightsOf", () => {
   });
 });
 
-describe("askedFor", () => {
+describe("requestedPermissions", () => {
   it("names the areas that a manifest asks for", () => {
-    expect(askedFor({ models: ["invoke"], history: [], platform_api: ["message.send"] })).toEqual([
+    expect(requestedPermissions({ models: ["invoke"], history: [], platform_api: ["message.send"] })).toEqual([
       { level: "ask", text: { key: "agents.asks.models" }, names: ["invoke"] },
       { level: "ask", text: { key: "agents.asks.platform_api" }, names: ["message.send"] },
     ]);
-    expect(askedFor(undefined)).toEqual([]);
+    expect(requestedPermissions(undefined)).toEqual([]);
   });
 });

@@ -1,7 +1,6 @@
-// Rights in plain words: of a grant (what a run may do) and of a manifest (what a runner asks for).
+// Permissions as sentences: of a grant (what a run may do) and of a manifest (what a runner requests).
 
-import type { Approving, Grant, Reach } from "@/api/types-runs";
-import type { Permissions } from "@/api/types-agents";
+import type { ApprovalMode, Grant, Permissions, Reach } from "@/api/types";
 import { say, type Say } from "@/pages/runs/logic/say";
 
 export type Level = "yes" | "ask" | "no";
@@ -9,7 +8,7 @@ export type Level = "yes" | "ask" | "no";
 export interface Right {
   level: Level;
   text: Say;
-  /** Names that the sentence is about: models, tools, actions. */
+  /** Names in the sentence: models, tools, actions. */
   names: string[];
 }
 
@@ -17,7 +16,7 @@ function right(level: Level, text: Say, names: string[] = []): Right {
   return { level, text, names };
 }
 
-/** What a run with this grant may do, must ask for, and may not. */
+/** What a run with this grant may do, needs approval for, and may not do. */
 export function rightsOf(grant: Grant): Right[] {
   return [
     ...facts(grant), ...models(grant), ...tools(grant), ...knowledge(grant), ...memory(grant), ...actions(grant),
@@ -40,7 +39,7 @@ function models({ models: { names, operations } }: Grant): Right[] {
   return [usable ? right("yes", say("agents.right.models", { count: names.length }), names) : right("no", say("agents.right.models.none"))];
 }
 
-/** The host's own tools stand for the methods and skills behind them. */
+/** The host's own tools are shown by their methods and skills. */
 const OWN = ["project_cli", "skill.read"];
 
 function tools(grant: Grant): Right[] {
@@ -59,10 +58,10 @@ function tools(grant: Grant): Right[] {
 
 const RISKS = ["read", "write", "destructive", "external"] as const;
 
-function sorted(risks: Grant["risks"]): [(typeof RISKS)[number], Approving][] {
+function sorted(risks: Grant["risks"]): [(typeof RISKS)[number], ApprovalMode][] {
   return RISKS.flatMap((risk) => {
     const level = risks[risk];
-    return level === undefined ? [] : [[risk, level] as [(typeof RISKS)[number], Approving]];
+    return level === undefined ? [] : [[risk, level] as [(typeof RISKS)[number], ApprovalMode]];
   });
 }
 
@@ -81,7 +80,7 @@ function memory(grant: Grant): Right[] {
 
 const ACTIONS = ["message.send", "message.edit", "message.delete", "message.react"] as const;
 
-/** What an action does, as in “may …”. */
+/** The verb phrase of an action, as in “may …”. */
 export function actionSay(action: string): Say {
   const known = ACTIONS.find((one) => one === action);
   return known === undefined ? say("agents.action.other", { action }) : say(`agents.action.${known}`);
@@ -95,11 +94,11 @@ function actions(grant: Grant): Right[] {
   );
 }
 
-const ASKED = ["models", "tools", "knowledge_bases", "history", "events", "artifacts", "storage", "files", "platform_api"] as const;
+const PERMISSIONS = ["models", "tools", "knowledge_bases", "history", "events", "artifacts", "storage", "files", "platform_api"] as const;
 
-/** What a runner asks for, whether or not somebody grants it. */
-export function askedFor(permissions: Permissions | undefined): Right[] {
-  return ASKED.flatMap((area) => {
+/** The permissions in a manifest, granted or not. */
+export function requestedPermissions(permissions: Permissions | undefined): Right[] {
+  return PERMISSIONS.flatMap((area) => {
     const operations = permissions?.[area] ?? [];
     return operations.length === 0 ? [] : [right("ask", say(`agents.asks.${area}`), operations)];
   });

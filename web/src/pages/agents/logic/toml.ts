@@ -1,9 +1,8 @@
-// Settings as TOML, to be put into the configuration file.
+// Settings as TOML for the configuration file.
 
-import type { Json, JsonObject } from "@/api/types";
-import type { AgentView } from "@/api/types-agents";
+import type { AgentDetail, Json, JsonObject } from "@/api/types";
 
-/** `[agents.NAME.config]` with every setting; null has no TOML and is left out. */
+/** `[agents.NAME.config]` with every setting; null has no TOML and is omitted. */
 export function configToml(agent: string, config: JsonObject): string {
   const lines = Object.entries(config)
     .filter(([, value]) => value !== null)
@@ -11,8 +10,8 @@ export function configToml(agent: string, config: JsonObject): string {
   return [`[agents.${keyToml(agent)}.config]`, ...lines].join("\n") + "\n";
 }
 
-/** An agent of one's own with the runner, the rights and the settings of another. */
-export function agentToml(name: string, from: Pick<AgentView, "runner_id" | "policy">, config: JsonObject): string {
+/** A new agent with the runner, grant and settings of another. */
+export function agentToml(name: string, from: Pick<AgentDetail, "runner_id" | "policy">, config: JsonObject): string {
   const { models, tools, modules, skills, actions } = from.policy;
   const rights = Object.entries({ models, tools, modules, skills, actions }).filter(([, value]) => Object.keys(value).length > 0);
   const grant = rights.length === 0 ? "" : `[agents.${keyToml(name)}.grant]\n${rights.map(([key, value]) => `${key} = ${valueToml(value)}\n`).join("")}\n`;
@@ -41,7 +40,7 @@ function stringToml(text: string): string {
   return `"${escaped(text).replaceAll("\n", "\\n")}"`;
 }
 
-/** Several lines stay several lines; the first line break after the quotes does not count. */
+/** Multi-line strings stay multi-line; TOML ignores the first line break after the quotes. */
 function longToml(text: string): string {
   return `"""\n${escaped(text)}"""`;
 }

@@ -1,4 +1,4 @@
-// What buttons of cards ask for.
+// Actions of card buttons.
 import { expect, test } from "vitest";
 import { translate, type T } from "@/i18n";
 import { actionOf, messageOf } from "./action";

@@ -1,8 +1,8 @@
-// What a button of a card asks for: a method of a module, or nothing that could be done.
+// The action of a card button: a module method, or none.
 import type { T } from "@/i18n";
 
 export interface CardAction {
-  /** `module.method`; nothing else can be asked for. */
+  /** `module.method`. */
   method: string | null;
   input: Record<string, unknown>;
 }
@@ -13,7 +13,7 @@ export function actionOf(name: string, context: Record<string, unknown> | undefi
   return { method: METHOD.test(name) ? name : null, input: context ?? {} };
 }
 
-/** The message that asks the agent for it; null where there is nothing to ask for. */
+/** The message that requests the action; null without one. */
 export function messageOf(action: CardAction, t: T): string | null {
   if (action.method === null) return null;
   const hasInput = Object.keys(action.input).length > 0;

@@ -1,5 +1,5 @@
-// The components of cards: those of A2UI's basic catalogue, with own ones where the stock ones would load
-// something from elsewhere, need a font that is not here, or put HTML into the page.
+// The components of cards: A2UI's basic catalogue, with replacements where the originals would load
+// remote content, need a missing font, or insert HTML.
 import {
   Card,
   CheckBox,
@@ -25,7 +25,7 @@ import { linkTarget } from "@/ui/links";
 import Markdown from "@/ui/markdown";
 import styles from "./cards.module.css";
 
-/** The same components are known under several names. */
+/** The same components under several names. */
 const IDS = [
   "https://a2ui.org/specification/v0_9/basic_catalog.json",
   "https://a2ui.org/specification/v0_9/catalogs/basic/catalog.json",
@@ -59,7 +59,7 @@ const icons: Record<string, IconName> = {
   warning: "warning",
 };
 
-/** Headings of a card are all of one level below the page's: a card chooses how large they look, not where they stand. */
+/** All headings of a card have one level below the page's: a card chooses their size, not their level. */
 const tags: Record<string, ElementType> = { h1: "h2", h2: "h2", h3: "h2", h4: "h2", h5: "h2", caption: "p" };
 
 const SafeText = createComponentImplementation(TextApi, ({ props }) => {
@@ -87,7 +87,7 @@ const ActionButton = createComponentImplementation(ButtonApi, ({ props, buildChi
   </button>
 ));
 
-/** Media are never fetched for a card: they become a link. */
+/** Media of a card are never loaded: they become links. */
 function MediaLink({ url, words, icon }: { url: unknown; words?: unknown; icon: IconName }) {
   const t = useT();
   const target = linkTarget(typeof url === "string" ? url : undefined, window.location.origin);

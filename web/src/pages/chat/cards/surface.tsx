@@ -28,7 +28,7 @@ export default function CardSurface({ label, operations, onAction }: CardSurface
   );
 }
 
-/** Nothing where the operations are not what A2UI knows. */
+/** Null for invalid A2UI operations. */
 function surfacesOf(operations: Json[], onAction: (action: CardAction) => void): SurfaceModel<ReactComponentImplementation>[] | null {
   const surfaces: SurfaceModel<ReactComponentImplementation>[] = [];
   try {
@@ -46,7 +46,7 @@ function Broken() {
   return <p className="muted">{t("chat.cardBroken")}</p>;
 }
 
-/** A card that breaks while it is drawn takes nothing else with it. */
+/** Error boundary of a card. */
 class Fence extends Component<{ children: ReactNode }, { broken: boolean }> {
   override state = { broken: false };
 

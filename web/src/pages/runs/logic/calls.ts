@@ -1,7 +1,6 @@
-// Entries of a run's calls to the host: models one by one, refusals one by one, the rest gathered.
+// Entries of a run's calls to the host: model calls and refusals one by one, others grouped.
 
-import type { AuditRecord } from "@/api/types";
-import type { Diagnostic, ModelCall, Story } from "@/api/types-runs";
+import type { AuditRecord, Diagnostic, ModelCall, Story } from "@/api/types";
 import { aboutOf, actOf, explainFailure, explainRefusal } from "./explain";
 import type { Step, ToolStep } from "./fold";
 import { time } from "./read";
@@ -9,9 +8,9 @@ import { say, type Say } from "./say";
 import type { Entry, Fact } from "./timeline";
 
 const MODEL_CALLS = ["models.invoke", "models.stream", "models.rerank", "models.embed"];
-/** How far a call of a tool and its record may lie apart. */
+/** Maximum distance between a tool call and its audit record. */
 const SAME_CALL_MS = 2_000;
-/** A failure is noted as soon as it is known. */
+/** Maximum distance between a failure and its diagnostic. */
 const NOTED_WITHIN_MS = 100;
 
 export function callEntries(story: Story, steps: readonly Step[], audit: readonly AuditRecord[]): Entry[] {
@@ -19,15 +18,15 @@ export function callEntries(story: Story, steps: readonly Step[], audit: readonl
   const tools = steps.filter((step): step is ToolStep => step.kind === "tool");
   const rest = audit.filter((record) => !(hasCalls && isModelCall(record)) && !isShownAsTool(record, tools) && !isIdle(record));
   const models = hasCalls ? story.model_calls.map((call, index) => modelEntry(call, index, story)) : [];
-  return [...models, ...gathered(rest, story, steps)];
+  return [...models, ...groupCalls(rest, story, steps)];
 }
 
-/** A look for new messages every second tells nobody anything. */
+/** Polls for new messages are not shown. */
 function isIdle(record: AuditRecord): boolean {
   return record.method === "steering.pull" && record.code === "ok";
 }
 
-/** A model that was asked; one that was refused stands among the refusals. */
+/** A model call; refused ones are among the refusals. */
 function isModelCall(record: AuditRecord): boolean {
   return MODEL_CALLS.includes(record.method) && !["unauthorized", "not_found", "invalid_argument"].includes(record.code);
 }
@@ -64,7 +63,7 @@ function modelEntry(call: ModelCall, index: number, story: Story): Entry {
   };
 }
 
-/** What the host noted when a call of a model failed. */
+/** The diagnostic of a failed model call. */
 function noteOf(call: ModelCall, story: Story): Diagnostic | undefined {
   const from = time(call.at) ?? 0;
   const to = from + (call.duration_ms ?? 0) + NOTED_WITHIN_MS;
@@ -74,8 +73,8 @@ function noteOf(call: ModelCall, story: Story): Diagnostic | undefined {
   });
 }
 
-/** Whether a call of a model already tells what was noted. */
-export function isToldByCall(note: Diagnostic, story: Story): boolean {
+/** Whether the entry of a model call already shows a diagnostic. */
+export function isShownByCall(note: Diagnostic, story: Story): boolean {
   return story.model_calls.some((call) => call.failed && noteOf(call, story) === note);
 }
 
@@ -102,8 +101,8 @@ function modelNotes(call: ModelCall, index: number, story: Story): Say[] {
   return notes;
 }
 
-/** Calls in order; neighbours that went well become one entry, and so do equal refusals. */
-function gathered(records: readonly AuditRecord[], story: Story, steps: readonly Step[]): Entry[] {
+/** Calls in order; adjacent successful calls and equal refusals are grouped. */
+function groupCalls(records: readonly AuditRecord[], story: Story, steps: readonly Step[]): Entry[] {
   const sorted = [...records].sort((a, b) => (time(a.at) ?? 0) - (time(b.at) ?? 0));
   const breaks = steps.filter((step) => step.start !== undefined).map((step) => step.start ?? 0);
   breaks.push(...story.model_calls.map((call) => time(call.at) ?? 0));

@@ -1,7 +1,6 @@
-// Two runs side by side: their steps aligned, and what differs in their rights.
+// Comparison of two runs: aligned steps and differences of their grants.
 
-import type { Json } from "@/api/types";
-import type { Grant } from "@/api/types-runs";
+import type { Grant, Json } from "@/api/types";
 import { diffLists, type Part } from "./diff";
 import type { Entry } from "./timeline";
 
@@ -27,7 +26,7 @@ function flat(grant: Grant | null): Record<string, Json> {
   return { ...(Object.fromEntries(rights) as Record<string, Json>), ...Object.fromEntries(settings) };
 }
 
-/** JSON whose keys are in order, so that equal values give equal texts. */
+/** JSON with sorted keys, so that equal values give equal texts. */
 function stable(value: Json | undefined): string {
   if (Array.isArray(value)) return `[${value.map(stable).join(",")}]`;
   if (typeof value === "object" && value !== null) {
@@ -37,7 +36,7 @@ function stable(value: Json | undefined): string {
   return JSON.stringify(value) ?? "undefined";
 }
 
-/** Steps that are worth a row: what models, tools and the host did. */
+/** Steps that get a row: those of models, tools and the host. */
 export function comparable(entries: readonly Entry[]): Entry[] {
   return entries.filter((entry) => entry.section === "work" && entry.kind !== "live");
 }

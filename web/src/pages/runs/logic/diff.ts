@@ -1,4 +1,4 @@
-// The difference of two lists or texts, as the parts that both have and those that one has alone.
+// The difference of two lists or texts, as common and distinct parts.
 
 export type Side = "both" | "left" | "right";
 
@@ -13,10 +13,10 @@ export interface Piece {
   text: string;
 }
 
-/** Cells of the table that is filled at most; beyond, words become lines and lines become blocks. */
+/** Maximum cells of the table; beyond it, words become lines and lines become blocks. */
 const CELLS_MAX = 4_000_000;
 
-/** The longest common run of items stays; `null` where the lists are too long for that. */
+/** By the longest common subsequence; `null` if the lists are too long. */
 export function diffLists<T>(left: readonly T[], right: readonly T[], same: (a: T, b: T) => boolean): Part<T>[] | null {
   let [start, leftEnd, rightEnd] = [0, left.length, right.length];
   const equal = (i: number, j: number) => same(left[i] as T, right[j] as T);
@@ -59,12 +59,12 @@ export function diffLists<T>(left: readonly T[], right: readonly T[], same: (a: 
   return parts;
 }
 
-/** Words, single Chinese characters and runs of space. */
+/** Words, single Chinese characters and whitespace. */
 function words(text: string): string[] {
   return text.match(/[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]|[\p{L}\p{N}_]+|\s+|[^\p{L}\p{N}_\s]/gu) ?? [];
 }
 
-/** Space and marks between two changes are part of the change. */
+/** Whitespace and punctuation between two changes belong to the change. */
 function joined(pieces: readonly Piece[]): Piece[] {
   const all = pieces.reduce((sum, piece) => sum + piece.text.length, 0);
   const common = pieces.reduce((sum, piece) => sum + (piece.side === "both" ? letters(piece.text) : 0), 0);
@@ -87,7 +87,7 @@ function letters(text: string): number {
   return text.match(/[\p{L}\p{N}]/gu)?.length ?? 0;
 }
 
-/** By words; by lines where that is too much; as two blocks where that is too much as well. */
+/** By words, or by lines if too long, or as two blocks. */
 export function diffTexts(left: string, right: string): Piece[] {
   const same = (a: string, b: string) => a === b;
   const parts =

@@ -1,6 +1,6 @@
-// Entries of how a run ended, and where its answer went.
+// Entries of a run's outcome and deliveries.
 
-import type { Delivery, Story } from "@/api/types-runs";
+import type { Delivery, Story } from "@/api/types";
 import { explainFailure } from "./explain";
 import type { FactStep, Step } from "./fold";
 import { text, time } from "./read";

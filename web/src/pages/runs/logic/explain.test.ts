@@ -1,4 +1,4 @@
-// Every code that the host gives has words, in both languages.
+// Every error code of the host has a text in both languages.
 
 import { describe, expect, it } from "vitest";
 import { translate, type Language } from "@/i18n";
@@ -68,7 +68,7 @@ describe("explainRefusal", () => {
 });
 
 describe("translations", () => {
-  // Words that follow a number are one language's own.
+  // Plural forms exist in English only.
   const holes = (text: string) => [...new Set(text.match(/\{\w+\}/g) ?? [])].sort();
 
   it.each(["runs", "agents"] as const)("of %s name the same values", (area) => {

@@ -1,19 +1,18 @@
-// Says in plain words why a run, a call or a tool failed, and what to do about it.
+// Explains why a run, a call or a tool failed, and what to do.
 
 import type { Key } from "@/i18n";
-import type { AuditRecord, JsonObject } from "@/api/types";
-import type { Grant } from "@/api/types-runs";
+import type { AuditRecord, Grant, JsonObject } from "@/api/types";
 import { text } from "./read";
 import { say, type Say } from "./say";
 
 export interface Explanation {
   what: Say;
   todo: Say;
-  /** False where the code is the runner's own: only its message tells more. */
+  /** False if the code is the runner's own: only its message explains it. */
   known: boolean;
 }
 
-/** Codes of failed runs and refused calls that have words of their own. */
+/** Codes of failed runs and refused calls that have texts. */
 export const CODES = [
   "cancelled", "deadline_exceeded", "host.interrupted", "runner.no_terminal", "runner.crashed",
   "runner.unavailable", "runner.protocol_error", "runner.overflow", "runner.error", "budget_exceeded",
@@ -23,7 +22,7 @@ export const CODES = [
 ] as const;
 export type Code = (typeof CODES)[number];
 
-/** Codes that tools answer with, in capitals. */
+/** Error codes of tools, in capitals. */
 export const TOOL_CODES = [
   "INVALID_ARGUMENT", "METHOD_NOT_ALLOWED", "NOT_FOUND", "CONFLICT", "FORBIDDEN", "DENIED", "NO_ACTOR",
   "UNAUTHORIZED", "CANCELLED", "TOOL_ERROR", "CRASHED", "PROTOCOL_ERROR", "INVALID_OUTPUT",
@@ -31,7 +30,7 @@ export const TOOL_CODES = [
 ] as const;
 export type ToolCode = (typeof TOOL_CODES)[number];
 
-/** Codes that mean the same to a reader as another one. */
+/** Codes that share the text of another one. */
 const SAME: Record<string, ToolCode> = {
   INVALID_ACTION_INPUT: "INVALID_ARGUMENT",
   NOT_READABLE: "NOT_FOUND",
@@ -64,7 +63,7 @@ export function explainFailure(code: string, agent: string): Explanation {
   };
 }
 
-/** Why a tool's call failed: a code in capitals is the tool's, one in lower case the host's refusal. */
+/** Why a tool call failed: codes in capitals are the tool's, in lower case the host's. */
 export function explainTool(error: JsonObject, tool: string, agent: string): Explanation {
   const code = text(error, "code") ?? "?";
   const reason = text(error["details"], "reason");
@@ -79,13 +78,13 @@ function ofTool(code: ToolCode, tool: string): Explanation {
   return { what: say(`runs.tool.${code}.what`, { tool }), todo: say(`runs.tool.${code}.todo`, { tool }), known: true };
 }
 
-/** The areas of rights, as the methods begin, and the key of the grant that covers each. */
+/** Prefixes of methods, and the key of the grant that covers each. */
 const AREAS = {
   models: "models", tools: "tools", knowledge: "knowledge", history: "history", events: "event_log",
   artifacts: "artifacts", state: "state", storage: "storage", platform: "actions", steering: "queue",
 } as const;
 
-/** Methods that have words of their own. */
+/** Methods that have texts. */
 export const METHODS = [
   "models.invoke", "models.stream", "models.rerank", "models.embed", "models.count_tokens",
   "tools.get_detail", "tools.search", "tools.call", "knowledge.list", "knowledge.retrieve",
@@ -102,7 +101,7 @@ export function actOf(method: string): Say {
   return known ? say(`runs.act.${method as Method}`) : say("runs.act.unknown", { method });
 }
 
-/** What of it: a model, a key, a scope; empty where the act says it all. */
+/** The object of a call: a model, a key, a scope; or empty. */
 export function aboutOf(record: AuditRecord): string {
   const scope = ["resource", "facts", "owner", "surface", "run", null, undefined].includes(record.scope) ? undefined : record.scope;
   return [scope, record.resource].filter((part) => part !== undefined && part !== null && part !== "").join(" · ");
@@ -126,7 +125,7 @@ function explainCall(code: string, agent: string): Explanation {
   return { what: say(`runs.code.${code}.what`, { agent, code }), todo: say(`runs.code.${code}.todo`, { agent, code }), known: true };
 }
 
-/** Whether the runner did not ask for it, or the agent was not given it. */
+/** Whether the manifest does not request it, or the grant does not allow it. */
 function missing(record: AuditRecord, grant: Grant, area: string): "asked" | "granted" {
   const operation = record.method.split(".")[1] ?? "";
   const facts = { history: grant.history, events: grant.events, artifacts: grant.artifacts }[area];

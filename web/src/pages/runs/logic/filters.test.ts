@@ -1,4 +1,4 @@
-// Filters in the address, and lists that grow at their top.
+// Filters in the URL, and merging of newer pages.
 
 import { describe, expect, it } from "vitest";
 import type { Run } from "@/api/types";

@@ -1,4 +1,4 @@
-// The filters of the list of runs, as they stand in the address.
+// The filters of the list of runs, as in the URL.
 
 import type { Run, RunStatus } from "@/api/types";
 
@@ -16,7 +16,7 @@ export interface Filters {
   id?: string;
 }
 
-/** What is not understood is left out. */
+/** Invalid values are ignored. */
 export function readFilters(search: string): Filters {
   const params = new URLSearchParams(search);
   const value = (name: string) => params.get(name)?.trim() ?? "";
@@ -41,7 +41,7 @@ export function writeFilters(filters: Filters): string {
   return params.toString();
 }
 
-/** The part that the host filters by; ids are looked for here. */
+/** The filters that the host applies; ids are matched here. */
 export function queryOf(filters: Filters, now: number): Record<string, string | undefined> {
   const since = filters.window === undefined ? undefined : new Date(now - WINDOWS[filters.window]).toISOString();
   return { status: filters.status, agent: filters.agent, conversation_id: filters.conversation, error_code: filters.code, since };
@@ -52,7 +52,7 @@ export function hasId(run: Run, part: string): boolean {
   return [run.run_id, run.event_id, run.conversation_id ?? ""].some((id) => id.toLowerCase().includes(wanted));
 }
 
-/** Newer pages over what is known: each run once, newest first. */
+/** Merges newer pages into the loaded runs: each run once, newest first. */
 export function merged(known: readonly Run[], page: readonly Run[]): Run[] {
   const byId = new Map(known.map((run) => [run.run_id, run]));
   for (const run of page) byId.set(run.run_id, run);

@@ -1,7 +1,6 @@
-// A small run as the API tells it, for tests.
+// A small run as the API returns it, for tests.
 
-import type { AuditRecord } from "@/api/types";
-import type { Grant, Story } from "@/api/types-runs";
+import type { AuditRecord, Grant, Story } from "@/api/types";
 
 export const grant: Grant = {
   agent: "office", runner_id: "plugin:acme/office/main", config: {},
@@ -32,7 +31,7 @@ export function story(more: Partial<Story> = {}): Story {
     },
     grant,
     runner: { runner_id: "plugin:acme/office/main", isolation: "landlock:7", name: "office", status: "ready", plugin: "acme/office", version: "1" },
-    model_calls: [], deliveries: [], approvals: [], diagnostics: [], replay_of: null, replays: [], truncated: {},
+    model_calls: [], deliveries: [], approvals: [], diagnostics: [], replay_of: null, replays: [], truncated: { event: false, model_calls: false, deliveries: false, approvals: false, diagnostics: false, replays: false },
     ...more,
   };
 }

@@ -1,4 +1,4 @@
-// Folding results: what a reader sees of a stream.
+// Folding results into steps.
 
 import { describe, expect, it } from "vitest";
 import type { JsonObject, RunResult } from "@/api/types";

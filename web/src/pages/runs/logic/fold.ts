@@ -1,10 +1,10 @@
-// Folds the results of a run into steps worth showing: deltas become one text, a call and its answer one step.
-// Works piece by piece, so that a run of many thousand results is folded while it is read.
+// Folds the results of a run into steps: deltas become one text, a call and its result one step.
+// Incremental, so that a run of many thousand results is folded while it is read.
 
 import type { Json, JsonObject, RunResult } from "@/api/types";
 import { contentText, field, number, object, text, time } from "./read";
 
-interface Place {
+interface StepSpan {
   /** Sequence of the first result of the step: its identity. */
   first: number;
   last: number;
@@ -13,7 +13,7 @@ interface Place {
   attempt: number;
 }
 
-export interface TextStep extends Place {
+export interface TextStep extends StepSpan {
   kind: "text";
   role: string;
   text: string;
@@ -24,11 +24,11 @@ export interface TextStep extends Place {
   cut?: string;
 }
 
-export interface ToolStep extends Place {
+export interface ToolStep extends StepSpan {
   kind: "tool";
   callId: string;
   tool: string;
-  /** For the project CLI the method behind it, such as `calendar.read`. */
+  /** For the project CLI its method, such as `calendar.read`. */
   name: string;
   input: Json | undefined;
   result: Json | undefined;
@@ -36,7 +36,7 @@ export interface ToolStep extends Place {
   open: boolean;
 }
 
-export interface FactStep extends Place {
+export interface FactStep extends StepSpan {
   kind: "artifact" | "state" | "action" | "restarted" | "end" | "other";
   type: string;
   data: JsonObject;
@@ -57,14 +57,14 @@ const WHOLE = ["", "stop", "tool_calls", "end_turn"];
 
 export class Fold {
   readonly steps: Step[] = [];
-  /** Results taken in. */
+  /** Number of results folded. */
   count = 0;
   lastSequence = 0;
   private attempt = 1;
   private text: TextStep | undefined;
   private calls = new Map<string, ToolStep>();
 
-  /** Takes one result; one that was taken before changes nothing. */
+  /** Folds one result; a duplicate changes nothing. */
   push(result: RunResult): void {
     const sequence = result.sequence ?? 0;
     if (sequence <= this.lastSequence) return;
@@ -88,10 +88,10 @@ export class Fold {
     return this.steps.at(-1)?.kind === "end";
   }
 
-  private place(result: RunResult): Place {
+  private span(result: RunResult): StepSpan {
     const at = time(result.created_at);
-    const place: Place = { first: this.lastSequence, last: this.lastSequence, attempt: this.attempt };
-    return at === undefined ? place : { ...place, start: at, end: at };
+    const span: StepSpan = { first: this.lastSequence, last: this.lastSequence, attempt: this.attempt };
+    return at === undefined ? span : { ...span, start: at, end: at };
   }
 
   private delta(result: RunResult): void {
@@ -107,7 +107,7 @@ export class Fold {
       return;
     }
     const step: TextStep = {
-      kind: "text", ...this.place(result), role: text(chunk, "role") ?? "assistant",
+      kind: "text", ...this.span(result), role: text(chunk, "role") ?? "assistant",
       text: piece, deltas: 1, whole: false, ...(id === undefined ? {} : { messageId: id }),
     };
     this.text = step;
@@ -127,12 +127,12 @@ export class Fold {
       return extend(open, result);
     }
     this.steps.push({
-      kind: "text", ...this.place(result), role: text(message, "role") ?? "assistant",
+      kind: "text", ...this.span(result), role: text(message, "role") ?? "assistant",
       text: content, deltas: 0, whole: true, ...cut,
     });
   }
 
-  /** Whether earlier texts already hold what the whole message has beyond its last part. */
+  /** Whether earlier texts already contain the message up to its last part. */
   private saidBefore(open: TextStep, content: string): boolean {
     const rest = content.slice(0, content.length - open.text.length).trim();
     if (rest === "") return true;
@@ -145,7 +145,7 @@ export class Fold {
     const data = result.data ?? {};
     const callId = text(data, "tool_call_id") ?? `seq-${String(this.lastSequence)}`;
     const step: ToolStep = {
-      kind: "tool", ...this.place(result), callId, ...named(data), result: undefined,
+      kind: "tool", ...this.span(result), callId, ...named(data), result: undefined,
       error: undefined, open: true,
     };
     this.calls.set(callId, step);
@@ -158,7 +158,7 @@ export class Fold {
     let step = this.calls.get(callId);
     if (step === undefined) {
       this.text = undefined;
-      step = { kind: "tool", ...this.place(result), callId, ...named(data), result: undefined, error: undefined, open: true };
+      step = { kind: "tool", ...this.span(result), callId, ...named(data), result: undefined, error: undefined, open: true };
       this.steps.push(step);
     }
     this.calls.delete(callId);
@@ -176,13 +176,13 @@ export class Fold {
     if (kind === "restarted") this.attempt = number(data, "attempt") ?? this.attempt + 1;
     const usage = object(result.usage);
     this.steps.push({
-      kind, ...this.place(result), type: result.type, data, ...(usage === undefined ? {} : { usage }),
+      kind, ...this.span(result), type: result.type, data, ...(usage === undefined ? {} : { usage }),
     });
     if (kind === "end") for (const call of this.calls.values()) call.open = false;
   }
 }
 
-function extend(step: Place, result: RunResult): void {
+function extend(step: StepSpan, result: RunResult): void {
   step.last = result.sequence ?? step.last;
   const at = time(result.created_at);
   if (at === undefined) return;
@@ -200,7 +200,7 @@ function named(data: JsonObject): Pick<ToolStep, "tool" | "name" | "input"> {
   return { tool, name: tool, input: parameters };
 }
 
-/** The last whole or unfinished answer of a run: what the user reads. */
+/** The last answer of a run, complete or not. */
 export function answerOf(steps: readonly Step[]): string {
   const attempt = steps.at(-1)?.attempt ?? 1;
   const texts = steps.filter((step): step is TextStep => step.kind === "text" && step.attempt === attempt && step.text.trim() !== "");

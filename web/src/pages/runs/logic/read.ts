@@ -22,14 +22,14 @@ export function number(value: unknown, key: string): number | undefined {
   return typeof found === "number" && Number.isFinite(found) ? found : undefined;
 }
 
-/** Milliseconds since 1970, or nothing for what is no time. */
+/** Milliseconds since 1970, or undefined for an invalid time. */
 export function time(at: string | null | undefined): number | undefined {
   if (at === null || at === undefined) return undefined;
   const ms = Date.parse(at);
   return Number.isNaN(ms) ? undefined : ms;
 }
 
-/** The words of a message, whose content is a text or a list of parts. */
+/** The text of a message, whose content is a text or a list of parts. */
 export function contentText(content: unknown): string {
   if (typeof content === "string") return content;
   if (!Array.isArray(content)) return "";

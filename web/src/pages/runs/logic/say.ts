@@ -1,4 +1,4 @@
-// A text to be said in the reader's language: a key of the dictionary and what stands in it.
+// A translatable text: its key and its values.
 
 import type { Key, T } from "@/i18n";
 
@@ -7,7 +7,7 @@ export interface Say {
   with?: Values;
 }
 
-/** What stands in a text may be a text itself. */
+/** A value may be a translatable text itself. */
 export type Values = Record<string, string | number | Say>;
 
 export function say(key: Key, values?: Values): Say {

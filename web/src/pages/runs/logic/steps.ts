@@ -1,13 +1,13 @@
 // Entries of a run's results: texts, tool calls, files, state and requests.
 
-import type { Story } from "@/api/types-runs";
+import type { Story } from "@/api/types";
 import { explainTool } from "./explain";
 import type { FactStep, Step, TextStep, ToolStep } from "./fold";
 import { short, text } from "./read";
 import { say } from "./say";
 import type { Entry } from "./timeline";
 
-/** Nothing for steps that another section tells: the end. */
+/** Undefined for steps shown in another section: the end. */
 export function stepEntry(step: Step, story: Story): Entry | undefined {
   switch (step.kind) {
     case "text":
@@ -21,7 +21,7 @@ export function stepEntry(step: Step, story: Story): Entry | undefined {
   }
 }
 
-function placed(step: Step): Pick<Entry, "id" | "section" | "start" | "end"> {
+function spanOf(step: Step): Pick<Entry, "id" | "section" | "start" | "end"> {
   return {
     id: `step-${String(step.first)}`, section: "work",
     ...(step.start === undefined ? {} : { start: step.start }), ...(step.end === undefined ? {} : { end: step.end }),
@@ -34,13 +34,13 @@ function textEntry(step: TextStep, story: Story): Entry {
   const notes = isOld ? [say("runs.text.old")] : [];
   if (step.cut !== undefined) notes.push(say(cutKey(step.cut), { reason: step.cut }));
   return {
-    ...placed(step), kind: "text", tone: step.cut === undefined ? (isOpen ? "live" : isOld || !step.whole ? "plain" : "ok") : "warn",
+    ...spanOf(step), kind: "text", tone: step.cut === undefined ? (isOpen ? "live" : isOld || !step.whole ? "plain" : "ok") : "warn",
     title: say(isOpen ? "runs.text.writing" : step.whole ? "runs.text.title" : "runs.text.part"), hint: short(step.text, 160), notes,
     ...(isOpen ? { open: true } : {}), detail: { type: "text", text: step.text, markdown: true },
   };
 }
 
-/** Why an answer ended before its end. */
+/** Why an answer was cut off. */
 export function cutKey(reason: string): "runs.cut.length" | "runs.cut.content_filter" | "runs.cut.other" {
   if (reason === "length") return "runs.cut.length";
   return reason === "content_filter" ? "runs.cut.content_filter" : "runs.cut.other";
@@ -53,7 +53,7 @@ function toolEntry(step: ToolStep, story: Story): Entry {
   const message = text(step.error, "message");
   const tone = failed ? "bad" : isOpen ? "live" : step.open || step.result === undefined ? "warn" : "ok";
   return {
-    ...placed(step), kind: "tool", tone,
+    ...spanOf(step), kind: "tool", tone,
     title: say(failed ? "runs.tool.failed" : isOpen ? "runs.tool.open" : "runs.tool.title", { tool: step.name }),
     hint: failed && message !== undefined ? short(message, 160) : short(oneLine(step.input), 120),
     notes: why === undefined ? (tone === "warn" ? [say("runs.tool.unanswered")] : []) : [why.what, why.todo],
@@ -62,7 +62,7 @@ function toolEntry(step: ToolStep, story: Story): Entry {
   };
 }
 
-/** Arguments as people skim them: `mode: day, date: 2026-11-16`. */
+/** Arguments in short form: `mode: day, date: 2026-11-16`. */
 export function oneLine(value: unknown): string {
   if (value === undefined || value === null) return "";
   if (typeof value !== "object") return String(value);
@@ -73,7 +73,7 @@ export function oneLine(value: unknown): string {
 }
 
 function factEntry(step: FactStep, story: Story): Entry {
-  const base = { ...placed(step), notes: [], detail: { type: "json", value: step.data } as const };
+  const base = { ...spanOf(step), notes: [], detail: { type: "json", value: step.data } as const };
   switch (step.kind) {
     case "artifact":
       return { ...base, kind: "artifact", tone: "ok", title: say("runs.artifact.title", { name: text(step.data, "name") ?? text(step.data, "artifact_id") ?? "?" }), hint: text(step.data, "mime_type") ?? "" };

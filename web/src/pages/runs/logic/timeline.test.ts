@@ -1,4 +1,4 @@
-// A run's story: what is told, in which order, and why something was refused.
+// The timeline: entries, their order, and explanations of refusals.
 
 import { describe, expect, it } from "vitest";
 import type { JsonObject, RunResult } from "@/api/types";
@@ -15,7 +15,7 @@ function steps(...results: [type: string, data: JsonObject, at: string][]) {
   });
   return fold.steps;
 }
-const told = (entries: Entry[]) => entries.map((entry) => `${entry.section} ${entry.kind} ${entry.tone}`);
+const summary = (entries: Entry[]) => entries.map((entry) => `${entry.section} ${entry.kind} ${entry.tone}`);
 const lunch = steps(
   ["tool.call.started", { tool_call_id: "t1", tool_name: "project_cli", parameters: { module: "calendar", method: "read", input: { day: "today" } } }, "300"],
   ["tool.call.completed", { tool_call_id: "t1", tool_name: "project_cli", result: { count: 0 }, error: null }, "400"],
@@ -32,7 +32,7 @@ const model = {
 describe("timeline", () => {
   it("tells a run from the event to its delivery in order", () => {
     const delivery = {
-      delivery_id: "d1", surface: "helpdesk", run_id: "r1", conversation_id: null, next_attempt_at: null, sequence: 5, status: "done", attempts: 1, error: null,
+      delivery_id: "d1", surface: "helpdesk", target: "t1", run_id: "r1", conversation_id: null, next_attempt_at: null, sequence: 5, status: "done" as const, attempts: 1, error: null,
       created_at: "2026-01-02T03:04:05.720Z", updated_at: "2026-01-02T03:04:05.900Z",
     };
     const audit = [
@@ -41,7 +41,7 @@ describe("timeline", () => {
       call("state.get", "050"), call("history.page", "040"),
     ];
     const entries = timeline({ story: story({ model_calls: [model], deliveries: [delivery] }), steps: lunch, audit });
-    expect(told(entries)).toEqual([
+    expect(summary(entries)).toEqual([
       "in event plain", "who binding plain", "who grant plain",
       "work call plain", "work model plain", "work tool ok", "work text ok", "end end ok", "out delivery ok",
     ]);
@@ -108,9 +108,9 @@ describe("timeline", () => {
   });
 
   it("says what an approval was about and who answered", () => {
-    const approval = { approval_id: "a1", action: "tool.call", status: "denied", answered_by: "admin", created_at: "2026-01-02T03:04:05.100Z", answered_at: "2026-01-02T03:04:05.900Z" };
+    const approval = { approval_id: "a1", action: "tool.call", status: "denied" as const, answered_by: "admin", created_at: "2026-01-02T03:04:05.100Z", answered_at: "2026-01-02T03:04:05.900Z" };
     const known = {
-      ...approval, status: "denied" as const, run_id: "run_1", runner_id: "r", agent: "office", nonce: "n", expires_at: "",
+      ...approval, run_id: "run_1", runner_id: "r", agent: "office", nonce: "n", expires_at: "",
       target: { tool_name: "project_cli", risk: "destructive" }, payload: { module: "calendar", method: "delete", input: {} },
     };
     const entry = timeline({ story: story({ approvals: [approval] }), steps: [], audit: [], approvals: [known] }).find((one) => one.kind === "approval");
@@ -137,13 +137,13 @@ describe("timeline", () => {
     const running = story();
     running.run = { ...running.run, status: "running", finished_at: null };
     const entries = timeline({ story: running, steps: lunch.slice(0, 1).map((step) => ({ ...step, ...(step.kind === "tool" ? { open: true, result: undefined } : {}) })), audit: [] });
-    expect(told(entries).slice(3)).toEqual(["work tool live", "work live live"]);
+    expect(summary(entries).slice(3)).toEqual(["work tool live", "work live live"]);
   });
 
   it("shows a wait of a run that was queued", () => {
     const waited = story();
     waited.run = { ...waited.run, started_at: "2026-01-02T03:04:05.500Z" };
-    expect(told(timeline({ story: waited, steps: [], audit: [] }))).toContain("who wait plain");
+    expect(summary(timeline({ story: waited, steps: [], audit: [] }))).toContain("who wait plain");
   });
 });
 

@@ -1,8 +1,7 @@
-// A run as a story: everything that is known of it, in order, in sections a reader can follow.
+// The timeline of a run: everything known about it, in order and in sections.
 
-import type { Approval, AuditRecord, EventView, Json } from "@/api/types";
-import type { Grant, Story, StoryApproval } from "@/api/types-runs";
-import { callEntries, isToldByCall } from "./calls";
+import type { Approval, AuditRecord, EventView, Grant, Json, Story, StoryApproval } from "@/api/types";
+import { callEntries, isShownByCall } from "./calls";
 import { endEntries } from "./ending";
 import type { Step } from "./fold";
 import { number, text, time } from "./read";
@@ -25,7 +24,7 @@ export type Detail =
   | { type: "calls"; records: AuditRecord[] }
   | { type: "facts"; facts: Fact[] };
 
-/** A name and a value that is no sentence. */
+/** A name-value pair. */
 export interface Fact {
   name: Say;
   value: string;
@@ -37,7 +36,7 @@ export interface Entry {
   kind: EntryKind;
   tone: Tone;
   title: Say;
-  /** Short and plain, beside the title. */
+  /** Short text beside the title. */
   hint?: string;
   /** What happened and what to do, as sentences. */
   notes: Say[];
@@ -52,7 +51,7 @@ export interface Sources {
   story: Story;
   steps: readonly Step[];
   audit: readonly AuditRecord[];
-  /** The approvals of the run with what they are about, where the reader may see that. */
+  /** The approvals of the run in detail, if the user may see them. */
   approvals?: readonly Approval[];
 }
 
@@ -96,7 +95,7 @@ function incoming(story: Story): Entry[] {
   return entries;
 }
 
-/** What a person wrote, if the event holds it. */
+/** The user's text, if the event has one. */
 export function inputText(event: EventView | null): string | undefined {
   const body = event?.event;
   const input = typeof body === "object" && body !== null && !Array.isArray(body) ? body["input"] : undefined;
@@ -118,7 +117,7 @@ function eventNotes(story: Story): Say[] {
 const REASONS = ["named", "only_match", "before_built_in", "narrower_scope", "more_filters", "exact_event_type"] as const;
 type Reason = (typeof REASONS)[number];
 
-/** Why this agent and no other. */
+/** Why this agent was chosen. */
 export function reasonOf(reason: string | null): Say | undefined {
   return (REASONS as readonly string[]).includes(reason ?? "") ? say(`runs.reason.${reason as Reason}`) : undefined;
 }
@@ -144,12 +143,12 @@ function bindingFacts(story: Story): Detail {
   return { type: "facts", facts };
 }
 
-/** Everything that happened while the run was running, in order of its beginning. */
+/** Everything that happened during the run, by start time. */
 function work({ story, steps, audit, approvals }: Sources): Entry[] {
   const calls = callEntries(story, steps, audit);
   const timed: { at: number; order: number; entry: Entry }[] = [];
-  const began = time(story.run.started_at ?? story.run.created_at) ?? 0;
-  let before = began;
+  const startedAt = time(story.run.started_at ?? story.run.created_at) ?? 0;
+  let before = startedAt;
   for (const step of steps) {
     const entry = stepEntry(step, story);
     if (entry === undefined) continue;
@@ -157,7 +156,7 @@ function work({ story, steps, audit, approvals }: Sources): Entry[] {
     timed.push({ at: before, order: 2, entry });
   }
   for (const entry of [...calls, ...asides(story, approvals ?? [])]) {
-    timed.push({ at: entry.start ?? began, order: entry.kind === "diagnostic" ? 3 : 1, entry });
+    timed.push({ at: entry.start ?? startedAt, order: entry.kind === "diagnostic" ? 3 : 1, entry });
   }
   timed.sort((a, b) => a.at - b.at || a.order - b.order);
   const entries = timed.map(({ entry }) => entry);
@@ -170,10 +169,10 @@ function work({ story, steps, audit, approvals }: Sources): Entry[] {
   return entries;
 }
 
-/** What was asked of people, and what the host found odd. */
+/** Approvals and diagnostics. */
 function asides(story: Story, approvals: readonly Approval[]): Entry[] {
   const asked = story.approvals.map((one) => approvalEntry(one, approvals.find((known) => known.approval_id === one.approval_id)));
-  const notes = story.diagnostics.filter((note) => !isToldByCall(note, story));
+  const notes = story.diagnostics.filter((note) => !isShownByCall(note, story));
   const diagnostics = notes.map((note, index): Entry => {
     const at = time(note.created_at);
     const kinds = ["invalid_result", "unknown_type", "model_failed", "after_terminal", "refused_result", "duplicate"] as const;
@@ -206,7 +205,7 @@ function approvalEntry(approval: StoryApproval, known: Approval | undefined): En
   };
 }
 
-/** Cost and tokens in one look; nothing where nobody knows them. */
+/** Cost and tokens, if known. */
 export function usageOf(story: Story): { calls: number; tokens: number | undefined; cost: number | undefined } {
   const totals = story.run.model_calls;
   return { calls: number(totals, "calls") ?? 0, tokens: number(totals, "tokens"), cost: number(totals, "cost_usd") };

@@ -1,4 +1,4 @@
-// Where the bars of a run's waterfall begin and end, in parts of its whole time.
+// Start and end of the bars of a run's waterfall, in percent of its duration.
 
 import type { Entry } from "./timeline";
 
@@ -13,7 +13,7 @@ export interface Bar {
   width: number;
 }
 
-/** From the first moment that is known to the last; `now` counts for what goes on. */
+/** From the first known time to the last; `now` for active entries. */
 export function spanOf(entries: readonly Entry[], now: number): Span | undefined {
   let [from, to] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
   for (const entry of entries) {
@@ -24,7 +24,7 @@ export function spanOf(entries: readonly Entry[], now: number): Span | undefined
   return from === Number.POSITIVE_INFINITY ? undefined : { from, to: Math.max(to, from) };
 }
 
-/** Nothing for what has no time; a moment is a thin mark. */
+/** Undefined without a time; a single time is a thin mark. */
 export function barOf(entry: Entry, span: Span, now: number): Bar | undefined {
   if (entry.start === undefined) return undefined;
   const whole = Math.max(span.to - span.from, 1);
