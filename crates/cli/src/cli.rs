@@ -199,7 +199,7 @@ mod tests {
 
     #[test]
     fn the_help_names_every_variable_of_the_environment() {
-        for (name, about) in crate::env::ALL {
+        for (name, about) in greenroom_config::env::ALL {
             assert!(AFTER_HELP.contains(&format!("{name:<16}  {about}")), "{name}");
         }
     }

@@ -64,7 +64,7 @@ struct Refusal {
 
 impl Client {
     pub fn new(args: &HostArgs) -> Result<Self, Failure> {
-        let place = Place::find(args, &crate::env::get)?;
+        let place = Place::find(args, &greenroom_config::env::get)?;
         let http = reqwest::Client::builder()
             .connect_timeout(CONNECT_TIMEOUT)
             .read_timeout(SILENCE_MAX)

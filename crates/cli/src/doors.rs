@@ -3,10 +3,10 @@
 //! Invariant: what a door was opened with stays, the certificate excepted; a certificate that cannot be used
 //! changes nothing.
 
-use crate::config::{self, Tls};
 use crate::failure::Failure;
 use crate::{output, sign_in};
-use greenroom_server::{BasePath, Certificate, Door, Server, TlsError, serve};
+use greenroom_config::{self as config, BasePath, Tls};
+use greenroom_server::{Certificate, Door, Server, TlsError, serve};
 use std::net::{Ipv4Addr, SocketAddr};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;

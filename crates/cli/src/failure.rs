@@ -72,7 +72,7 @@ impl Failure {
             Exit::NotFound => ErrorCode::NotFound,
             _ => ErrorCode::RuntimeError,
         };
-        let (message, details) = match self.error.downcast_ref::<crate::config::Invalid>() {
+        let (message, details) = match self.error.downcast_ref::<greenroom_config::Invalid>() {
             Some(invalid) => ("the configuration is not valid".to_owned(), invalid.json()),
             None => (format!("{:#}", self.error), json!({})),
         };
@@ -100,10 +100,10 @@ impl From<std::io::Error> for Failure {
     }
 }
 
-impl From<crate::config::LoadError> for Failure {
-    fn from(error: crate::config::LoadError) -> Self {
+impl From<greenroom_config::LoadError> for Failure {
+    fn from(error: greenroom_config::LoadError) -> Self {
         let error = match error {
-            crate::config::LoadError::Invalid(invalid) => anyhow::Error::new(invalid),
+            greenroom_config::LoadError::Invalid(invalid) => anyhow::Error::new(invalid),
             error => anyhow::Error::new(error),
         };
         Failure::from(error).exit(Exit::Usage)
@@ -112,7 +112,7 @@ impl From<crate::config::LoadError> for Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.error.downcast_ref::<crate::config::Invalid>() {
+        match self.error.downcast_ref::<greenroom_config::Invalid>() {
             Some(invalid) => return write!(f, "{invalid}"),
             None => write!(f, "error: {}", self.error)?,
         }

@@ -3,7 +3,7 @@
 //!
 //! Invariant: judges only sources that have told; nothing is refused because of it.
 
-use crate::config::{Config, ToolSource};
+use greenroom_config::{Config, ToolSource};
 use greenroom_protocol::{AgentRunnerManifest, RunnerId};
 use greenroom_tools::project_cli::close_matches;
 
@@ -185,7 +185,7 @@ fn hint(name: &str, source: &str, known: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Surroundings, parse};
+    use greenroom_config::{Surroundings, parse};
     use std::path::Path;
 
     fn config(grant: &str) -> Config {
@@ -194,7 +194,9 @@ mod tests {
              [agents.clerk]\nrunner = \"plugin:local/a/b\"\ngrant = {{ tools = [{grant}] }}\n"
         );
         let read = |_: &Path| Err(std::io::ErrorKind::NotFound.into());
-        let around = Surroundings { dir: Path::new("/srv"), env: &|_| None, read: &read };
+        let known = crate::wiring::known();
+        let dir = Path::new("/srv");
+        let around = Surroundings { dir, env: &|_| None, read: &read, known: &known };
         parse(Path::new("greenroom.toml"), &text, &around).unwrap().config
     }
 

@@ -1,4 +1,4 @@
-//! The `greenroom` program: configuration, wiring, commands.
+//! The `greenroom` program: its commands, and the wiring from the configuration to the other crates.
 //!
 //! Invariant: the only crate that prints or exits.
 
@@ -7,22 +7,20 @@ pub mod calls;
 pub mod cli;
 pub mod client;
 pub mod commands;
-pub mod config;
 mod cut;
 mod data_folder;
 mod doors;
-pub mod env;
 pub mod failure;
 mod granted;
 mod logging;
 pub mod output;
 mod plugin_files;
 pub mod reading;
-mod restart;
 mod secrets;
 mod sign_in;
 pub mod times;
 mod timezone;
+mod warnings;
 mod watch;
 mod wiring;
 

@@ -11,14 +11,15 @@ const DEFAULT: &str = "info,rmcp=error";
 
 /// Starts logging; `GREENROOM_LOG` says what, `json` in front of it how.
 pub(crate) fn start(redactor: Redactor) {
-    let wanted = crate::env::get(crate::env::LOG).unwrap_or_default();
+    let wanted = greenroom_config::env::get(greenroom_config::env::LOG).unwrap_or_default();
     let (json, filter) = match wanted.strip_prefix("json") {
         Some(rest) => (true, rest.trim_start_matches(',')),
         None => (false, wanted.as_str()),
     };
     let filter = if filter.is_empty() { DEFAULT } else { filter };
     let filter = EnvFilter::try_new(filter).unwrap_or_else(|_| EnvFilter::new(DEFAULT));
-    let plain = crate::env::get(crate::env::NO_COLOR).is_some_and(|value| !value.is_empty());
+    let plain = greenroom_config::env::get(greenroom_config::env::NO_COLOR)
+        .is_some_and(|value| !value.is_empty());
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(move || Clean { redactor: redactor.clone(), line: Vec::new() })

@@ -2,6 +2,7 @@
 //!
 //! Invariant: the only place that writes to either; standard output carries nothing but data.
 
+pub use greenroom_config::{columns_of, is_wide};
 use serde::Serialize;
 use std::io::{self, IsTerminal, Write};
 
@@ -75,15 +76,4 @@ pub fn bytes(count: u64) -> String {
         Some((unit, size)) => format!("{:.1} {unit}", count as f64 / size as f64),
         None => format!("{count} B"),
     }
-}
-
-/// How many columns of a terminal a text takes.
-pub fn columns_of(text: &str) -> usize {
-    text.chars().map(|c| 1 + usize::from(is_wide(c))).sum()
-}
-
-/// Whether a terminal gives the character two columns: CJK, kana, hangul, fullwidth forms, emoji.
-pub fn is_wide(c: char) -> bool {
-    matches!(u32::from(c), 0x1100..=0x115f | 0x2e80..=0xa4cf | 0xac00..=0xd7a3 | 0xf900..=0xfaff
-        | 0xfe30..=0xfe6f | 0xff00..=0xff60 | 0xffe0..=0xffe6 | 0x1f300..=0x1faff | 0x20000..=0x3fffd)
 }

@@ -3,7 +3,7 @@
 //! Invariant: the code stands behind the `#`, which browsers keep to themselves, and is not written to the system's
 //! journal, which others read.
 
-use crate::env;
+use greenroom_config::env;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 pub(crate) fn url(host: &str, code: &str) -> String {

@@ -2,7 +2,7 @@
 //!
 //! Invariant: an IANA name or nothing; a zone that has no name (`CET-1CEST`) is not guessed.
 
-use crate::env;
+use greenroom_config::env;
 use jiff::tz::TimeZone;
 use std::path::Path;
 

@@ -2,8 +2,8 @@
 //!
 //! Invariant: looks at times of change alone; what is in a file is read by whoever reads it anyway.
 
-use crate::config::{self, Config, ToolSource};
 use crate::output;
+use greenroom_config::{self as config, Config, ToolSource};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 

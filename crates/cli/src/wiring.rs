@@ -4,20 +4,23 @@ mod resources;
 
 pub(crate) use resources::{models, modules, resources};
 
-use crate::config::{self, Answerer, Artifacts, Config, Launch, Loaded, StoreUrl};
 use crate::failure::{Exit, Failure};
 use crate::plugin_files;
+use greenroom_config::{
+    self as config, Answerer, Artifacts, Config, Known, Launch, Loaded, StoreUrl,
+};
 use greenroom_host::binding;
-use greenroom_host::settings::{Agent, Approvals, Limits, Retention, Settings};
+use greenroom_host::settings::{Agent, Settings};
+use greenroom_models::presets;
 use greenroom_objects::{Backend, BucketSettings};
 use greenroom_protocol::RunnerId;
 use greenroom_runtime::{Cleaner, RunnerSpec, Wire};
-use greenroom_server::{
-    Access, Actors, Front, Role, ServerOptions, SessionLimits, Token, hash_token,
-};
+use greenroom_server::{Access, Actors, Front, Role, ServerOptions, Token, hash_token};
 use greenroom_store::{Location, Options, Sync};
+use greenroom_surfaces::{Surface, TextMax, Webhook, action};
+use greenroom_tools::project_cli::{self, MethodSpec};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 /// The runner process that the program carries itself.
 const ECHO_RUNNER: &str = "greenroom-echo";
@@ -31,7 +34,7 @@ const ASSISTANT_MODULES: [&str; 3] = ["calendar.*", "contacts.*", "memory.*"];
 pub(crate) fn load(named: Option<&Path>) -> Result<(Config, Option<Loaded>), Failure> {
     match config::find_file(named) {
         Some(path) => {
-            let loaded = config::load(&path)?;
+            let loaded = load_file(&path)?;
             resources::check_environment(&loaded.config)?;
             check_ties(&loaded)?;
             resources::check(&loaded)?;
@@ -42,6 +45,21 @@ pub(crate) fn load(named: Option<&Path>) -> Result<(Config, Option<Loaded>), Fai
             resources::check_environment(&config)?;
             Ok((config, None))
         }
+    }
+}
+
+/// Reads a file without looking at anything it refers to.
+pub(crate) fn load_file(path: &Path) -> Result<Loaded, config::LoadError> {
+    config::load(path, &known())
+}
+
+/// The names that a configuration may use.
+pub(crate) fn known() -> Known {
+    Known {
+        providers: &presets::NAMES,
+        actions: &action::ALL,
+        methods: project_cli::specs().iter().map(MethodSpec::name).collect(),
+        is_route: greenroom_server::is_route,
     }
 }
 
@@ -58,55 +76,18 @@ fn check_ties(loaded: &Loaded) -> Result<(), Failure> {
 }
 
 pub(crate) fn settings(config: &Config) -> Settings {
-    let limits = &config.limits;
     Settings {
         agents: agents(config),
         surfaces: config
             .surfaces
             .iter()
-            .map(|(name, entry)| (name.clone(), entry.surface.clone()))
+            .map(|(name, surface)| (name.clone(), self::surface(surface)))
             .collect(),
-        retention: retention(&config.retention),
+        retention: config.retention.clone(),
         budget_day: config.budget_day,
         timezone: crate::timezone::of_machine(),
-        approvals: Approvals { expires: Duration::from_secs(config.approvals.expires_s) },
-        limits: Limits {
-            result_bytes: size(limits.result_bytes),
-            state_value_bytes: size(limits.state_value_bytes),
-            lane_length: i64::try_from(limits.lane_length).unwrap_or(i64::MAX),
-            runs_open: size(limits.runs_open),
-            page_size: size(limits.page_size),
-            subscriber_buffer: size(limits.subscriber_buffer),
-            runner_start: Duration::from_secs(limits.runner_start_s),
-            cancel_grace: Duration::from_secs(limits.cancel_grace_s),
-            delivery_retry: Duration::from_secs(limits.delivery_retry_s),
-            delivery_pause_max: Duration::from_secs(limits.delivery_pause_max_s),
-            calls_per_s_run: limits.calls_per_s_run,
-            calls_per_s_plugin: limits.calls_per_s_plugin,
-            call_bytes: size(limits.call_bytes),
-            response_bytes: size(limits.response_bytes),
-            artifact_bytes: limits.artifact_bytes,
-            read_range_bytes: limits.read_range_bytes,
-            state_owner_bytes: limits.state_owner_bytes,
-            storage_value_bytes: size(limits.storage_value_bytes),
-            storage_plugin_bytes: limits.storage_plugin_bytes,
-            storage_workspace_bytes: limits.storage_workspace_bytes,
-            steering_length: i64::try_from(limits.steering_length).unwrap_or(i64::MAX),
-            approvals_pending: i64::try_from(limits.approvals_pending).unwrap_or(i64::MAX),
-            tool_result_bytes: size(limits.tool_result_bytes),
-        },
-    }
-}
-
-fn retention(kept: &config::Retention) -> Retention {
-    let days = |days: u64| (days > 0).then(|| Duration::from_secs(days * 86_400));
-    Retention {
-        events: days(kept.events_days),
-        transcript: days(kept.transcript_days),
-        ledger: days(kept.ledger_days),
-        audit: days(kept.audit_days),
-        artifacts: days(kept.artifacts_days),
-        collect_every: Duration::from_secs(kept.collect_every_s),
+        approvals: config.approvals.clone(),
+        limits: config.limits.clone(),
     }
 }
 
@@ -128,7 +109,7 @@ fn bound(name: &str, agent: &config::Agent, limits: &config::Limits) -> Agent {
         scope: agent.scope.clone(),
         filters: agent.filters.clone(),
         queue: agent.queue,
-        deadline: Duration::from_secs(agent.deadline_s.unwrap_or(limits.run_deadline_s)),
+        deadline: agent.deadline.unwrap_or(limits.run_deadline),
         on_interrupt: agent.on_interrupt,
         delivery: agent.delivery.clone(),
         config: agent.config.clone(),
@@ -151,6 +132,20 @@ fn built_in(name: &str, config: &Config) -> Option<Agent> {
     let mut agent = bound(name, &agent, &config.limits);
     agent.built_in = true;
     Some(agent)
+}
+
+pub(crate) fn surface(surface: &config::Surface) -> Surface {
+    match surface {
+        config::Surface::Webhook(webhook) => Surface::Webhook(Webhook {
+            url: webhook.url.clone(),
+            secret: webhook.secret.as_ref().map(|secret| secret.expose().as_bytes().to_vec()),
+            allow_private: webhook.allow_private,
+            idempotent: webhook.idempotent,
+            timeout: webhook.timeout,
+            text_max: webhook.max_message_size.map(TextMax::Characters),
+            actions: webhook.actions.clone(),
+        }),
+    }
 }
 
 /// The runners of the configuration, and the one that the program carries.
@@ -236,7 +231,7 @@ fn secret_files(config: &Config) -> Vec<PathBuf> {
         Launch::Process(process) => process.env.values().collect(),
     });
     let tokens = config.tokens.values().map(|token| &token.token);
-    let surfaces = config.surfaces.values().flat_map(|entry| &entry.secrets);
+    let surfaces = config.surfaces.values().filter_map(config::Surface::secret);
     let artifacts = match &config.artifacts {
         Artifacts::Bucket(bucket) => vec![&bucket.access_key_id, &bucket.secret_access_key],
         Artifacts::InData | Artifacts::Folder(_) => Vec::new(),
@@ -272,31 +267,13 @@ fn changed_at(process: &config::Process) -> Option<SystemTime> {
 }
 
 pub(crate) fn runtime(config: &Config, program: &str, data: &Path) -> greenroom_runtime::Settings {
-    let limits = &config.limits;
-    let stderr_bytes_per_s = u32::try_from(limits.stderr_bytes_per_s).unwrap_or(u32::MAX);
     greenroom_runtime::Settings {
         supervisor: [program, "supervise"].map(str::to_owned).to_vec(),
         run_dir: data.join("run"),
         hidden: vec![data.to_owned()],
         host_version: env!("CARGO_PKG_VERSION").to_owned(),
         cleaner: Cleaner::default(),
-        limits: greenroom_runtime::Limits {
-            children_at_once: match limits.tool_processes {
-                0 => greenroom_runtime::Limits::default().children_at_once,
-                processes => size(processes),
-            },
-            stderr_bytes_per_s,
-            stderr_bytes_burst: stderr_bytes_per_s.saturating_mul(32),
-            line_bytes_max: size(limits.line_bytes),
-            run_buffer_bytes_max: size(limits.run_buffer_bytes),
-            run_output_bytes_max: limits.output_bytes,
-            runs_in_flight_max: size(limits.runs_open),
-            stderr_lines_per_s: u32::try_from(limits.stderr_lines_per_s).unwrap_or(u32::MAX),
-            start_timeout: Duration::from_secs(limits.runner_start_s),
-            cancel_grace: Duration::from_secs(limits.cancel_grace_s),
-            backoff_max: Duration::from_secs(limits.runner_backoff_max_s),
-            ..greenroom_runtime::Limits::default()
-        },
+        limits: config.limits.clone().into(),
     }
 }
 
@@ -346,21 +323,10 @@ pub(crate) fn front(config: &Config) -> Front {
 }
 
 pub(crate) fn server(config: &Config, admin_token: &str) -> ServerOptions {
-    let limits = &config.limits;
     ServerOptions {
-        event_bytes_max: size(limits.event_bytes),
-        agui_bytes_max: size(config.limits.agui_bytes),
-        frame_bytes_max: size(config.limits.line_bytes),
-        request_timeout: Duration::from_secs(config.limits.request_timeout_s),
-        connections_max: size(config.limits.connections_open),
+        limits: config.limits.clone(),
         base_path: config.server.base_path.clone(),
         cookie: cookie(admin_token),
-        sessions: SessionLimits {
-            code: Duration::from_secs(limits.sign_in_code_s),
-            idle: Duration::from_secs(limits.session_idle_s),
-            whole: Duration::from_secs(limits.session_s),
-            sessions_max: size(limits.sessions),
-        },
     }
 }
 
@@ -400,8 +366,4 @@ pub(crate) fn artifacts(config: &Config, data: &Path) -> Backend {
             spool: data.join("artifacts"),
         }),
     }
-}
-
-fn size(limit: u64) -> usize {
-    usize::try_from(limit).unwrap_or(usize::MAX)
 }

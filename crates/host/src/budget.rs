@@ -3,6 +3,7 @@
 //! Invariant: the cost of a call is reserved before it is made, and the call refused if it would exceed a
 //! budget; its actual cost is committed before its answer is returned. A crash does not lose a cost.
 
+pub use greenroom_config::{Budget, Micro};
 use greenroom_store::commands::ChargeInterrupted;
 use greenroom_store::{Store, StoreError, reads};
 use std::collections::HashMap;
@@ -11,17 +12,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 const MS_PER_DAY: i64 = 86_400_000;
 /// Interrupted calls that are charged in one commit.
 const CHARGED_TOGETHER: i64 = 512;
-
-/// Millionths of a dollar.
-pub type Micro = i64;
-
-/// `[agents.NAME.budget]`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Budget {
-    pub run: Option<Micro>,
-    /// From midnight to midnight, UTC.
-    pub day: Option<Micro>,
-}
 
 /// The budget that a call would exceed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

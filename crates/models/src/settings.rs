@@ -2,6 +2,7 @@
 //!
 //! Invariant: a key is never printed; two entries with the same address and key share their limits.
 
+pub use greenroom_config::{ModelKind as Kind, Price};
 use greenroom_protocol::Object;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -52,34 +53,6 @@ pub enum ProviderKind {
     Ollama,
     /// No network: rules in a file.
     Scripted,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Kind {
-    #[default]
-    Chat,
-    Embedding,
-    Rerank,
-}
-
-impl Kind {
-    /// As it is configured.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Chat => "chat",
-            Self::Embedding => "embedding",
-            Self::Rerank => "rerank",
-        }
-    }
-}
-
-/// US dollars for a million tokens.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Price {
-    pub input: f64,
-    pub output: f64,
-    pub cached_input: Option<f64>,
-    pub cache_write: Option<f64>,
 }
 
 /// A value that does not print itself.

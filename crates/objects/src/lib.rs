@@ -13,7 +13,7 @@ mod objects;
 mod spool;
 mod stage;
 
-pub use backend::{Backend, BackendUrl, BucketSettings, InvalidUrl};
+pub use backend::{Backend, BucketSettings};
 pub use error::ObjectsError;
 pub use id::{ObjectId, Shard};
 pub use objects::{ByteStream, Objects, StoredObject};

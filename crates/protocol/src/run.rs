@@ -89,3 +89,48 @@ pub struct RunView {
     #[serde(flatten)]
     pub extra: Object,
 }
+
+/// How the runs of one conversation follow each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Queue {
+    Serial,
+    Parallel,
+    /// Like serial, but messages go to the active run if it accepts them.
+    Steer,
+    Replace,
+}
+
+impl Queue {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Queue::Serial => "serial",
+            Queue::Parallel => "parallel",
+            Queue::Steer => "steer",
+            Queue::Replace => "replace",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Self> {
+        [Queue::Serial, Queue::Parallel, Queue::Steer, Queue::Replace]
+            .into_iter()
+            .find(|queue| queue.as_str() == text)
+    }
+}
+
+/// What happens to a run that a host shutdown or crash interrupted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnInterrupt {
+    Fail,
+    Retry,
+}
+
+impl OnInterrupt {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            OnInterrupt::Fail => "fail",
+            OnInterrupt::Retry => "retry",
+        }
+    }
+}

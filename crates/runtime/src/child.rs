@@ -135,7 +135,7 @@ impl Children {
     }
 
     pub(crate) fn within(settings: Settings, tasks: Tasks) -> Self {
-        let turns = Arc::new(Semaphore::new(settings.limits.children_at_once.max(1)));
+        let turns = Arc::new(Semaphore::new(settings.limits.children_at_once()));
         Self { settings: Arc::new(settings), tasks, turns }
     }
 
@@ -249,7 +249,7 @@ impl Children {
 
     async fn begin(&self, job: Job) -> Result<Process, ChildError> {
         let settings = &self.settings;
-        timeout(settings.limits.start_timeout, Process::start(job, settings, &self.tasks))
+        timeout(settings.limits.configured.runner_start, Process::start(job, settings, &self.tasks))
             .await
             .map_err(|_| ChildError::Start("its supervisor does not start".to_owned()))?
             .map_err(ChildError::Start)

@@ -136,8 +136,8 @@ impl Connection {
             plugin: OnceLock::new(),
             outbox,
             run_limits: RunLimits {
-                buffer_bytes_max: limits.run_buffer_bytes_max,
-                output_bytes_max: limits.run_output_bytes_max,
+                buffer_bytes_max: limits.configured.run_buffer_bytes,
+                output_bytes_max: limits.configured.output_bytes,
                 connection_bytes_max: limits.connection_buffer_bytes_max,
             },
             limits,

@@ -49,10 +49,11 @@ pub(crate) async fn admit(
         let (shared, connection) = (shared.clone(), connection.clone());
         let tasks = shared.tasks.clone();
         tasks.spawn(async move {
-            let listed = match tokio::time::timeout(connection.limits.start_timeout, late).await {
-                Ok(answer) => tools::read(answer),
-                Err(_) => tools::none("did not answer `list_tools`"),
-            };
+            let listed =
+                match tokio::time::timeout(connection.limits.configured.runner_start, late).await {
+                    Ok(answer) => tools::read(answer),
+                    Err(_) => tools::none("did not answer `list_tools`"),
+                };
             shared.registry.take_late_tools(generation, &connection, listed);
         });
     }
@@ -64,7 +65,7 @@ async fn introduce(
     connection: &Arc<Connection>,
     terms: &Terms<'_>,
 ) -> Result<Introduction, String> {
-    let timeout = connection.limits.start_timeout;
+    let timeout = connection.limits.configured.runner_start;
     let introduction = tokio::time::timeout(timeout, connection.codec.introduce(connection, terms));
     tokio::select! {
         introduction = introduction => introduction

@@ -28,7 +28,7 @@ impl Reader {
 
     /// Takes one frame of a transport that has frames of its own.
     pub(crate) fn take_frame(&mut self, frame: &[u8]) {
-        if frame.len() > self.connection.limits.line_bytes_max {
+        if frame.len() > self.connection.limits.configured.line_bytes {
             self.too_long("a message that is too long", &frame[..frame.len().min(HEAD_BYTES)]);
         } else {
             self.take(frame);

@@ -170,7 +170,7 @@ impl Runtime {
         }
         let Shared { registry, settings, .. } = &*self.0;
         let left = call.deadline.saturating_duration_since(Instant::now());
-        let wait = left.min(settings.limits.start_timeout);
+        let wait = left.min(settings.limits.configured.runner_start);
         let calling = async {
             let connection = registry.tool_connection(runner, &call.tool_name, wait).await?;
             connection.call_tool(&call).await

@@ -238,7 +238,7 @@ impl Slot {
         let mut job = self.spec.job(&self.hidden, place, settings);
         let codec = Codec::for_process(&self.spec, &settings.host_version, &mut job.env)?;
         let process = Process::start(job, settings, &shared.tasks);
-        let process = timeout(settings.limits.start_timeout, process)
+        let process = timeout(settings.limits.configured.runner_start, process)
             .await
             .map_err(|_| "has a supervisor that does not start".to_owned())?
             .map_err(|error| format!("cannot be started: {error}"))?;
@@ -298,7 +298,7 @@ impl Slot {
 
 fn back_off_delay(failures: u32, limits: &Limits) -> Duration {
     let factor = 2_u32.saturating_pow(failures.saturating_sub(1).min(20));
-    limits.backoff_min.saturating_mul(factor).min(limits.backoff_max)
+    limits.backoff_min.saturating_mul(factor).min(limits.configured.runner_backoff_max)
 }
 
 struct KillOnDrop(Option<Arc<Control>>);

@@ -1,6 +1,7 @@
-//! What configures the runtime: runners, folders, and every limit.
+//! Settings of the runtime: runners, folders and limits.
 //!
-//! Invariant: every bound of this crate is a field of `Limits`, with its default here.
+//! Invariant: every bound of this crate is a field of `Limits`: those that can be configured in
+//! `Limits::configured`, the others with their default here.
 
 use crate::process::{ProcessFiles, plain};
 use crate::quote::Cleaner;
@@ -126,15 +127,9 @@ impl Settings {
 
 #[derive(Debug, Clone)]
 pub struct Limits {
-    /// A longer line is discarded as it arrives and counts as corrupt.
-    pub line_bytes_max: usize,
-    /// Unconsumed results of one run.
-    pub run_buffer_bytes_max: usize,
+    pub configured: greenroom_config::Limits,
     /// Unconsumed results of all runs of one connection.
     pub connection_buffer_bytes_max: usize,
-    /// All results of one run.
-    pub run_output_bytes_max: u64,
-    pub runs_in_flight_max: usize,
     /// Calls of a runner process at once.
     pub calls_in_flight_max: usize,
     /// Calls of one run at once.
@@ -143,21 +138,14 @@ pub struct Limits {
     pub calls_bytes_max: usize,
     /// Calls of a plugin's tools at once.
     pub tool_calls_in_flight_max: usize,
-    /// Programs that run to their end at once; others wait.
-    pub children_at_once: usize,
     /// Bytes queued for the input of a runner.
     pub queue_bytes_max: usize,
-    pub stderr_lines_per_s: u32,
     pub stderr_lines_burst: u32,
     pub stderr_line_bytes_max: usize,
-    pub stderr_bytes_per_s: u32,
-    pub stderr_bytes_burst: u32,
-    /// From the start of a process to its manifests.
-    pub start_timeout: Duration,
+    /// Bytes of stderr that may come at once, in seconds of `stderr_bytes_per_s`.
+    pub stderr_burst_s: u32,
     /// How long a process with runners may take to list its tools before it gets runs.
     pub tools_wait: Duration,
-    /// From a cancel to the response of `run_agent`; then the process is replaced.
-    pub cancel_grace: Duration,
     /// How long a process may leave a run unread before it is replaced and unread runs go to its successor.
     pub stdin_stall_timeout: Duration,
     /// From the cancel of a run that cannot be told to stop to its end; and how long a replaced connection
@@ -168,47 +156,48 @@ pub struct Limits {
     /// Each step of stopping a process: `shutdown`, end of input, SIGTERM.
     pub stop_step: Duration,
     pub backoff_min: Duration,
-    pub backoff_max: Duration,
     /// A process that served this long resets the back-off.
     pub healthy_after: Duration,
 }
 
+impl Limits {
+    /// Programs that run at once; the others wait. Starting a program takes a processor, waiting for it does not.
+    pub(crate) fn children_at_once(&self) -> usize {
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        match self.configured.tool_processes {
+            0 => (4 * processors).max(8),
+            processes => processes,
+        }
+    }
+}
+
 impl Default for Limits {
     fn default() -> Self {
+        greenroom_config::Limits::default().into()
+    }
+}
+
+impl From<greenroom_config::Limits> for Limits {
+    fn from(configured: greenroom_config::Limits) -> Self {
         const MIB: usize = 1024 * 1024;
         Self {
-            line_bytes_max: 8 * MIB,
-            run_buffer_bytes_max: 32 * MIB,
+            configured,
             connection_buffer_bytes_max: 128 * MIB,
-            run_output_bytes_max: 256 * MIB as u64,
-            runs_in_flight_max: 20_000,
             calls_in_flight_max: 32_768,
             calls_per_run_max: 1024,
             calls_bytes_max: 256 * MIB,
             tool_calls_in_flight_max: 4096,
-            children_at_once: children_at_once(),
             queue_bytes_max: 64 * MIB,
-            stderr_lines_per_s: 100,
             stderr_lines_burst: 1000,
             stderr_line_bytes_max: 4096,
-            stderr_bytes_per_s: 8 * 1024,
-            stderr_bytes_burst: 256 * 1024,
-            start_timeout: Duration::from_secs(10),
+            stderr_burst_s: 32,
             tools_wait: Duration::from_millis(250),
-            cancel_grace: Duration::from_secs(5),
             stdin_stall_timeout: Duration::from_secs(5),
             drain_max: Duration::from_secs(60),
             draining_max: 4,
             stop_step: Duration::from_secs(1),
             backoff_min: Duration::from_millis(100),
-            backoff_max: Duration::from_secs(30),
             healthy_after: Duration::from_secs(60),
         }
     }
-}
-
-/// Starting a program takes a processor, waiting for it does not: somewhat more than there are processors.
-fn children_at_once() -> usize {
-    let processors = std::thread::available_parallelism().map_or(1, usize::from);
-    (4 * processors).max(8)
 }

@@ -170,9 +170,10 @@ struct Budget {
 
 impl Budget {
     fn new(limits: &Limits) -> Self {
+        let per_s = limits.configured.stderr_bytes_per_s;
         Self {
-            lines: Bucket::new(limits.stderr_lines_per_s, limits.stderr_lines_burst),
-            bytes: Bucket::new(limits.stderr_bytes_per_s, limits.stderr_bytes_burst),
+            lines: Bucket::new(limits.configured.stderr_lines_per_s, limits.stderr_lines_burst),
+            bytes: Bucket::new(per_s, per_s.saturating_mul(limits.stderr_burst_s)),
             dropped: Dropped::default(),
         }
     }
@@ -311,8 +312,9 @@ mod tests {
 
     #[test]
     fn a_flood_of_long_lines_is_kept_within_bytes_and_what_was_dropped_is_counted() {
-        let limits =
-            Limits { stderr_bytes_per_s: 1000, stderr_bytes_burst: 4000, ..Limits::default() };
+        let configured =
+            greenroom_config::Limits { stderr_bytes_per_s: 1000, ..Default::default() };
+        let limits = Limits { stderr_burst_s: 4, ..Limits::from(configured) };
         let mut budget = Budget::new(&limits);
         let began = Instant::now();
         let at = |ms: u64| began + Duration::from_millis(ms);

@@ -218,7 +218,7 @@ impl Codec {
             Codec::Native => {
                 let params = serde_json::json!({ "run_id": stop.run_id, "reason": stop.reason });
                 connection.send_or_replace(native::notification(method::RUN_CANCEL, &params));
-                connection.limits.cancel_grace
+                connection.limits.configured.cancel_grace
             }
             Codec::Langbot(session) => session.cancel_run(connection, stop),
         }

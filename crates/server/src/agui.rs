@@ -80,7 +80,7 @@ impl Asking {
         check_type(request.headers())?;
         let last = last_event_id(request.headers())?;
         let language = language(request.headers());
-        let bytes_max = app.options.agui_bytes_max;
+        let bytes_max = app.options.limits.agui_bytes;
         let body = read_body_within(&app, request.into_body(), bytes_max).await?;
         let input = RunInput::parse(&body)?;
         Ok(Self { app, caller, workspace, agent, input, last, language })
@@ -138,7 +138,7 @@ impl Asking {
     /// Hands the newest message in.
     async fn begin(&self) -> Result<Result<Place, Refused>, Problem> {
         let event = self.input.event(&self.workspace, &self.agent, self.caller.actor())?;
-        self.input.check_size(&event, self.app.options.event_bytes_max)?;
+        self.input.check_size(&event, self.app.options.limits.event_bytes)?;
         if self.caller.answers() {
             let place = (self.input.thread_id.as_str(), self.agent.as_str());
             let waits = interrupt::pending_in(&self.app, &self.workspace, place).await?;

@@ -46,7 +46,7 @@ pub(crate) async fn upload(
     let params = params.only(&known)?;
     let upload = described(&params, request.headers())?;
     let late = AtomicBool::new(false);
-    let body = in_time(request.into_body(), app.options.request_timeout, &late);
+    let body = in_time(request.into_body(), app.options.limits.request_timeout, &late);
     let mut body = Box::pin(body.fuse());
     let kept = app.host.upload(upload, &mut body).await;
     match kept {

@@ -36,7 +36,7 @@ pub(crate) async fn connect(State(app): State<App>, request: Request) -> Result<
         Problem::new(StatusCode::UPGRADE_REQUIRED, ErrorCode::InvalidArgument, message)
     })?;
     // One that is too long is read to its end as far as it may belong to one run alone.
-    let bytes_max = 2 * app.options.frame_bytes_max;
+    let bytes_max = 2 * app.options.limits.line_bytes;
     let upgrade = upgrade.max_message_size(bytes_max).max_frame_size(bytes_max);
     let runtime = app.host.runtime().clone();
     Ok(upgrade

@@ -58,7 +58,7 @@ pub(crate) fn check_type(headers: &HeaderMap) -> Result<(), Problem> {
 
 /// Reads the body of an event within its size and its time.
 pub(crate) async fn read_body(app: &App, body: Body) -> Result<Bytes, Problem> {
-    read_body_within(app, body, app.options.event_bytes_max).await
+    read_body_within(app, body, app.options.limits.event_bytes).await
 }
 
 pub(crate) async fn read_body_within(
@@ -86,7 +86,7 @@ pub(crate) async fn read_body_within(
             _ => Err(Problem::too_large(bytes_max)),
         }
     };
-    tokio::time::timeout(app.options.request_timeout, read).await.unwrap_or_else(|_| {
+    tokio::time::timeout(app.options.limits.request_timeout, read).await.unwrap_or_else(|_| {
         if is_announced {
             return Err(Problem::too_large(bytes_max));
         }

@@ -38,10 +38,9 @@ mod tool_runtime;
 mod ui;
 
 pub use access::{Access, Actors, Role, Token, hash_token};
-pub use base::{BadBasePath, BasePath};
-pub use front::{Front, Network, NotANetwork};
+pub use base::is_route;
+pub use front::Front;
 pub use listen::{Door, bind, serve};
 pub use openapi::openapi_document;
 pub use router::{Server, ServerOptions};
-pub use session::SessionLimits;
 pub use tls::{Certificate, TlsError};

@@ -4,11 +4,11 @@
 //! request may take, so that idle ones cannot keep others out; descriptors are left for the host's own work.
 
 use crate::at_once::at_once;
-use crate::base::BasePath;
 use crate::front::{Peer, Scheme};
 use crate::router::Server;
 use crate::tls::Certificate;
 use axum::Router;
+use greenroom_config::BasePath;
 use hyper::Request;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -62,7 +62,7 @@ pub fn bind(address: SocketAddr) -> std::io::Result<TcpListener> {
 /// socket.
 pub async fn serve(listener: TcpListener, server: Server, door: Door) {
     let connections = Connections::new(&server, &door);
-    let slots = Arc::new(Semaphore::new(connections_max(server.options().connections_max)));
+    let slots = Arc::new(Semaphore::new(connections_max(server.options().limits.connections_open)));
     let tasks = TaskTracker::new();
     loop {
         let accepted = tokio::select! {
@@ -124,7 +124,7 @@ struct Connections {
 impl Connections {
     fn new(server: &Server, door: &Door) -> Self {
         let options = server.options();
-        let timeout = options.request_timeout;
+        let timeout = options.limits.request_timeout;
         let mut builder = http1::Builder::new();
         builder.timer(TokioTimer::new()).header_read_timeout(timeout).max_buf_size(HEAD_BYTES_MAX);
         let router = match door {
@@ -168,7 +168,7 @@ impl Connections {
         let Self { builder, service, base_path, stop, .. } = self;
         let service = service_fn(move |mut request: Request<Incoming>| {
             request.extensions_mut().insert(peer);
-            if let Some(inside) = base_path.strip(request.uri()) {
+            if let Some(inside) = crate::base::strip(&base_path, request.uri()) {
                 *request.uri_mut() = inside;
             }
             service.call(request)

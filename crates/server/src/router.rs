@@ -4,9 +4,8 @@
 
 use crate::access::Access;
 use crate::answer::Problem;
-use crate::base::BasePath;
 use crate::front::Front;
-use crate::session::{SessionLimits, Sessions};
+use crate::session::Sessions;
 use crate::{
     agents, agui, approvals, artifacts, audit, connect, deliveries, events, facts, guard, openapi,
     overview, resources, runs, session, system, tool_runtime, ui,
@@ -18,27 +17,20 @@ use axum::http::StatusCode;
 use axum::middleware::from_fn_with_state;
 use axum::routing::{MethodRouter, delete, get, post};
 use bytes::Bytes;
+use greenroom_config::{BasePath, Limits};
 use greenroom_host::Host;
 use greenroom_protocol::ErrorCode;
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 #[derive(Debug, Clone)]
 pub struct ServerOptions {
-    pub event_bytes_max: usize,
-    /// Largest body of an AG-UI client, which sends its whole thread each time.
-    pub agui_bytes_max: usize,
-    /// Largest frame of a runner that connects from elsewhere.
-    pub frame_bytes_max: usize,
-    pub request_timeout: Duration,
-    pub connections_max: usize,
-    /// The path that all addresses stand under.
+    pub limits: Limits,
+    /// The prefix of all paths.
     pub base_path: BasePath,
-    /// Name of the cookie of sessions, another one for every host of a machine.
+    /// Name of the session cookie, different for every host of a machine.
     pub cookie: String,
-    pub sessions: SessionLimits,
 }
 
 /// What every handler sees.
@@ -81,7 +73,7 @@ impl Server {
     ) -> Self {
         let access = Arc::new(ArcSwap::from_pointee(access));
         let front = Arc::new(ArcSwap::from_pointee(front));
-        let sessions = Arc::new(Sessions::new(options.sessions));
+        let sessions = Arc::new(Sessions::new(options.limits.clone()));
         let (options, streams, openapi) = (Arc::new(options), Streams::default(), Arc::default());
         Self { app: App { host, access, front, options, sessions, stop, streams, openapi } }
     }

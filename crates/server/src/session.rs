@@ -10,7 +10,6 @@ mod open;
 mod tries;
 
 pub(crate) use book::Sessions;
-pub use open::SessionLimits;
 
 use crate::access::{Caller, hash_token};
 use crate::answer::{Answer, Problem, ok};
@@ -48,7 +47,7 @@ pub(crate) async fn sign_in(State(app): State<App>, params: Params, request: Req
         app.sessions.end(&hash_token(old));
     }
     let secret = app.sessions.begin(token).map_err(|_| Problem::internal())?;
-    let kept = place(&app, outside).kept(&secret, app.sessions.limits().whole);
+    let kept = place(&app, outside).kept(&secret, app.sessions.limits().session);
     with_cookie(Json(caller.view()).into_response(), kept)
 }
 
@@ -107,7 +106,7 @@ pub(crate) async fn new_code(State(app): State<App>, caller: Caller, params: Par
         return Err(Problem::forbidden(message));
     }
     let code = app.sessions.new_code(*caller.token()).map_err(|_| Problem::internal())?;
-    let expires_in_s = app.sessions.limits().code.as_secs();
+    let expires_in_s = app.sessions.limits().sign_in_code.as_secs();
     ok(json!({"code": code, "expires_in_s": expires_in_s}))
 }
 

@@ -9,7 +9,6 @@ mod headers;
 
 use crate::answer::Problem;
 use crate::artifacts::has_bytes;
-use crate::base::BasePath;
 use crate::router::App;
 use axum::body::Body;
 use axum::extract::State;
@@ -20,6 +19,7 @@ use axum::http::{HeaderMap, Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use files::{File, Files};
+use greenroom_config::BasePath;
 
 /// First parts of the addresses that the interface has pages for.
 const PAGES: [&str; 12] = [

@@ -2,54 +2,10 @@
 
 pub use crate::approvals::{ApprovalKind, ApprovalRow, ApprovalStatus, Delivered, NewApproval};
 pub use crate::audit::{AuditBatch, AuditRecord, OpenCall};
+pub use greenroom_protocol::{OnInterrupt, Queue};
 use greenroom_protocol::{RunError, RunStatus};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-
-/// How the runs of one conversation follow each other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Queue {
-    Serial,
-    Parallel,
-    /// Like serial, but messages go to the run that is under way if it takes them.
-    Steer,
-    Replace,
-}
-
-impl Queue {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Queue::Serial => "serial",
-            Queue::Parallel => "parallel",
-            Queue::Steer => "steer",
-            Queue::Replace => "replace",
-        }
-    }
-
-    pub fn parse(text: &str) -> Option<Self> {
-        [Queue::Serial, Queue::Parallel, Queue::Steer, Queue::Replace]
-            .into_iter()
-            .find(|queue| queue.as_str() == text)
-    }
-}
-
-/// What becomes of a run that the host's end interrupted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum OnInterrupt {
-    Fail,
-    Retry,
-}
-
-impl OnInterrupt {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            OnInterrupt::Fail => "fail",
-            OnInterrupt::Retry => "retry",
-        }
-    }
-}
 
 /// A frozen grant, as the host wrote it: opaque here, kept once per content.
 #[derive(Debug, Clone, PartialEq, Eq)]

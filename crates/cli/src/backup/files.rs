@@ -7,10 +7,10 @@ use super::archive::{Archive, ArchiveWriter};
 use super::manifest;
 use super::places::Setup;
 use super::progress::{Progress, count};
-use crate::config::Config;
 use crate::failure::Failure;
 use crate::watch;
 use anyhow::{Context, anyhow};
+use greenroom_config::Config;
 use std::collections::BTreeSet;
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind};
@@ -74,7 +74,7 @@ pub(crate) fn add_config(
         path: path.display().to_string(),
         environment: setup.environment(),
         names_store: setup.config.store.url.is_some(),
-        names_artifacts: setup.config.artifacts != crate::config::Artifacts::InData,
+        names_artifacts: setup.config.artifacts != greenroom_config::Artifacts::InData,
     }))
 }
 

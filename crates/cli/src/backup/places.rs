@@ -1,9 +1,10 @@
 //! Which configuration, data folder and database a command is about.
 
 use crate::client::DEFAULT_DATA;
-use crate::config::{self, Artifacts, Config, Loaded};
 use crate::failure::{Exit, Failure};
-use crate::{env, output, wiring};
+use crate::{output, wiring};
+use greenroom_config::env;
+use greenroom_config::{self as config, Artifacts, Config, Loaded};
 use greenroom_store::Location;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -76,7 +77,7 @@ impl Setup {
         let Some(file) = &self.file else {
             return format!("write a greenroom.toml with `[store]` and `url` set to {value}");
         };
-        let line = config::load(file)
+        let line = wiring::load_file(file)
             .ok()
             .as_ref()
             .and_then(|loaded: &Loaded| loaded.line_of(&["store", "url"]));
@@ -99,11 +100,12 @@ fn announced(data: &Path) -> Option<Option<PathBuf>> {
 /// Reads a configuration. Mistakes and absent secrets elsewhere in it do not matter, as long as it says where the facts
 /// and the bytes are.
 fn read(file: &Path) -> Result<Config, Failure> {
-    let failure = match config::load(file) {
+    let failure = match wiring::load_file(file) {
         Ok(loaded) => return Ok(loaded.config),
         Err(error) => Failure::from(error),
     };
-    let (Some(config), Some(table)) = (config::glimpse(file), raw(file)) else {
+    let (Some(config), Some(table)) = (config::load_lenient(file, &wiring::known()), raw(file))
+    else {
         return Err(failure);
     };
     let says = |section: &str| table[section]["url"] != Value::Null;

@@ -3,10 +3,10 @@
 //! Invariant: a folder is read anew on every use, because a restarted host may have another address.
 
 use super::pin;
-use crate::config::Secret;
-use crate::env;
 use crate::failure::{Exit, Failure};
 use clap::Args;
+use greenroom_config::Secret;
+use greenroom_config::env;
 use reqwest::Url;
 use serde::Deserialize;
 use std::path::{Path, PathBuf};

@@ -58,7 +58,7 @@ pub async fn run(args: Args) -> Outcome {
 
 fn restore(args: &Args, runtime: &Handle) -> Outcome {
     #[cfg(feature = "faults")]
-    if let Some(spec) = crate::env::get(crate::env::FAULT) {
+    if let Some(spec) = greenroom_config::env::get(greenroom_config::env::FAULT) {
         greenroom_store::fault::arm(&spec);
     }
     let mut progress = Progress::new();

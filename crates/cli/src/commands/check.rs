@@ -1,8 +1,8 @@
 //! `greenroom check`: validates a configuration.
 
-use crate::config::{self, Loaded};
 use crate::failure::{Exit, Outcome};
-use crate::{output, wiring};
+use crate::{output, warnings, wiring};
+use greenroom_config::Loaded;
 use greenroom_host::settings::Agent;
 use serde_json::json;
 use std::path::PathBuf;
@@ -27,8 +27,8 @@ pub fn run(args: &Args) -> Outcome {
     let (config, loaded) = wiring::load(args.config.as_deref())?;
     let agents = wiring::agents(&config);
     let file = loaded.as_ref().map(Loaded::path);
-    let warnings = loaded.as_ref().map(Loaded::warnings).unwrap_or_default();
-    let unchecked = config::unchecked(&config).into_iter().map(|(agent, id)| {
+    let warnings = loaded.as_ref().map(warnings::all).unwrap_or_default();
+    let unchecked = warnings::unchecked(&config).into_iter().map(|(agent, id)| {
         format!(
             "agent `{agent}`: a running host checks whether a runner offers `{id}`; \
              `greenroom doctor` asks it"

@@ -7,10 +7,11 @@ mod running;
 mod sizes;
 
 use crate::client::DEFAULT_DATA;
-use crate::config::{self, Config, Launch, Limits, Loaded};
 use crate::failure::{Exit, Outcome};
-use crate::{env, output, wiring};
+use crate::{output, warnings, wiring};
 use futures_util::future::join;
+use greenroom_config::env;
+use greenroom_config::{self as config, Config, Launch, Limits, Loaded};
 use greenroom_host::checks::{self, Check};
 use greenroom_models::Model;
 use greenroom_store::{Location, Probed, Store, StoreError};
@@ -65,7 +66,8 @@ pub async fn run(args: &Args) -> Outcome {
         Err(failure) => {
             findings.push(finding("configuration", false, &failure.to_string()));
             // A mistake in one place says nothing about the others.
-            config::find_file(args.config.as_deref()).and_then(|path| config::glimpse(&path))
+            config::find_file(args.config.as_deref())
+                .and_then(|path| config::load_lenient(&path, &wiring::known()))
         }
     };
     let store = config.as_ref().map(|config| look_into_store(config, &data));
@@ -168,7 +170,7 @@ fn configuration(loaded: Option<&Loaded>, running: Option<&Running>) -> Vec<Valu
             (None, false) => "; the running host uses none".to_owned(),
         };
     }
-    let warnings = loaded.map(Loaded::warnings).unwrap_or_default();
+    let warnings = loaded.map(warnings::all).unwrap_or_default();
     let warnings = warnings.iter().map(|warning| {
         let line = warning.line.map_or(String::new(), |line| format!("line {line}: "));
         finding("configuration", false, &format!("{line}{}", warning.message))
@@ -184,7 +186,7 @@ async fn without_host(config: &Config, found: &Found) -> Vec<Value> {
             return finding(&what, true, "connects by itself, known once a host runs");
         };
         let problem = match process.dir.is_dir() {
-            true => config::missing(process),
+            true => warnings::missing(process),
             false => Some(format!("there is no folder `{}`", process.dir.display())),
         };
         let found = problem.as_deref().unwrap_or("its command is there; known once a host runs");

@@ -39,13 +39,15 @@ pub fn run(args: &Args) -> Outcome {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Config, Surroundings, parse};
+    use greenroom_config::{Config, Surroundings, parse};
     use std::path::Path;
 
     fn read(text: &str) -> Config {
         let env = |_: &str| Some(uuid::Uuid::now_v7().to_string());
         let read = |_: &Path| Err(ErrorKind::NotFound.into());
-        let around = Surroundings { dir: Path::new("/srv"), env: &env, read: &read };
+        let known = crate::wiring::known();
+        let dir = Path::new("/srv");
+        let around = Surroundings { dir, env: &env, read: &read, known: &known };
         parse(Path::new("greenroom.toml"), text, &around).unwrap().config
     }
 

@@ -3,14 +3,15 @@
 mod database;
 
 use crate::client::DEFAULT_DATA;
-use crate::config::{Config, Loaded};
 use crate::data_folder::DataFolder;
 use crate::doors::Doors;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::granted::{self, NotReady, Offered, OfferedRunner};
 use crate::secrets::Secrets;
 use crate::watch::Watched;
-use crate::{env, output, restart, sign_in, wiring};
+use crate::{output, sign_in, warnings, wiring};
+use greenroom_config::env;
+use greenroom_config::{Config, Loaded};
 use greenroom_host::artifacts::owner_of_bytes;
 use greenroom_host::resources::ResourceSettings;
 use greenroom_host::{Host, HostOptions, Redactor};
@@ -83,7 +84,7 @@ pub async fn run(args: Args) -> Outcome {
 
 /// What `check` would say of a file that is valid.
 fn tell_warnings(loaded: &Loaded) {
-    loaded.warnings().iter().for_each(|warning| output::note(&warning.told(loaded.path())));
+    warnings::all(loaded).iter().for_each(|warning| output::note(&warning.told(loaded.path())));
 }
 
 /// Listened to before anyone can know that the host is there: unheard, each of them would end it at once.
@@ -234,12 +235,13 @@ impl Running {
                 }
             }
         }
-        let grace = self.config.limits.shutdown_grace_s;
+        let grace = self.config.limits.shutdown_grace;
         output::note(&format!(
-            "stopping: runs get {grace} s to finish; a second signal ends the host at once"
+            "stopping: runs get {} s to finish; a second signal ends the host at once",
+            grace.as_secs()
         ));
         tokio::select! {
-            outcome = self.finish(serving, Duration::from_secs(grace)) => outcome,
+            outcome = self.finish(serving, grace) => outcome,
             () = end.heard() => {
                 output::note("ended at once: the next start settles what was open");
                 self.folder.withdraw();
@@ -294,7 +296,7 @@ impl Running {
                 self.doors.reload(&config.server);
                 tracing::info!(file = %file.display(), "the configuration was reloaded");
                 loaded.iter().for_each(tell_warnings);
-                for key in restart::keys(&self.config, &config) {
+                for key in self.config.keys_for_restart(&config) {
                     output::note(&format!("note: `{key}` changed: takes effect at the next start"));
                 }
                 self.file.refers_to(&config);

@@ -8,7 +8,8 @@ mod own;
 
 use crate::client::{HostArgs, Place};
 use crate::failure::{Exit, Failure, Outcome};
-use crate::{env, output};
+use crate::output;
+use greenroom_config::env;
 use greenroom_protocol::Object;
 use greenroom_tools::ToolFailure;
 use greenroom_tools::manifest::{ModuleMethod, Modules};

@@ -5,7 +5,8 @@
 use crate::calls;
 use crate::client::Wait;
 use crate::output::plain;
-use crate::{cut, env, times};
+use crate::{cut, times};
+use greenroom_config::env;
 use greenroom_tools::ui::Language;
 
 /// The language of a reader who wrote this; otherwise that of the terminal.

@@ -2,10 +2,9 @@
 //!
 //! Invariant: without a key there is the scripted model, which says what it is; nothing is called by itself.
 
-use super::size;
-use crate::config::{self, Config, Loaded, McpReach, Problem, ToolSource};
-use crate::env;
 use crate::failure::{Exit, Failure};
+use greenroom_config::env;
+use greenroom_config::{self as config, Config, Loaded, McpReach, Problem, ToolSource};
 use greenroom_host::resources::ResourceSettings;
 use greenroom_models::presets::{self, Preset};
 use greenroom_models::{Model, ModelError, ModelSettings, ProviderKind, Secret};
@@ -52,8 +51,37 @@ pub(crate) fn resources(config: &Config, program: &str, address: SocketAddr) -> 
 pub(crate) fn models(config: &Config) -> Vec<ModelSettings> {
     match config.models.is_empty() {
         true => vec![default_model(&env::get)],
-        false => config.models.clone(),
+        false => config.models.iter().filter_map(model).collect(),
     }
+}
+
+/// `None` for a provider without a preset, which the configuration refuses.
+fn model(model: &config::Model) -> Option<ModelSettings> {
+    let preset = presets::find(&model.provider)?;
+    let secret = |value: &config::Secret| Secret::new(value.expose());
+    Some(ModelSettings {
+        name: model.name.clone(),
+        provider: preset.kind,
+        provider_name: model.provider.clone(),
+        model: model.model.clone(),
+        base_url: model.base_url.clone(),
+        api_key: model.api_key.as_ref().map(secret),
+        headers: model.headers.iter().map(|(name, value)| (name.clone(), secret(value))).collect(),
+        proxy: model.proxy.clone(),
+        allow_private: model.allow_private.unwrap_or(preset.local),
+        timeout: model.timeout,
+        idle_timeout: model.idle_timeout,
+        retries: model.retries,
+        max_concurrent: model.max_concurrent,
+        requests_per_minute: model.requests_per_minute,
+        options: model.options.clone(),
+        price: model.price,
+        context_window: model.context_window,
+        max_output_tokens: model.max_output_tokens,
+        tool_calling: model.tool_calling,
+        kind: model.kind,
+        script: model.script.clone(),
+    })
 }
 
 /// What `GREENROOM_MODEL` asks for has to be there: a wish that is not met is not passed over.
@@ -140,8 +168,8 @@ fn versioned(preset: &Preset, url: &str) -> String {
 /// grants name of them is there.
 pub(super) fn check(loaded: &Loaded) -> Result<(), Failure> {
     let config = &loaded.config;
-    let wrong = config.models.iter().filter_map(|model| {
-        Some(mistake(loaded, &model.name, model, &Model::new(model.clone()).err()?))
+    let wrong = config.models.iter().filter_map(model).filter_map(|model| {
+        Some(mistake(loaded, &model.name, &model, &Model::new(model.clone()).err()?))
     });
     let wrong: Vec<Problem> = wrong.collect();
     if !wrong.is_empty() {
@@ -289,7 +317,7 @@ fn transport(name: &str, reach: &McpReach) -> McpTransport {
             paths: process.paths.clone(),
             absent_paths: absent(&process.paths),
             hidden: vec![process.configuration.clone()],
-            processes: u32::try_from(size(process.processes)).unwrap_or(u32::MAX),
+            processes: u32::try_from(process.processes).unwrap_or(u32::MAX),
             memory_mb: process.memory_mb,
             network: if *network { Network::On } else { Network::Off },
         }),

@@ -98,7 +98,7 @@ impl Connection {
     }
 
     fn is_full(&self, state: &State) -> bool {
-        state.runs.len() >= self.codec.runs_max().min(self.limits.runs_in_flight_max)
+        state.runs.len() >= self.codec.runs_max().min(self.limits.configured.runs_open)
     }
 
     /// Takes back every run that the process has not read: each can start on another process.

@@ -31,7 +31,7 @@ impl Connection {
             deadline_ms: Some(u64::try_from(left).unwrap_or(u64::MAX)),
         })
         .expect("protocol types are JSON");
-        let bytes_max = self.limits.line_bytes_max;
+        let bytes_max = self.limits.configured.line_bytes;
         if params.get().len() > bytes_max {
             let message = format!("the parameters have more than {bytes_max} bytes");
             return Err(PluginToolError::TooLarge { message });

@@ -16,7 +16,7 @@ const AHEAD_BYTES_MAX: usize = 1024 * 1024;
 impl Reader {
     /// Reads lines until the pipe ends.
     pub(crate) async fn read_pipe(mut self, mut pipe: pipe::Receiver) {
-        let mut lines = Lines::new(self.connection.limits.line_bytes_max);
+        let mut lines = Lines::new(self.connection.limits.configured.line_bytes);
         let mut chunk = vec![0; CHUNK_BYTES];
         loop {
             match pipe.try_read(&mut chunk) {

@@ -148,7 +148,7 @@ impl Router {
 
     /// A tool's answer over the limit ends its call alone: where the next message begins is known.
     pub(super) fn too_long(&mut self, what: &str, head: &[u8]) {
-        let bytes_max = self.connection.limits.line_bytes_max;
+        let bytes_max = self.connection.limits.configured.line_bytes;
         let message = format!("the answer has more than {bytes_max} bytes");
         let error = PluginToolError::TooLarge { message };
         if !self.fail_tool_call(head, error) {

@@ -79,8 +79,9 @@ async fn a_line_of_100_mb_ends_its_run_and_is_never_held() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_flood_that_nobody_reads_overflows_the_run_and_not_the_host() {
-    let limits = Limits { run_buffer_bytes_max: 4 * 1024 * 1024, ..Limits::default() };
-    let kit = Kit::wire_with(limits).await;
+    let limits =
+        greenroom_config::Limits { run_buffer_bytes: 4 * 1024 * 1024, ..Default::default() };
+    let kit = Kit::wire_with(limits.into()).await;
     let old = kit.state().pid;
     let mut other = kit.start("wait").await;
     some(&mut other).await;

@@ -16,6 +16,11 @@ use tempfile::TempDir;
 pub(crate) const WAIT: Duration = Duration::from_secs(30);
 pub(crate) const WIRE: &str = "plugin:test/wire/main";
 
+/// The default limits with another grace for cancelled runs.
+pub(crate) fn with_grace(cancel_grace: Duration) -> Limits {
+    greenroom_config::Limits { cancel_grace, ..Default::default() }.into()
+}
+
 pub(crate) struct Kit {
     pub(crate) folder: TempDir,
     pub(crate) runtime: Runtime,

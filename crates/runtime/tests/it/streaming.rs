@@ -1,6 +1,6 @@
 //! Runs that behave: results in order, ends that say what happened, cancellation.
 
-use crate::kit::{Kit, WAIT, eventually, finish, is_alive, some, texts};
+use crate::kit::{Kit, WAIT, eventually, finish, is_alive, some, texts, with_grace};
 use greenroom_runtime::{Limits, RunEnd, RunEvent};
 use std::time::Duration;
 
@@ -65,7 +65,7 @@ async fn a_cancelled_run_that_stops_keeps_its_process() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_that_ignores_its_cancel_costs_the_process_but_not_the_other_runs() {
     let grace = Duration::from_millis(200);
-    let kit = Kit::wire_with(Limits { cancel_grace: grace, ..Limits::default() }).await;
+    let kit = Kit::wire_with(with_grace(grace)).await;
     let old = kit.state().pid;
     let mut other = kit.start("wait").await;
     some(&mut other).await;
@@ -87,7 +87,7 @@ async fn a_run_that_ignores_its_cancel_costs_the_process_but_not_the_other_runs(
 async fn a_run_that_has_said_its_end_has_longer_to_be_over() {
     let (short, long) = (Duration::from_millis(100), Duration::from_secs(3600));
     for (drain_max, is_replaced) in [(long, false), (short, true)] {
-        let limits = Limits { cancel_grace: short, drain_max, ..Limits::default() };
+        let limits = Limits { drain_max, ..with_grace(short) };
         let kit = Kit::wire_with(limits).await;
         let pid = kit.state().pid;
         let mut run = kit.start("linger").await;

@@ -163,8 +163,9 @@ async fn too_many_tools_are_refused_as_a_whole() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_list_that_is_refused_or_never_comes_costs_the_runners_nothing() {
     for mode in ["refuses", "silent"] {
-        let limits = Limits { start_timeout: Duration::from_secs(2), ..Limits::default() };
-        let kit = Kit::with(limits);
+        let runner_start = Duration::from_secs(2);
+        let limits = greenroom_config::Limits { runner_start, ..Default::default() };
+        let kit = Kit::with(limits.into());
         kit.runtime.apply(vec![spec(&kit, &[("RUNNERS", "1"), ("MODE", mode)])]).await;
         ready(&kit).await;
         let told = eventually("a warning", || state(&kit).warnings.pop()).await;
@@ -269,7 +270,8 @@ async fn no_more_calls_than_the_limit_are_under_way() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_over_the_limit_ends_its_call_alone() {
-    let kit = shelf(Limits { line_bytes_max: 100_000, ..Limits::default() }).await;
+    let limits = greenroom_config::Limits { line_bytes: 100_000, ..Default::default() };
+    let kit = shelf(limits.into()).await;
     let cancel = CancellationToken::new();
     let other = kit.runtime.call_tool("shelf", tool_call("wait", json!({})), cancel.clone());
     let big = async {

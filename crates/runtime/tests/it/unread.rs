@@ -1,13 +1,13 @@
 //! A process that does not read: what it has not read is another's, and what it has is still its own.
 
-use crate::kit::{Kit, eventually, finish, is_alive, some, texts};
+use crate::kit::{Kit, eventually, finish, is_alive, some, texts, with_grace};
 use greenroom_runtime::{Limits, RunEnd, RunHandle};
 use std::time::Duration;
 
 fn soon() -> Limits {
     let (stdin_stall_timeout, cancel_grace) =
         (Duration::from_millis(200), Duration::from_secs(3600));
-    Limits { stdin_stall_timeout, cancel_grace, ..Limits::default() }
+    Limits { stdin_stall_timeout, ..with_grace(cancel_grace) }
 }
 
 /// A run that keeps the process from reading, and one that it does not get to hear of.
@@ -42,8 +42,7 @@ async fn a_run_that_is_not_read_is_another_processs_and_the_one_that_blocks_ends
 async fn a_blocked_run_that_is_cancelled_costs_no_run_that_was_not_read() {
     let (stdin_stall_timeout, cancel_grace) =
         (Duration::from_secs(3600), Duration::from_millis(200));
-    let kit =
-        Kit::wire_with(Limits { stdin_stall_timeout, cancel_grace, ..Limits::default() }).await;
+    let kit = Kit::wire_with(Limits { stdin_stall_timeout, ..with_grace(cancel_grace) }).await;
     let old = kit.state().pid;
     let (blocked, unread) = blocked_and_unread(&kit).await;
     drop(blocked);
@@ -92,8 +91,7 @@ async fn a_runner_that_always_blocks_gets_so_many_processes_and_no_more() {
 async fn a_run_that_is_called_off_before_it_is_read_harms_neither_the_process_nor_its_runs() {
     let (stdin_stall_timeout, cancel_grace) =
         (Duration::from_secs(3600), Duration::from_millis(100));
-    let kit =
-        Kit::wire_with(Limits { stdin_stall_timeout, cancel_grace, ..Limits::default() }).await;
+    let kit = Kit::wire_with(Limits { stdin_stall_timeout, ..with_grace(cancel_grace) }).await;
     let old = kit.state().pid;
     let (blocked, unread) = blocked_and_unread(&kit).await;
     let behind = kit.start("echo behind").await;
@@ -120,7 +118,7 @@ async fn runs_wait_for_a_process_that_has_much_to_read() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_process_that_is_replaced_ends_the_runs_that_it_has_read() {
     let cancel_grace = Duration::from_millis(100);
-    let kit = Kit::wire_with(Limits { cancel_grace, ..Limits::default() }).await;
+    let kit = Kit::wire_with(with_grace(cancel_grace)).await;
     let old = kit.state().pid;
     let mut waiting = kit.start("wait").await;
     some(&mut waiting).await;

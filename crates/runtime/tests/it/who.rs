@@ -2,7 +2,7 @@
 
 use crate::child::{Kit, NOBODY, OUTPUT_BYTES_MAX, enforced, is_root};
 use crate::kit::eventually;
-use greenroom_runtime::{ChildEnd, ChildError, ChildSpec, Limits};
+use greenroom_runtime::{ChildEnd, ChildError, ChildSpec};
 use serde_json::json;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -111,7 +111,8 @@ async fn of_the_settings_of_the_system_a_child_reads_what_programs_need_and_noth
 
 #[tokio::test(flavor = "multi_thread")]
 async fn children_wait_for_their_turn_within_their_time_and_are_not_started_after_it() {
-    let kit = Kit::with(Limits { children_at_once: 2, ..Limits::default() });
+    let limits = greenroom_config::Limits { tool_processes: 2, ..Default::default() };
+    let kit = Kit::with(limits.into());
     let begun = |name: &str| kit.path("own").join(name);
     let sleeper = |name: &str, seconds: &str| {
         let touch = format!("touch {name}; exec sleep {seconds}");

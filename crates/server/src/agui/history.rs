@@ -4,7 +4,7 @@
 
 use super::card;
 use super::event::Event;
-use crate::base::BasePath;
+use greenroom_config::BasePath;
 use serde_json::{Map, Value, json};
 use std::collections::HashSet;
 

@@ -4,9 +4,10 @@
 //! cookie or a code holds is random and kept as its hash alone, so that comparing tells nothing by its time.
 
 use super::codes::Codes;
-use super::open::{Hash, Open, SessionLimits};
+use super::open::{Hash, Open};
 use super::tries::Tries;
 use crate::access::hash_token;
+use greenroom_config::Limits;
 use std::net::IpAddr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -17,7 +18,7 @@ const SESSION_BYTES: usize = 32;
 const CODE_BYTES: usize = 16;
 
 pub(crate) struct Sessions {
-    limits: SessionLimits,
+    limits: Limits,
     /// Told whenever sessions or tokens have ended.
     changes: watch::Sender<()>,
     inside: Mutex<Inside>,
@@ -43,13 +44,13 @@ pub(super) enum Refused {
 }
 
 impl Sessions {
-    pub(crate) fn new(limits: SessionLimits) -> Self {
+    pub(crate) fn new(limits: Limits) -> Self {
         let inside =
             Inside { open: Open::default(), codes: Codes::default(), tries: Tries::default() };
         Self { limits, changes: watch::Sender::new(()), inside: Mutex::new(inside) }
     }
 
-    pub(super) fn limits(&self) -> &SessionLimits {
+    pub(super) fn limits(&self) -> &Limits {
         &self.limits
     }
 
@@ -72,7 +73,9 @@ impl Sessions {
             return Err(Refused::TooMany);
         }
         let token = match proof {
-            Proof::Code(code) => inside.codes.take(&hash_token(code), self.limits.code, now),
+            Proof::Code(code) => {
+                inside.codes.take(&hash_token(code), self.limits.sign_in_code, now)
+            }
             Proof::Token(token) => Some(hash_token(token)),
         };
         let token = token.filter(is_valid).ok_or(Refused::Wrong)?;

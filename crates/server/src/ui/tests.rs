@@ -39,7 +39,7 @@ fn ask(path: &str, headers: &[(&'static str, &str)]) -> Option<Response> {
 
 /// The interface of a host under a path.
 fn at<'a>(files: &'a Files<'a>, base: &str) -> Pages<'a> {
-    let base = Box::leak(Box::new(BasePath::parse(base).unwrap()));
+    let base = Box::leak(Box::new(BasePath::parse(base, crate::base::is_route).unwrap()));
     Pages { files, base }
 }
 

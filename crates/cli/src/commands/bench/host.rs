@@ -4,8 +4,8 @@
 
 use super::client::Client;
 use super::process;
-use crate::env;
 use anyhow::{Context, bail, ensure};
+use greenroom_config::env;
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs::File;
 use std::net::SocketAddr;

@@ -2,8 +2,8 @@
 
 use super::finding;
 use crate::client::{Client, Error, HostArgs, Page};
-use crate::config::Config;
 use crate::granted::{self, NotReady, Offered, OfferedRunner};
+use greenroom_config::Config;
 use greenroom_protocol::Object;
 use serde_json::Value;
 use std::net::SocketAddr;

@@ -3,8 +3,9 @@
 //! Invariant: every byte that was in the file stays, and what would not load any more is never written.
 
 use super::inspect::Plugin;
-use crate::config::{self, Config, Launch};
 use crate::failure::Failure;
+use crate::wiring;
+use greenroom_config::{self as config, Config, Launch};
 use std::io;
 use std::path::Path;
 
@@ -16,7 +17,7 @@ pub(super) fn runners(file: &Path) -> Result<Runners, Failure> {
     if !file.exists() {
         return Ok(Runners(Config::default()));
     }
-    let loaded = config::load(file).map_err(|error| {
+    let loaded = wiring::load_file(file).map_err(|error| {
         let context = format!("`{}` has to be right before a runner is added", file.display());
         Failure::from(anyhow::Error::new(error).context(context))
     })?;
@@ -54,7 +55,7 @@ pub(super) fn add(file: &Path, name: &str, folder: &Path, plugin: &Plugin) -> Re
         Err(error) => return Err(failed(file, error)),
     };
     let added = format!("{text}{}{}", gap(&text), table(file, name, folder, plugin));
-    config::load_text(file, &added).map_err(|error| {
+    config::load_text(file, &added, &wiring::known()).map_err(|error| {
         let context = format!("`[runners.{name}]` does not fit into `{}`", file.display());
         Failure::from(anyhow::Error::new(error).context(context))
     })?;

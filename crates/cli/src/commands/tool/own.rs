@@ -3,9 +3,10 @@
 //! Invariant: a method is confined as on the host and gets no credential: by hand it reaches nobody's records.
 
 use crate::client::{DEFAULT_DATA, HostArgs, Place};
-use crate::config::{self, Config};
 use crate::failure::Failure;
-use crate::{env, output, wiring};
+use crate::{output, wiring};
+use greenroom_config::env;
+use greenroom_config::{self as config, Config};
 use greenroom_runtime::{ChildSpec, Children, Network};
 use greenroom_tools::manifest::{ModuleMethod, Modules};
 use greenroom_tools::project_cli::CliResult;
@@ -18,7 +19,7 @@ use tokio::time::Instant;
 /// The modules of the configuration; one that cannot be read hides them and nothing else.
 pub(super) fn modules(named: Option<&Path>) -> Result<Modules, Failure> {
     let Some(path) = config::find_file(named) else { return Ok(Modules::default()) };
-    let read = config::load(&path).map_err(Failure::from);
+    let read = wiring::load_file(&path).map_err(Failure::from);
     match read.and_then(|loaded| wiring::modules(&loaded.config)) {
         Ok(modules) => Ok(modules),
         // Whoever names a file wants what is in it.

@@ -60,7 +60,7 @@ impl Session {
             return connection.limits.drain_max;
         }
         let (connection, number) = (connection.clone(), stop.number);
-        let (grace, max) = (connection.limits.cancel_grace, connection.limits.drain_max);
+        let (grace, max) = (connection.limits.configured.cancel_grace, connection.limits.drain_max);
         connection.clone().tasks.spawn(async move {
             let data = json!({ "seq_id": number });
             // Longer than the grace: a late answer still makes room for another run.

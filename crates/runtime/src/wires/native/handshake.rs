@@ -31,7 +31,7 @@ pub(in crate::wires) async fn introduce(
         Err(why) => return Err(why.about(method::LIST_AGENT_RUNNERS)),
     };
     let limits = &connection.limits;
-    let wait = if list.is_ok() { limits.tools_wait } else { limits.start_timeout };
+    let wait = if list.is_ok() { limits.tools_wait } else { limits.configured.runner_start };
     let (tools, late) = list_tools(connection, wait).await;
     let has_tools = tools.as_ref().is_some_and(|listed| !listed.tools.is_empty());
     let manifests = match list {

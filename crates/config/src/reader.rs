@@ -294,7 +294,7 @@ pub(super) fn is_name(text: &str) -> bool {
 }
 
 /// A text of the user's inside a message: one line, not endless.
-pub(super) fn clean(text: &str) -> String {
+pub fn clean(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(80).collect()
 }
 

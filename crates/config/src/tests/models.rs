@@ -1,7 +1,7 @@
 //! What a user reads for mistakes about models and budgets.
 
 use super::{mistakes, read};
-use greenroom_models::Price;
+use crate::Price;
 use insta::assert_snapshot;
 
 #[test]

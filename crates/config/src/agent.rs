@@ -1,15 +1,14 @@
-//! `[agents.NAME]`: bindings, as people write them.
+//! `[agents.NAME]`: which events go to which runner, with which configuration, grant and budget.
 //!
-//! Invariant: what an agent refers to in this file exists; whether two agents tie is decided by the host.
+//! Invariant: what an agent refers to in this file exists; the host decides whether two agents tie.
 
-use super::grant;
+use super::GrantPolicy;
 use super::reader::{Reader, Value, clean};
-use greenroom_host::Budget;
-use greenroom_host::settings::{GrantPolicy, Scope};
-use greenroom_protocol::{Object, RunnerId};
-use greenroom_store::types::{OnInterrupt, Queue};
+use greenroom_protocol::{Object, OnInterrupt, Queue, RunnerId};
+use serde::Serialize;
 use serde_json::Value as Json;
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 const QUEUES: [(&str, Queue); 4] = [
     ("serial", Queue::Serial),
@@ -21,14 +20,14 @@ const QUEUES: [(&str, Queue); 4] = [
 #[derive(Debug, Clone, PartialEq)]
 pub struct Agent {
     pub runner: RunnerId,
-    /// Event types it takes, with `*` for any run of characters; none: only events that name the agent.
+    /// Event types it handles, with `*` for any characters; empty: only events that name the agent.
     pub events: Vec<String>,
     pub scope: Scope,
     /// Dotted event field → the values it may have.
     pub filters: BTreeMap<String, Vec<Json>>,
     pub queue: Queue,
     /// `None`: `limits.run_deadline_s`.
-    pub deadline_s: Option<u64>,
+    pub deadline: Option<Duration>,
     pub on_interrupt: OnInterrupt,
     /// The surface its answers go to when the event names none.
     pub delivery: Option<String>,
@@ -36,6 +35,26 @@ pub struct Agent {
     pub config: Object,
     pub grant: GrantPolicy,
     pub budget: Budget,
+}
+
+/// Where an agent listens; an absent part means anywhere.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Scope {
+    pub workspace: Option<String>,
+    pub bot: Option<String>,
+    pub conversation: Option<String>,
+    pub actor: Option<String>,
+}
+
+/// Millionths of a dollar.
+pub type Micro = i64;
+
+/// `[agents.NAME.budget]`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Budget {
+    pub run: Option<Micro>,
+    /// From midnight to midnight UTC.
+    pub day: Option<Micro>,
 }
 
 impl Agent {
@@ -47,7 +66,7 @@ impl Agent {
             scope: Scope::default(),
             filters: BTreeMap::new(),
             queue: Queue::Serial,
-            deadline_s: None,
+            deadline: None,
             on_interrupt: OnInterrupt::Fail,
             delivery: None,
             config: Object::new(),
@@ -63,12 +82,12 @@ impl Agent {
         let scope = reader.get("scope").and_then(|v| v.table()).map(scope);
         let filters = reader.get("filters").and_then(|value| filters(&value));
         let queue = reader.get("queue").and_then(|v| v.choice(&QUEUES));
-        let deadline_s = reader.get("deadline_s").and_then(|v| v.integer(1..=604_800));
+        let deadline = reader.get("deadline_s").and_then(|v| v.integer(1..=604_800));
         let on_interrupt = reader.get("on_interrupt").and_then(|v| v.choice(&interrupts));
         let surfaces = &reader.cx.surfaces;
         let delivery = reader.get("delivery").and_then(|v| v.reference("surface", surfaces));
         let config = reader.get("config").and_then(|value| value.object());
-        let grant = reader.get("grant").and_then(|v| v.table()).map(grant::read);
+        let grant = reader.get("grant").and_then(|v| v.table()).map(GrantPolicy::read);
         let budget = reader.get("budget").and_then(|v| v.table()).map(budget);
         reader.finish();
         let absent = Self::new(runner?);
@@ -77,7 +96,7 @@ impl Agent {
             scope: scope.unwrap_or_default(),
             filters: filters.unwrap_or_default(),
             queue: queue.unwrap_or(absent.queue),
-            deadline_s,
+            deadline: deadline.map(Duration::from_secs),
             on_interrupt: on_interrupt.unwrap_or(absent.on_interrupt),
             delivery,
             config: config.unwrap_or_default(),

@@ -3,9 +3,9 @@
 //! Invariant: judges only what is certain from the file: agents of the reference runner, whose config the
 //! program knows, and providers that take nobody without a key.
 
-use super::warnings::Found;
-use super::{Agent, Config};
-use greenroom_models::{Kind, presets};
+use super::Found;
+use greenroom_config::{Agent, Config, Model, ModelKind, clean};
+use greenroom_models::presets;
 
 /// The reference runner, which the program carries.
 const REFERENCE: &str = "plugin:greenroom/local-agent/default";
@@ -28,7 +28,8 @@ fn problems(config: &Config, agent: &Agent) -> Vec<(&'static str, String)> {
     if let Err(problem) = greenroom_local_agent::check_config(&agent.config) {
         found.push(("config", problem));
     }
-    let is_chat = |name: &&String| config.model(name).is_none_or(|model| model.kind == Kind::Chat);
+    let is_chat =
+        |name: &&String| config.model(name).is_none_or(|model| model.kind == ModelKind::Chat);
     let granted: Vec<&str> =
         agent.grant.models.iter().filter(is_chat).map(String::as_str).collect();
     if granted.is_empty() {
@@ -43,7 +44,7 @@ fn problems(config: &Config, agent: &Agent) -> Vec<(&'static str, String)> {
     let others = others.into_iter().flatten().filter_map(|value| value.as_str());
     let named = model.into_iter().chain(others.map(|name| ("fallback_models", name)));
     for (key, name) in named.filter(|(_, name)| !granted.contains(name)) {
-        let name = super::reader::clean(name);
+        let name = clean(name);
         let problem = format!("`{key}` names `{name}`, which is no chat model of its grant");
         found.push(("config", problem));
     }
@@ -52,15 +53,15 @@ fn problems(config: &Config, agent: &Agent) -> Vec<(&'static str, String)> {
 
 /// Models without a key whose provider needs one. At an address of one's own it may do without.
 pub(super) fn models(config: &Config) -> Found<'_> {
-    let told = |model: &greenroom_models::ModelSettings| {
-        let key = presets::find(&model.provider_name)?.key_env?;
-        let is_open = model.base_url.is_some() && model.provider_name != "azure";
+    let told = |model: &Model| {
+        let key = presets::find(&model.provider)?.key_env?;
+        let is_open = model.base_url.is_some() && model.provider != "azure";
         let has_key = model.api_key.is_some() || !model.headers.is_empty();
         (!is_open && !has_key).then(|| {
             format!(
                 "model `{}`: `{}` needs a key; add \
                  `api_key = {{ env = \"{key}\" }}`",
-                model.name, model.provider_name
+                model.name, model.provider
             )
         })
     };

@@ -2,7 +2,6 @@
 //!
 //! Invariant: a text that may be a secret is never shown; `hidden` spans are masked in every line.
 
-use crate::output::{columns_of, is_wide};
 use std::fmt;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -131,4 +130,15 @@ fn floor(text: &str, offset: usize) -> usize {
         at -= 1;
     }
     at
+}
+
+/// Width of a text in terminal columns.
+pub fn columns_of(text: &str) -> usize {
+    text.chars().map(|c| 1 + usize::from(is_wide(c))).sum()
+}
+
+/// Whether a terminal gives the character two columns: CJK, kana, hangul, fullwidth forms, emoji.
+pub fn is_wide(c: char) -> bool {
+    matches!(u32::from(c), 0x1100..=0x115f | 0x2e80..=0xa4cf | 0xac00..=0xd7a3 | 0xf900..=0xfaff
+        | 0xfe30..=0xfe6f | 0xff00..=0xff60 | 0xffe0..=0xffe6 | 0x1f300..=0x1faff | 0x20000..=0x3fffd)
 }

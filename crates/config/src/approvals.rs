@@ -1,26 +1,27 @@
-//! `[approvals]`: who may answer when an action is asked about, and how long there is to answer.
+//! `[approvals]`: who may answer approval requests, and within which time.
 //!
-//! Invariant: whoever may answer exists in this file, or is the admin.
+//! Invariant: a token that may answer exists in this file.
 
 use super::reader::{Reader, Value, clean};
+use std::time::Duration;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Approvals {
     pub answer: Vec<Answerer>,
-    pub expires_s: u64,
+    pub expires: Duration,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answerer {
     /// Every token whose role is `admin`.
     Admin,
-    /// One token of the configuration, whatever its role.
+    /// One configured token of any role.
     Token(String),
 }
 
 impl Default for Approvals {
     fn default() -> Self {
-        Self { answer: vec![Answerer::Admin], expires_s: 1_800 }
+        Self { answer: vec![Answerer::Admin], expires: Duration::from_secs(1_800) }
     }
 }
 
@@ -29,10 +30,10 @@ impl Approvals {
         let absent = Self::default();
         let approvals = Self {
             answer: reader.get("answer").and_then(|v| v.list(answerer)).unwrap_or(absent.answer),
-            expires_s: reader
+            expires: reader
                 .get("expires_s")
                 .and_then(|v| v.integer(1..=604_800))
-                .unwrap_or(absent.expires_s),
+                .map_or(absent.expires, Duration::from_secs),
         };
         reader.finish();
         approvals

@@ -2,9 +2,9 @@
 //!
 //! Invariant: an absent location means the data folder, which the file does not know.
 
-use super::Secret;
+use super::base_path::BadBasePath;
 use super::reader::{Reader, Value, clean};
-use greenroom_server::{BadBasePath, BasePath, Network};
+use super::{BasePath, Network, Secret};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -101,7 +101,7 @@ fn network(value: &Value<'_>) -> Option<Network> {
 
 fn base_path(value: &Value<'_>) -> Option<BasePath> {
     let text = value.text()?;
-    match BasePath::parse(text) {
+    match BasePath::parse(text, value.cx.surroundings.known.is_route) {
         Ok(path) => Some(path),
         Err(BadBasePath::Malformed) => value.fail(
             format!("`{}` is not a path", clean(text)),

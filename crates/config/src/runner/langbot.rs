@@ -3,7 +3,7 @@
 //! Invariant: only a folder with a LangBot manifest is taken for a plugin without being called one.
 
 use super::Process;
-use crate::config::reader::{Reader, Value};
+use crate::reader::{Reader, Value};
 use std::path::{Path, PathBuf};
 
 /// The file that makes a folder a plugin.

@@ -3,12 +3,10 @@
 //! Invariant: an absent key has the default of the contract's table; nothing else widens a grant.
 
 use super::reader::{Context, Reader, Value, clean, list, nearest};
-use greenroom_host::settings::{Approval, GrantPolicy, Reach};
 use greenroom_protocol::manifest::StorageArea;
 use greenroom_protocol::payload::StateScope;
-use greenroom_surfaces::action;
-use greenroom_tools::Risk;
-use greenroom_tools::project_cli::{self, MethodSpec};
+use greenroom_protocol::wire::ToolRisk as Risk;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 const REACHES: [(&str, Reach); 3] =
@@ -21,26 +19,92 @@ const AREAS: [(&str, StorageArea); 3] = [
     ("workspace", StorageArea::Workspace),
 ];
 
-pub(super) fn read(mut reader: Reader<'_>) -> GrantPolicy {
-    let absent = GrantPolicy::default();
-    let scopes = StateScope::ALL.map(|scope| (scope.as_str(), scope));
-    let grant = GrantPolicy {
-        models: references(&mut reader, "models", "model", |cx| &cx.models),
-        tools: tools(&mut reader),
-        knowledge: references(&mut reader, "knowledge", "knowledge base", |cx| &cx.knowledge),
-        history: reach(&mut reader, "history").unwrap_or(absent.history),
-        event_log: reach(&mut reader, "event_log").unwrap_or(absent.event_log),
-        artifacts: reach(&mut reader, "artifacts").unwrap_or(absent.artifacts),
-        state: choices(&mut reader, "state", &scopes).unwrap_or(absent.state),
-        storage: choices(&mut reader, "storage", &AREAS).unwrap_or(absent.storage),
-        actions: actions(&mut reader),
-        files: texts(&mut reader, "files"),
-        skills: texts(&mut reader, "skills"),
-        modules: modules(&mut reader),
-        risks: risks(&mut reader, absent.risks),
-    };
-    reader.finish();
-    grant
+/// How far a run sees beyond its own event.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reach {
+    #[default]
+    None,
+    Conversation,
+    Workspace,
+}
+
+/// Whether an action is refused, asked about or done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Approval {
+    Never,
+    Ask,
+    Always,
+}
+
+/// `[agents.NAME.grant]`: what the binding allows (CONTRACT §4).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct GrantPolicy {
+    pub models: Vec<String>,
+    pub tools: Vec<String>,
+    pub knowledge: Vec<String>,
+    pub history: Reach,
+    pub event_log: Reach,
+    pub artifacts: Reach,
+    pub state: BTreeSet<StateScope>,
+    pub storage: BTreeSet<StorageArea>,
+    pub actions: BTreeMap<String, Approval>,
+    pub files: Vec<String>,
+    pub skills: Vec<String>,
+    pub modules: Vec<String>,
+    pub risks: BTreeMap<Risk, Approval>,
+}
+
+impl Default for GrantPolicy {
+    fn default() -> Self {
+        Self {
+            models: Vec::new(),
+            tools: Vec::new(),
+            knowledge: Vec::new(),
+            history: Reach::Conversation,
+            event_log: Reach::Conversation,
+            artifacts: Reach::Conversation,
+            state: [StateScope::Conversation, StateScope::Actor, StateScope::Runner].into(),
+            storage: [StorageArea::Plugin, StorageArea::Binding].into(),
+            actions: BTreeMap::new(),
+            files: Vec::new(),
+            skills: Vec::new(),
+            modules: Vec::new(),
+            // What cannot be brought back is asked about.
+            risks: Risk::ALL
+                .into_iter()
+                .map(|risk| match risk {
+                    Risk::Destructive => (risk, Approval::Ask),
+                    Risk::Read | Risk::Write | Risk::External => (risk, Approval::Always),
+                })
+                .collect(),
+        }
+    }
+}
+
+impl GrantPolicy {
+    pub(super) fn read(mut reader: Reader<'_>) -> Self {
+        let absent = Self::default();
+        let scopes = StateScope::ALL.map(|scope| (scope.as_str(), scope));
+        let grant = Self {
+            models: references(&mut reader, "models", "model", |cx| &cx.models),
+            tools: tools(&mut reader),
+            knowledge: references(&mut reader, "knowledge", "knowledge base", |cx| &cx.knowledge),
+            history: reach(&mut reader, "history").unwrap_or(absent.history),
+            event_log: reach(&mut reader, "event_log").unwrap_or(absent.event_log),
+            artifacts: reach(&mut reader, "artifacts").unwrap_or(absent.artifacts),
+            state: choices(&mut reader, "state", &scopes).unwrap_or(absent.state),
+            storage: choices(&mut reader, "storage", &AREAS).unwrap_or(absent.storage),
+            actions: actions(&mut reader),
+            files: texts(&mut reader, "files"),
+            skills: texts(&mut reader, "skills"),
+            modules: modules(&mut reader),
+            risks: risks(&mut reader, absent.risks),
+        };
+        reader.finish();
+        grant
+    }
 }
 
 fn texts(reader: &mut Reader<'_>, key: &'static str) -> Vec<String> {
@@ -79,9 +143,10 @@ fn tools(reader: &mut Reader<'_>) -> Vec<String> {
 
 fn unknown_source(item: &Value<'_>, text: &str, sources: &[String]) -> Option<String> {
     let (source, tool) = text.split_once('.').unwrap_or((text, "*"));
-    let specs = project_cli::specs().iter();
+    let methods = item.cx.surroundings.known.methods.iter();
+    let module = |method: &str| format!("{}.*", method.split('.').next().unwrap_or_default());
     let methods: Vec<String> =
-        specs.flat_map(|spec| [spec.name(), format!("{}.*", spec.module)]).collect();
+        methods.flat_map(|method| [method.clone(), module(method)]).collect();
     let near_method = nearest(text, methods.iter().map(String::as_str));
     let hint = match nearest(source, sources.iter().map(String::as_str)) {
         Some(near) => format!("did you mean `{near}.{}`?", clean(tool)),
@@ -99,7 +164,7 @@ fn unknown_source(item: &Value<'_>, text: &str, sources: &[String]) -> Option<St
 
 /// Methods of the project CLI, by name or `module.*`.
 fn modules(reader: &mut Reader<'_>) -> Vec<String> {
-    let built_in: Vec<String> = project_cli::specs().iter().map(MethodSpec::name).collect();
+    let built_in = &reader.cx.surroundings.known.methods;
     let own = reader.cx.tools.clone();
     let one = |item: &Value<'_>| {
         let text = item.filled_text()?;
@@ -154,10 +219,11 @@ fn actions(reader: &mut Reader<'_>) -> BTreeMap<String, Approval> {
     let entries = table.map(|table| table.entries()).unwrap_or_default();
     let pair = |(action, span, value): (&str, _, Value<'_>)| {
         let approval = value.choice(&APPROVALS);
-        if !action::ALL.contains(&action) {
-            let hint = match nearest(action, action::ALL.into_iter()) {
+        let known = value.cx.surroundings.known.actions;
+        if !known.contains(&action) {
+            let hint = match nearest(action, known.iter().copied()) {
                 Some(near) => format!("did you mean `{near}`?"),
-                None => format!("one of: {}", list(action::ALL.into_iter())),
+                None => format!("one of: {}", list(known.iter().copied())),
             };
             let message = format!("there is no action `{}`", clean(action));
             value.cx.report(span, message, Some(hint));

@@ -2,11 +2,13 @@
 //!
 //! Invariant: looks at the file system alone and starts nothing; a warning never keeps a host from starting.
 
-use super::limits::REPLACED;
-use super::{
-    Config, Launch, Loaded, McpReach, Process, Runner, Secret, StoreUrl, ToolSource, failing,
-};
+mod failing;
+
 use crate::granted;
+use crate::wiring::surface;
+use greenroom_config::{
+    Config, Launch, Loaded, McpReach, Process, REPLACED, Runner, Secret, StoreUrl, ToolSource, env,
+};
 use greenroom_outgoing::{Outgoing, Unreachable};
 use greenroom_protocol::RunnerId;
 use greenroom_server::Certificate;
@@ -25,50 +27,47 @@ const TOKEN_CHARS_MIN: usize = 16;
 
 /// One thing to look at, with the line it stands in.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Warning {
+pub(crate) struct Warning {
     pub line: Option<usize>,
     pub message: String,
 }
 
 impl Warning {
     /// For whoever has to do something about it.
-    pub fn told(&self, file: &Path) -> String {
+    pub(crate) fn told(&self, file: &Path) -> String {
         let line = self.line.map_or(String::new(), |line| format!(":{line}"));
         format!("warning: {}\n  --> {}{line}", self.message, file.display())
     }
 }
 
-impl Loaded {
-    pub fn warnings(&self) -> Vec<Warning> {
-        let config = &self.config;
-        let left_out = granted::left_out(config).into_iter();
-        let left_out = left_out.map(|(agent, text)| (vec!["agents", agent, "grant"], text));
-        let all = server(config)
-            .into_iter()
-            .chain(self.replaced_limits())
-            .chain(runners(config))
-            .chain(tools(config))
-            .chain(agents(config));
-        let all = all.chain(left_out).chain(failing::models(config)).chain(failing::agents(config));
-        let all = all.chain(surfaces(config)).chain(tokens(config)).chain(store(config));
-        let warning = |(key, message): (Vec<&str>, String)| {
-            let of_parent = || self.line_of(&key[..key.len() - 1]);
-            Warning { line: self.line_of(&key).or_else(of_parent), message }
-        };
-        all.map(warning).collect()
-    }
+/// Everything to warn about, in the order of the sections.
+pub(crate) fn all(loaded: &Loaded) -> Vec<Warning> {
+    let config = &loaded.config;
+    let left_out = granted::left_out(config).into_iter();
+    let left_out = left_out.map(|(agent, text)| (vec!["agents", agent, "grant"], text));
+    let all = server(config)
+        .into_iter()
+        .chain(replaced_limits(loaded))
+        .chain(runners(config))
+        .chain(tools(config))
+        .chain(agents(config));
+    let all = all.chain(left_out).chain(failing::models(config)).chain(failing::agents(config));
+    let all = all.chain(surfaces(config)).chain(tokens(config)).chain(store(config));
+    let warning = |(key, message): (Vec<&str>, String)| {
+        let of_parent = || loaded.line_of(&key[..key.len() - 1]);
+        Warning { line: loaded.line_of(&key).or_else(of_parent), message }
+    };
+    all.map(warning).collect()
 }
 
-impl Loaded {
-    /// Limits that the file sets and this version no longer has.
-    fn replaced_limits(&self) -> Found<'static> {
-        let is_set = |(old, _): &(&str, &str)| self.line_of(&["limits", old]).is_some();
-        let set = REPLACED.into_iter().filter(is_set);
-        set.map(|(old, advice)| (vec!["limits", old], format!("`limits.{old}` {advice}"))).collect()
-    }
+/// Limits that the file sets and this version no longer has.
+fn replaced_limits(loaded: &Loaded) -> Found<'static> {
+    let is_set = |(old, _): &(&str, &str)| loaded.line_of(&["limits", old]).is_some();
+    let set = REPLACED.into_iter().filter(is_set);
+    set.map(|(old, advice)| (vec!["limits", old], format!("`limits.{old}` {advice}"))).collect()
 }
 
-pub(super) type Found<'c> = Vec<(Vec<&'c str>, String)>;
+type Found<'c> = Vec<(Vec<&'c str>, String)>;
 
 /// An address that others reach unencrypted, and a certificate that cannot be used.
 fn server(config: &Config) -> Found<'_> {
@@ -133,7 +132,7 @@ fn tools(config: &Config) -> Found<'_> {
 fn of_manifest(path: &Path) -> BTreeSet<String> {
     let methods = Manifest::load(path).map(|manifest| manifest.methods).unwrap_or_default();
     let problems = |method: &ModuleMethod| -> Vec<String> {
-        let path = crate::env::get("PATH").unwrap_or_default();
+        let path = env::get("PATH").unwrap_or_default();
         let program = no_program(&method.command, &method.dir, &path);
         program.into_iter().chain(no_paths(&method.paths)).collect()
     };
@@ -146,11 +145,11 @@ fn no_paths(paths: &[PathBuf]) -> impl Iterator<Item = String> {
 }
 
 /// What of a command is not there: its program, or the script that an interpreter is given.
-pub fn missing(process: &Process) -> Option<String> {
+pub(crate) fn missing(process: &Process) -> Option<String> {
     let command: Vec<String> =
         std::iter::once(&process.program).chain(&process.args).cloned().collect();
     let path = process.env.get("PATH").map(|path| path.expose().to_owned());
-    let path = path.or_else(|| crate::env::get("PATH")).unwrap_or_default();
+    let path = path.or_else(|| env::get("PATH")).unwrap_or_default();
     no_program(&command, &process.dir, &path)
 }
 
@@ -189,7 +188,7 @@ fn agents(config: &Config) -> Found<'_> {
 }
 
 /// Agents whose runner may or may not exist: what a process offers it says once it runs.
-pub fn unchecked(config: &Config) -> Vec<(&str, &RunnerId)> {
+pub(crate) fn unchecked(config: &Config) -> Vec<(&str, &RunnerId)> {
     let agents = config.agents.iter().map(|(name, agent)| (name.as_str(), &agent.runner));
     let is_open =
         |id: &RunnerId| !BUILT_IN_RUNNERS.contains(&id.as_str()) && !known_to_be_absent(config, id);
@@ -221,7 +220,7 @@ fn surfaces(config: &Config) -> Found<'_> {
     let urls = config
         .surfaces
         .iter()
-        .filter_map(|(name, entry)| Some((name, entry.surface.public_url()?)));
+        .filter_map(|(name, entry)| Some((name, surface(entry).public_url()?.to_owned())));
     urls.filter(|(_, url)| is_private(url))
         .map(|(name, url)| {
             let message = format!(

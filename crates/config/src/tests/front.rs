@@ -1,8 +1,7 @@
 //! What stands in front of the host, and for whom senders speak: what a file says, and its mistakes.
 
 use super::{mistakes, read};
-use crate::config::{Actors, Role, Server, Tls};
-use greenroom_server::BasePath;
+use crate::{Actors, BasePath, Role, Server, Tls};
 use insta::assert_snapshot;
 
 #[test]
@@ -14,7 +13,7 @@ tls = { cert = "tls/cert.pem", key = "/etc/ssl/key.pem" }"#;
     let server = read(text).unwrap().config.server;
     let expected = Server {
         trusted_proxies: ["127.0.0.1", "10.0.0.0/8", "::1"].map(|it| it.parse().unwrap()).to_vec(),
-        base_path: BasePath::parse("/tools/greenroom").unwrap(),
+        base_path: BasePath::parse("/tools/greenroom", |_| false).unwrap(),
         tls: Some(Tls {
             cert: "/srv/greenroom/tls/cert.pem".into(),
             key: "/etc/ssl/key.pem".into(),
@@ -54,7 +53,7 @@ tls = { cert = "cert.pem" }"#;
        |                    ^^^^^^^^^^^^^
     hint: write an IP address or a network, e.g. `127.0.0.1` or `10.0.0.0/8`
 
-    error: `/v1/greenroom` cannot be the path of the host: `/v1` is an address of the host's own
+    error: `/v1/greenroom` cannot be the path of the host: `/v1` is a path of the host itself
       --> greenroom.toml:3:13
        |
      3 | base_path = "/v1/greenroom"

@@ -5,7 +5,7 @@
 use super::Secret;
 use super::reader::{Reader, Value};
 use super::runner::Process;
-use greenroom_tools::Risk;
+use greenroom_protocol::wire::ToolRisk as Risk;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;

@@ -1,18 +1,21 @@
 //! The configuration: `greenroom.toml` read into plain, checked structures (CONTRACT §5).
 //!
-//! Invariant: a `Config` that exists is complete and its references resolve; reading collects every mistake
-//! of a file, and reaches outside it only through `Surroundings`.
+//! Invariant: a `Config` is complete and its references resolve. Reading reports every mistake of a file at once,
+//! and reaches outside the file only through `Surroundings`. Each key has its default here and nowhere else.
 
 mod agent;
 mod approvals;
 mod artifacts;
+mod base_path;
 mod checks;
-mod failing;
+pub mod env;
 mod grant;
 mod limits;
 mod model;
+mod network;
 mod problem;
 mod reader;
+mod restart;
 mod retention;
 mod runner;
 mod secret;
@@ -23,23 +26,25 @@ mod tests;
 mod token;
 mod tool;
 mod value;
-mod warnings;
 
-pub use agent::Agent;
+pub use agent::{Agent, Budget, Micro, Scope};
 pub use approvals::{Answerer, Approvals};
 pub use artifacts::{Artifacts, Bucket};
-pub use limits::{Limit, Limits};
-pub use problem::{Invalid, Problem};
+pub use base_path::BasePath;
+pub use grant::{Approval, GrantPolicy, Reach};
+pub use limits::{Change, Limit, Limits, REPLACED};
+pub use model::{Model, ModelKind, Price, SCRIPTED};
+pub use network::{Network, NotANetwork};
+pub use problem::{Invalid, Problem, columns_of, is_wide};
+pub use reader::clean;
 pub use retention::Retention;
 pub use runner::{Launch, Process, Runner, Sandbox, Wire, is_langbot_plugin};
 pub use secret::Secret;
 pub use server::{Server, Store, StoreUrl, Sync, Tls};
-pub use surface::SurfaceEntry;
+pub use surface::{Surface, Webhook};
 pub use token::{Actors, Role, Token};
 pub use tool::{McpReach, McpServer, ToolSource};
-pub use warnings::{Warning, missing, unchecked};
 
-use greenroom_models::ModelSettings;
 use reader::{Context, Reader};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -52,14 +57,14 @@ use toml::de::{DeTable, DeValue};
 pub const FILE_BYTES_MAX: usize = 4 << 20;
 /// Largest secret.
 pub const SECRET_BYTES_MAX: usize = 64 << 10;
-/// Agents that exist without being configured; the user's own of the same name take their place.
+/// Agents that exist without being configured; a configured agent of the same name replaces them.
 pub const BUILT_IN_AGENTS: [&str; 2] = ["assistant", "echo"];
 /// Sections of the contract that a later version reads.
 const LATER_SECTIONS: [&str; 2] = ["knowledge", "schedules"];
-/// The model that exists where none is configured: of the first provider whose key is there.
+/// The model that exists if none is configured: that of the first provider whose key is set.
 pub const DEFAULT_MODEL: &str = "default";
 
-/// All that a file can say. `Config::default()` is what runs without one.
+/// Everything a file can set. `Config::default()` applies without a file.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Config {
     pub server: Server,
@@ -67,28 +72,40 @@ pub struct Config {
     pub artifacts: Artifacts,
     pub limits: Limits,
     pub retention: Retention,
-    /// In the order of the file: the first is used where nobody chooses.
-    pub models: Vec<ModelSettings>,
+    /// In the order of the file: the first is the default.
+    pub models: Vec<Model>,
     pub tools: BTreeMap<String, ToolSource>,
     /// `[tool_search]`: the model that makes vectors of tools.
     pub search_model: Option<String>,
     /// What the models of all agents may cost a day, in millionths of a dollar.
-    pub budget_day: Option<i64>,
+    pub budget_day: Option<Micro>,
     pub runners: BTreeMap<String, Runner>,
     pub agents: BTreeMap<String, Agent>,
-    pub surfaces: BTreeMap<String, SurfaceEntry>,
+    pub surfaces: BTreeMap<String, Surface>,
     pub tokens: BTreeMap<String, Token>,
     pub approvals: Approvals,
-    /// The values of everything above that came from the environment or a file, to be kept out of all output.
+    /// Every value above that came from the environment or a file; redacted from all output.
     pub secrets: Vec<Secret>,
 }
 
-/// What reading a configuration may ask of the outside: variables and files that hold secrets.
+/// Names that a file may use and that other parts of the program define.
+pub struct Known {
+    pub providers: &'static [&'static str],
+    /// Actions of surfaces, such as `message.send`.
+    pub actions: &'static [&'static str],
+    /// Methods of the project CLI.
+    pub methods: Vec<String>,
+    /// Whether a path of the HTTP server begins with this name.
+    pub is_route: fn(&str) -> bool,
+}
+
+/// What reading a configuration may access outside the file.
 pub struct Surroundings<'a> {
     /// The folder of the file; relative paths start here.
     pub dir: &'a Path,
     pub env: &'a dyn Fn(&str) -> Option<String>,
     pub read: &'a dyn Fn(&Path) -> io::Result<String>,
+    pub known: &'a Known,
 }
 
 /// A configuration and the text it came from, so that later checks can point into it.
@@ -107,39 +124,39 @@ pub enum LoadError {
     Invalid(#[from] Invalid),
 }
 
-/// The file to read: the one that is named, that of `GREENROOM_CONFIG`, or `greenroom.toml` if there is one.
+/// The file to read: the given one, that of `GREENROOM_CONFIG`, or `greenroom.toml` if it exists.
 pub fn find_file(named: Option<&Path>) -> Option<PathBuf> {
-    let from_env = || crate::env::get(crate::env::CONFIG).map(PathBuf::from);
+    let from_env = || env::get(env::CONFIG).map(PathBuf::from);
     let usual = || Some(PathBuf::from("greenroom.toml")).filter(|path| path.exists());
     named.map(Path::to_owned).or_else(from_env).or_else(usual)
 }
 
 /// Reads a file; secrets come from this process's environment and from files.
-pub fn load(path: &Path) -> Result<Loaded, LoadError> {
+pub fn load(path: &Path, known: &Known) -> Result<Loaded, LoadError> {
     let unreadable = |source| LoadError::Unreadable { path: path.to_owned(), source };
-    load_text(path, &read_limited(path, FILE_BYTES_MAX).map_err(unreadable)?)
+    load_text(path, &read_limited(path, FILE_BYTES_MAX).map_err(unreadable)?, known)
 }
 
-/// Reads what is to stand in a file.
-pub fn load_text(path: &Path, text: &str) -> Result<Loaded, LoadError> {
+/// Reads a text that is to be written to a file.
+pub fn load_text(path: &Path, text: &str, known: &Known) -> Result<Loaded, LoadError> {
     let unreadable = |source| LoadError::Unreadable { path: path.to_owned(), source };
     let read = |path: &Path| read_limited(path, SECRET_BYTES_MAX);
     let absolute = std::path::absolute(path).map_err(unreadable)?;
     let dir = absolute.parent().unwrap_or(&absolute);
-    Ok(parse(path, text, &Surroundings { dir, env: &crate::env::get, read: &read })?)
+    Ok(parse(path, text, &Surroundings { dir, env: &env::get, read: &read, known })?)
 }
 
-/// What can be read of a file in spite of its mistakes, for those who look and do not act.
-pub fn glimpse(path: &Path) -> Option<Config> {
+/// The valid parts of a file with mistakes, for commands that only inspect.
+pub fn load_lenient(path: &Path, known: &Known) -> Option<Config> {
     let text = read_limited(path, FILE_BYTES_MAX).ok()?;
     let read = |path: &Path| read_limited(path, SECRET_BYTES_MAX);
     let absolute = std::path::absolute(path).ok()?;
     let dir = absolute.parent().unwrap_or(&absolute);
-    let around = Surroundings { dir, env: &crate::env::get, read: &read };
+    let around = Surroundings { dir, env: &env::get, read: &read, known };
     read_all(path, &text, &around).ok().map(|(config, _)| config)
 }
 
-/// Reads a text that stands in a file of this path.
+/// Reads the text of the file at `path`.
 pub fn parse(path: &Path, text: &str, around: &Surroundings<'_>) -> Result<Loaded, Invalid> {
     match read_all(path, text, around)? {
         (config, None) => Ok(Loaded { config, path: path.to_owned(), text: text.to_owned() }),
@@ -147,7 +164,7 @@ pub fn parse(path: &Path, text: &str, around: &Surroundings<'_>) -> Result<Loade
     }
 }
 
-/// Everything that a text says, and what is wrong with it.
+/// The configuration in a text, and its mistakes.
 fn read_all(
     path: &Path,
     text: &str,
@@ -212,7 +229,7 @@ impl Config {
             tools: root.named("tools", ToolSource::read),
             runners: root.named("runners", Runner::read),
             agents: root.named("agents", Agent::read),
-            surfaces: root.named("surfaces", SurfaceEntry::read),
+            surfaces: root.named("surfaces", Surface::read),
             tokens: root.named("tokens", Token::read),
             secrets: Vec::new(),
         };
@@ -220,24 +237,24 @@ impl Config {
         config
     }
 
-    pub fn model(&self, name: &str) -> Option<&ModelSettings> {
+    pub fn model(&self, name: &str) -> Option<&Model> {
         self.models.iter().find(|model| model.name == name)
     }
 }
 
-fn models(root: &mut Reader<'_>) -> Vec<ModelSettings> {
-    let read: Vec<(String, ModelSettings)> = root.named("models", model::read);
-    read.into_iter().map(|(name, model)| ModelSettings { name, ..model }).collect()
+fn models(root: &mut Reader<'_>) -> Vec<Model> {
+    let read: Vec<(String, Model)> = root.named("models", Model::read);
+    read.into_iter().map(|(name, model)| Model { name, ..model }).collect()
 }
 
 /// `[budget]`: what all agents may cost together.
-fn budget(mut reader: Reader<'_>) -> Option<i64> {
+fn budget(mut reader: Reader<'_>) -> Option<Micro> {
     let day = reader.get("day_usd").and_then(|value| value.amount());
     reader.finish();
     day.map(micro)
 }
 
-/// `[tool_search]`: a model by its name; of which kind it is, is checked once all are read.
+/// `[tool_search]`: a model by name; its kind is checked once all models are read.
 fn tool_search(mut reader: Reader<'_>) -> Option<String> {
     let known = reader.cx.models.clone();
     let model = reader.require("model").and_then(|value| value.reference("model", &known));
@@ -245,8 +262,7 @@ fn tool_search(mut reader: Reader<'_>) -> Option<String> {
     model
 }
 
-/// Dollars in millionths.
-pub(crate) fn micro(dollars: f64) -> i64 {
+fn micro(dollars: f64) -> Micro {
     (dollars * 1_000_000.0).round() as i64
 }
 
@@ -261,7 +277,7 @@ impl Loaded {
         Some(problem::position(&self.text, find(root.get_ref(), key)?.start).0)
     }
 
-    /// A mistake that only shows beyond the file, such as two agents that tie, told as one of the file's own.
+    /// A mistake that a later check found, such as two agents that tie, reported like one of the file.
     pub fn invalid_at(&self, key: &[&str], message: String, hint: Option<String>) -> Invalid {
         self.invalid(vec![self.problem_at(key, message, hint)])
     }
@@ -272,7 +288,6 @@ impl Loaded {
         Problem { span, message, hint }
     }
 
-    /// Several such mistakes at once.
     pub fn invalid(&self, problems: Vec<Problem>) -> Invalid {
         Invalid::new(&self.path, &self.text, problems, Vec::new())
     }
@@ -311,12 +326,12 @@ fn malformed(path: &Path, text: &str, errors: &[toml::de::Error]) -> Invalid {
         Problem { span, message: error.message().to_owned(), hint: Some(hint.to_owned()) }
     };
     let problems: Vec<Problem> = errors.iter().map(problem).collect();
-    let hidden = problems.iter().filter_map(|p| suspect(text, p.span.start)).collect();
+    let hidden = problems.iter().filter_map(|p| likely_secret(text, p.span.start)).collect();
     Invalid::new(path, text, problems, hidden)
 }
 
-/// What stands behind the `=` of a line that could not be parsed, if its key sounds like a secret's.
-fn suspect(text: &str, offset: usize) -> Option<Range<usize>> {
+/// The value in a line that could not be parsed, if its key sounds like that of a secret.
+fn likely_secret(text: &str, offset: usize) -> Option<Range<usize>> {
     let from = text.get(..offset)?.rfind('\n').map_or(0, |at| at + 1);
     let to = text[from..].find('\n').map_or(text.len(), |at| from + at);
     let equals = from + text[from..to].find('=')?;

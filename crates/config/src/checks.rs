@@ -1,11 +1,10 @@
 //! Checks across sections, once all of them are read.
 //!
-//! Invariant: an identity (a pinned plugin, a token) belongs to one entry only; what refers to an entry refers
-//! to one of the right kind.
+//! Invariant: an identity (a pinned plugin, a token) belongs to one entry only; a reference names an entry of the
+//! right kind.
 
 use super::reader::Context;
-use super::{Config, Launch, find};
-use greenroom_models::Kind;
+use super::{Config, Launch, ModelKind, find};
 use std::collections::BTreeMap;
 use toml::de::DeTable;
 
@@ -33,10 +32,10 @@ pub(super) fn check(cx: &Context<'_>, config: &Config, root: &DeTable<'_>) {
     }
 }
 
-/// Vectors come from a model that makes them.
+/// Tool search needs an embedding model.
 fn check_tool_search(cx: &Context<'_>, config: &Config, root: &DeTable<'_>) {
     let Some(name) = &config.search_model else { return };
-    let Some(model) = config.model(name).filter(|model| model.kind != Kind::Embedding) else {
+    let Some(model) = config.model(name).filter(|model| model.kind != ModelKind::Embedding) else {
         return;
     };
     let message = format!(

@@ -7,13 +7,11 @@ mod models;
 mod secrets;
 
 use super::*;
-use greenroom_host::settings::{Approval, GrantPolicy, Scope};
-use greenroom_surfaces::{Surface, TextMax, Webhook};
 use proptest::prelude::*;
 use serde_json::json;
 use std::time::Duration;
 
-const EXAMPLE: &str = include_str!("../../../../greenroom.example.toml");
+const EXAMPLE: &str = include_str!("../../../greenroom.example.toml");
 
 fn read(text: &str) -> Result<Loaded, Invalid> {
     let env = |name: &str| match name {
@@ -25,8 +23,15 @@ fn read(text: &str) -> Result<Loaded, Invalid> {
         true => Err(io::Error::new(io::ErrorKind::NotFound, "no such file")),
         false => Ok("the-long-value-of-a-file\n".to_owned()),
     };
-    let dir = Path::new("/srv/greenroom");
-    parse(Path::new("greenroom.toml"), text, &Surroundings { dir, env: &env, read: &read })
+    let known = Known {
+        providers: &["openai", "anthropic", "scripted"],
+        actions: &["message.send", "message.edit", "message.delete", "message.react"],
+        methods: ["calendar.read", "calendar.add", "contacts.find"].map(str::to_owned).into(),
+        is_route: |name| name == "v1",
+    };
+    let around =
+        Surroundings { dir: Path::new("/srv/greenroom"), env: &env, read: &read, known: &known };
+    parse(Path::new("greenroom.toml"), text, &around)
 }
 
 fn mistakes(text: &str) -> String {
@@ -115,11 +120,11 @@ fn an_agent_is_read_whole() {
             ("data.severity".to_owned(), vec![json!("high"), json!("critical")]),
             ("metadata.bot".to_owned(), vec![json!(false)]),
         ]),
-        deadline_s: Some(120),
+        deadline: Some(Duration::from_secs(120)),
         delivery: text("helpdesk"),
         config: json!({ "tone": "friendly" }).as_object().unwrap().clone(),
         grant: config.agents["triage"].grant.clone(),
-        budget: greenroom_host::Budget { run: Some(500_000), day: Some(10_000_000) },
+        budget: Budget { run: Some(500_000), day: Some(10_000_000) },
         ..Agent::new("plugin:acme/triage/default".to_owned().try_into().unwrap())
     };
     assert_eq!(config.agents, BTreeMap::from([("triage".to_owned(), triage)]));
@@ -130,15 +135,13 @@ fn surfaces_and_tokens_are_read_with_their_secrets() {
     let config = read(EXAMPLE).unwrap().config;
     let helpdesk = Surface::Webhook(Webhook {
         url: "https://helpdesk.example.com/greenroom".to_owned(),
-        secret: Some(b"the-long-value-of-HELPDESK_SECRET".to_vec()),
+        secret: Some(secret("the-long-value-of-HELPDESK_SECRET")),
         allow_private: false,
         idempotent: false,
         timeout: Duration::from_secs(10),
-        text_max: Some(TextMax::Characters(4000)),
+        max_message_size: Some(4000),
         actions: ["message.send".to_owned()].into(),
     });
-    let secrets = vec![secret("the-long-value-of-HELPDESK_SECRET")];
-    let helpdesk = SurfaceEntry { surface: helpdesk, secrets };
     assert_eq!(config.surfaces, BTreeMap::from([("helpdesk".to_owned(), helpdesk)]));
     let agents = Some(vec!["triage".to_owned()]);
     let role = Role::Sender { agents, actors: Actors::Own };
