@@ -1,28 +1,9 @@
 //! `greenroom bench`: measures the budgets of the design beside their baselines.
-//!
-//! Invariant: real processes, real sockets, a real disk; every number of a table comes from one run.
-
-mod calls;
-mod client;
-mod deltas;
-mod host;
-mod idle;
-mod machine;
-mod open;
-mod pipe;
-mod process;
-mod python;
-mod report;
-mod runs;
-mod sample;
-mod streams;
-mod turns;
 
 use crate::failure::{Exit, Failure, Outcome};
 use crate::output;
 use anyhow::Context;
-use machine::Machine;
-use report::Report;
+use greenroom_bench::Plan;
 use std::path::PathBuf;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -59,24 +40,6 @@ pub struct Args {
     json: bool,
 }
 
-/// What is measured, how thoroughly and where.
-struct Plan {
-    quick: bool,
-    only: Vec<u8>,
-    dir: PathBuf,
-    python: Option<PathBuf>,
-}
-
-impl Plan {
-    fn wants(&self, row: u8) -> bool {
-        self.only.is_empty() || self.only.contains(&row)
-    }
-
-    fn size(&self, whole: usize, quick: usize) -> usize {
-        if self.quick { quick } else { whole }
-    }
-}
-
 pub async fn run(args: Args) -> Outcome {
     let dir = args.dir.unwrap_or_else(std::env::temp_dir);
     let dir = std::path::absolute(&dir)?;
@@ -86,14 +49,15 @@ pub async fn run(args: Args) -> Outcome {
             "make one with `python3 -m venv`, install both packages, and name its `bin/python`";
         return Err(Failure::new("row 10 takes `--python FILE`").hint(hint).exit(Exit::Usage));
     }
-    let plan = Plan { quick: args.quick, only: args.only, dir, python };
+    let (quick, only) = (args.quick, args.only);
+    let plan = Plan { quick, only, dir, python, on_progress: output::note };
     if cfg!(debug_assertions) {
         output::note("note: this is a debug build, its numbers say nothing about the budgets");
     }
     let mut terminate = signal(SignalKind::terminate())?;
     let report = tokio::select! {
-        report = measure(&plan) => report?,
-        // Leaving this way ends the hosts and removes their folders.
+        report = greenroom_bench::measure(&plan) => report?,
+        // Dropping the measurement stops the hosts and removes their folders.
         _ = tokio::signal::ctrl_c() => return Err(Failure::new("interrupted")),
         _ = terminate.recv() => return Err(Failure::new("interrupted")),
     };
@@ -103,38 +67,7 @@ pub async fn run(args: Args) -> Outcome {
     }
     match args.json {
         true => output::print_json(&report.json())?,
-        false => output::print(&report.to_string())?,
+        false => output::print(&format!("{}{}", output::table(&report.table()), report.notes()))?,
     }
     Ok(Exit::Ok)
-}
-
-async fn measure(plan: &Plan) -> anyhow::Result<Report> {
-    let load_before = machine::load();
-    let mut measures = Vec::new();
-    if (1..=3).any(|row| plan.wants(row)) {
-        measures.extend(runs::measure(plan).await?);
-    }
-    if plan.wants(4) {
-        measures.extend(calls::measure(plan).await?);
-    }
-    if plan.wants(5) {
-        measures.extend(deltas::measure(plan).await?);
-    }
-    if plan.wants(6) {
-        measures.extend(idle::measure(plan).await?);
-    }
-    if plan.wants(7) {
-        measures.extend(open::measure(plan).await?);
-    }
-    if plan.wants(8) {
-        measures.extend(turns::measure(plan).await?);
-    }
-    if plan.wants(9) {
-        measures.extend(streams::measure(plan).await?);
-    }
-    if let Some(python) = plan.python.as_deref().filter(|_| plan.wants(10)) {
-        measures.extend(python::measure(plan, python).await?);
-    }
-    let machine = Machine::look(&plan.dir);
-    Ok(Report { machine, load_before, load_after: machine::load(), measures })
 }

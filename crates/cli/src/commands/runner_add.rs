@@ -7,9 +7,9 @@ mod inspect;
 mod install;
 mod write;
 
-use crate::config;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::output;
+use greenroom_config as config;
 use inspect::Plugin;
 use std::path::{Path, PathBuf};
 

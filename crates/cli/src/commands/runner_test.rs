@@ -1,18 +1,10 @@
 //! `greenroom runner test`: checks any runner process against the contract (CONTRACT §3).
-//!
-//! Invariant: the process is spoken to over the public wire alone, and is gone when the report is printed.
 
-mod checks;
-mod discovery;
-mod peer;
-mod report;
-mod run;
-mod tools;
-
-use crate::config;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::output;
+use greenroom_config as config;
 use greenroom_protocol::Object;
+use greenroom_runner_check::Plan;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -52,15 +44,6 @@ pub struct Args {
     command: Vec<String>,
 }
 
-/// What the checks are to use.
-struct Plan {
-    command: Vec<String>,
-    runner: Option<String>,
-    text: String,
-    config: Object,
-    timeout: Duration,
-}
-
 pub async fn run(args: Args) -> Outcome {
     if let Some(plugin) = args.command.iter().map(Path::new).find_map(plugin_of) {
         let plugin = plugin.display();
@@ -76,10 +59,10 @@ pub async fn run(args: Args) -> Outcome {
         config: args.config.unwrap_or_default(),
         timeout: Duration::from_secs(args.timeout),
     };
-    let report = checks::all(&plan).await;
+    let report = greenroom_runner_check::check(&plan).await;
     match args.json {
         true => output::print_json(&report)?,
-        false => output::print(&report.to_string())?,
+        false => output::print(&output::plain(&report.to_string()))?,
     }
     Ok(if report.ok { Exit::Ok } else { Exit::Failure })
 }

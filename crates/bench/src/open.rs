@@ -6,7 +6,6 @@ use super::client::{Client, event};
 use super::host::{BenchHost, Setup};
 use super::report::{Baseline, Budget, Measure, Unit};
 use super::{Plan, process};
-use crate::output;
 use anyhow::{Context, ensure};
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
@@ -18,7 +17,7 @@ const SETTLE: Duration = Duration::from_secs(1);
 const MEGABYTE: f64 = 1e6;
 
 pub(super) async fn measure(plan: &Plan) -> anyhow::Result<Vec<Measure>> {
-    output::note("row 7: ten thousand open runs");
+    plan.note("row 7: ten thousand open runs");
     let host = BenchHost::start(&plan.dir, Setup::Agent { sync: "normal" }).await?;
     host.warm(20).await?;
     let before = process::resident(host.pid())? as f64 / MEGABYTE;

@@ -5,7 +5,6 @@ use super::client::{Client, event};
 use super::host::{BenchHost, Setup};
 use super::pipe::Pipe;
 use super::report::{Baseline, Budget, Measure, Unit};
-use crate::output;
 use anyhow::Context;
 use serde::Deserialize;
 
@@ -20,7 +19,7 @@ struct Calls {
 }
 
 pub(super) async fn measure(plan: &Plan) -> anyhow::Result<Vec<Measure>> {
-    output::note("row 4: calls from a run");
+    plan.note("row 4: calls from a run");
     let text = format!("/calls n={} at_once=64", plan.size(50_000, 5_000));
     let bare = Calls::read(&Pipe::start()?.run(&text)?.message, "/params/data/message/content")?;
     let host = BenchHost::start(&plan.dir, Setup::Agent { sync: "full" }).await?;

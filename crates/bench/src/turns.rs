@@ -8,7 +8,6 @@ use super::host::{BenchHost, Place, Setup};
 use super::report::{Baseline, Budget, Measure, Unit};
 use super::sample::Sample;
 use super::{Plan, process};
-use crate::output;
 use anyhow::{Context, ensure};
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -32,7 +31,7 @@ answer = "Here it is."
 "#;
 
 pub(super) async fn measure(plan: &Plan) -> anyhow::Result<Vec<Measure>> {
-    output::note("row 8: turns of the reference agent");
+    plan.note("row 8: turns of the reference agent");
     let model = ModelServer::start(&plan.dir)?;
     let setup = Setup::LocalAgent { model_url: &model.url };
     let host = BenchHost::start(&plan.dir, setup).await?;

@@ -4,7 +4,6 @@ use super::host::{BenchHost, Setup};
 use super::report::{Baseline, Budget, Measure, Unit};
 use super::sample::Sample;
 use super::{Plan, process};
-use crate::output;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -13,7 +12,7 @@ const REST: Duration = Duration::from_secs(2);
 const MEGABYTE: f64 = 1e6;
 
 pub(super) async fn measure(plan: &Plan) -> anyhow::Result<Vec<Measure>> {
-    output::note("row 6: starting and resting");
+    plan.note("row 6: starting and resting");
     let starts = plan.size(15, 5);
     let mut ready = Vec::new();
     for _ in 1..starts {

@@ -37,7 +37,7 @@ const ENDINGS: [&str; 2] = ["shutdown", "end of input"];
 
 type Judgement = (Verdict, String);
 
-pub(super) async fn all(plan: &Plan) -> Report {
+pub async fn all(plan: &Plan) -> Report {
     let mut report = Report::new(&plan.command);
     let mut peer = match Peer::start(&plan.command) {
         Ok(peer) => peer,

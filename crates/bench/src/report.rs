@@ -1,10 +1,9 @@
-//! What was measured, beside its budget and its baseline, for people and for programs.
+//! The numbers, beside their budgets and baselines, as text, Markdown and JSON.
 //!
-//! Invariant: a verdict follows from the numbers that are shown with it.
+//! Invariant: a verdict follows from the numbers in its row.
 
 use super::machine::Machine;
 use serde::Serialize;
-use std::fmt;
 
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(tag = "kind", content = "value", rename_all = "snake_case")]
@@ -42,11 +41,11 @@ pub(super) struct Baseline {
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct Report {
-    pub machine: Machine,
-    pub load_before: String,
-    pub load_after: String,
-    pub measures: Vec<Measure>,
+pub struct Report {
+    pub(super) machine: Machine,
+    pub(super) load_before: String,
+    pub(super) load_after: String,
+    pub(super) measures: Vec<Measure>,
 }
 
 const HEAD: [&str; 8] =
@@ -114,8 +113,30 @@ impl Report {
         std::iter::once(head).chain(rows).collect()
     }
 
-    /// Everything, with the verdicts that follow from it.
-    pub(super) fn json(&self) -> serde_json::Value {
+    /// For a terminal: without the details, which are too wide.
+    pub fn table(&self) -> Vec<Vec<String>> {
+        let mut rows = self.rows();
+        rows.iter_mut().for_each(|row| row.truncate(HEAD.len() - 1));
+        rows
+    }
+
+    /// What follows the table on a terminal: details, machine and load.
+    pub fn notes(&self) -> String {
+        let details = self.measures.iter().filter(|measure| !measure.detail.is_empty());
+        let details = details.map(|measure| format!("{}: {}\n", measure.what, measure.detail));
+        let details: Vec<String> = details.collect();
+        let before = if details.is_empty() { "" } else { "\n" };
+        format!(
+            "{before}{}\n{}load average before {}, after {}\n",
+            details.concat(),
+            self.machine.markdown().replace("- ", ""),
+            self.load_before,
+            self.load_after
+        )
+    }
+
+    /// Everything, with the verdicts.
+    pub fn json(&self) -> serde_json::Value {
         let mut report = serde_json::json!(self);
         for (index, measure) in self.measures.iter().enumerate() {
             report["measures"][index]["verdict"] = measure.verdict().into();
@@ -124,7 +145,7 @@ impl Report {
     }
 
     /// The page that is kept in the repository.
-    pub(super) fn markdown(&self) -> String {
+    pub fn markdown(&self) -> String {
         let mut rows = self.rows();
         rows.insert(1, vec!["---".to_owned(); HEAD.len()]);
         let table: Vec<String> =
@@ -139,28 +160,6 @@ impl Report {
             self.load_before,
             self.load_after,
             table.join("\n")
-        )
-    }
-}
-
-impl fmt::Display for Report {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let narrow = self.rows().into_iter().map(|mut row| {
-            row.pop();
-            row
-        });
-        write!(f, "{}", crate::output::table(&narrow.collect::<Vec<_>>()))?;
-        let details = self.measures.iter().filter(|measure| !measure.detail.is_empty());
-        for (index, measure) in details.enumerate() {
-            let before = if index == 0 { "\n" } else { "" };
-            writeln!(f, "{before}{}: {}", measure.what, measure.detail)?;
-        }
-        write!(
-            f,
-            "\n{}load average before {}, after {}\n",
-            self.machine.markdown().replace("- ", ""),
-            self.load_before,
-            self.load_after
         )
     }
 }

@@ -1,10 +1,10 @@
-//! What the checks found, for people and for programs.
+//! The results of all checks.
 
 use serde::Serialize;
 use std::fmt;
 
 #[derive(Debug, Serialize)]
-pub(super) struct Report {
+pub struct Report {
     pub command: Vec<String>,
     pub ok: bool,
     pub checks: Vec<Check>,
@@ -14,7 +14,7 @@ pub(super) struct Report {
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct Check {
+pub struct Check {
     pub name: &'static str,
     pub verdict: Verdict,
     pub detail: String,
@@ -22,7 +22,7 @@ pub(super) struct Check {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Verdict {
+pub enum Verdict {
     Ok,
     /// Works, but could be better.
     Warn,
@@ -55,12 +55,11 @@ impl fmt::Display for Report {
                 Verdict::Fail => "FAIL",
                 Verdict::Skip => "skip",
             };
-            let line =
-                format!("{mark:<4}  {:<20}  {}", check.name, crate::output::plain(&check.detail));
+            let line = format!("{mark:<4}  {:<20}  {}", check.name, check.detail);
             writeln!(f, "{}", line.trim_end())?;
         }
         if !self.ok && !self.stderr.is_empty() {
-            writeln!(f, "\nIts log ends with:\n{}", crate::output::plain(&self.stderr).trim_end())?;
+            writeln!(f, "\nIts log ends with:\n{}", self.stderr.trim_end())?;
         }
         let (failed, warned) = (self.count(Verdict::Fail), self.count(Verdict::Warn));
         let checks = self.checks.len();

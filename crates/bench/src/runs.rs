@@ -9,7 +9,6 @@ use super::pipe::Pipe;
 use super::report::{Baseline, Budget, Measure, Unit};
 use super::sample::Sample;
 use super::{Plan, process};
-use crate::output;
 use anyhow::ensure;
 use std::collections::HashSet;
 use std::fs::OpenOptions;
@@ -46,11 +45,11 @@ struct Load {
 }
 
 pub(super) async fn measure(plan: &Plan) -> anyhow::Result<Vec<Measure>> {
-    output::note("rows 1 to 3: the bare pipe");
+    plan.note("rows 1 to 3: the bare pipe");
     let bare = Bare::measure(plan)?;
     let mut measures = Vec::new();
     for sync in SYNCS {
-        output::note(&format!("rows 1 to 3: runs with sync = {sync}"));
+        plan.note(&format!("rows 1 to 3: runs with sync = {sync}"));
         let host = BenchHost::start(&plan.dir, Setup::Agent { sync }).await?;
         host.warm(WARM_RUNS).await?;
         let mut syncs = sync_times(&plan.dir, plan.size(250, 50))?;

@@ -7,7 +7,6 @@ use super::host::{AGENT, BenchHost, Setup};
 use super::report::{Baseline, Budget, Measure, Unit};
 use super::sample::Sample;
 use super::{Plan, process};
-use crate::output;
 use anyhow::{Context, ensure};
 use tokio::task::JoinSet;
 
@@ -20,7 +19,7 @@ const DELAY_MS: usize = 5;
 const MEGABYTE: f64 = 1e6;
 
 pub(super) async fn measure(plan: &Plan) -> anyhow::Result<Vec<Measure>> {
-    output::note("row 9: five hundred open streams");
+    plan.note("row 9: five hundred open streams");
     let host = BenchHost::start(&plan.dir, Setup::Agent { sync: "normal" }).await?;
     host.warm(200).await?;
     let runs = plan.size(1_000, 200);

@@ -5,11 +5,10 @@ use super::client::{Client, event};
 use super::host::{BenchHost, Setup};
 use super::pipe::Pipe;
 use super::report::{Baseline, Budget, Measure, Unit};
-use crate::output;
 use anyhow::ensure;
 
 pub(super) async fn measure(plan: &Plan) -> anyhow::Result<Vec<Measure>> {
-    output::note("row 5: deltas to a subscriber");
+    plan.note("row 5: deltas to a subscriber");
     let deltas = plan.size(1_000_000, 200_000);
     let text = format!("/count n={deltas}");
     let bare = Pipe::start()?.run(&text)?;

@@ -9,7 +9,6 @@ use super::pipe::Pipe;
 use super::report::{Baseline, Budget, Measure, Unit};
 use super::sample::Sample;
 use super::{Plan, process};
-use crate::output;
 use anyhow::{Context, ensure};
 use std::path::{Path, PathBuf};
 use tokio::task::JoinSet;
@@ -35,7 +34,7 @@ struct Seen {
 }
 
 pub(super) async fn measure(plan: &Plan, python: &Path) -> anyhow::Result<Vec<Measure>> {
-    output::note("row 10: a Python runner on both wires");
+    plan.note("row 10: a Python runner on both wires");
     let folder = Folder::make(&plan.dir)?;
     let runs = plan.size(2_000, 200);
     let bare = bare(python, &folder.0, runs)?;
