@@ -55,7 +55,6 @@ fn filters() -> Value {
 fn common(page_size_max: usize) -> Value {
     let text = || json!({"type": "string", "maxLength": VALUE_BYTES_MAX, "pattern": PLAIN});
     let number = || json!({"type": "integer", "minimum": 0, "maximum": i64::MAX});
-    let statuses = ["queued", "running", "completed", "failed", "cancelled", "timeout"];
     let limit = json!({"type": "integer", "minimum": 1, "maximum": page_size_max,
         "default": LIMIT_DEFAULT.min(page_size_max)});
     json!({
@@ -64,7 +63,7 @@ fn common(page_size_max: usize) -> Value {
         "actor": header("x-greenroom-actor", "For admins: the owner of the records."),
         "own_page": header("X-Greenroom", "`1` with a session or to sign in; not needed with a token."),
         "agent": query("agent", "Of this agent only.", text()),
-        "status": query("status", "In this status only.", json!({"enum": statuses})),
+        "status": query("status", "In this status only.", by_ref("schemas", "RunStatus")),
         "approval_status": query("status", "In this status only.",
             json!({"enum": ApprovalStatus::ALL.map(ApprovalStatus::as_str)})),
         "delivery_status": query("status", "In this status only.",
