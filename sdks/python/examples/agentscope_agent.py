@@ -1,4 +1,4 @@
-"""AgentScope agent: its reasoning and acting is AgentScope's, its model and its tools are the host's.
+"""AgentScope agent: AgentScope runs the loop, the host provides model and tools.
 
 Needs `agentscope` 2 and Python 3.11.
 """
@@ -25,7 +25,7 @@ plugin = Plugin("examples", "agentscope-agent")
 
 
 class HostFormatter(FormatterBase):
-    """Messages of AgentScope as messages to a model of the host; the results of tools are messages of their own."""
+    """AgentScope messages as messages for a model of the host; tool results become separate messages."""
 
     async def format(self, *args: Any, **kwargs: Any) -> list[dict[str, Any]]:
         messages: list[Msg] = args[0]
@@ -33,7 +33,7 @@ class HostFormatter(FormatterBase):
 
 
 class HostModel(ChatModelBase):
-    """A model of the host; there is no key here."""
+    """A model of the host; needs no key."""
 
     formatter = HostFormatter()
 
@@ -69,7 +69,7 @@ class HostModel(ChatModelBase):
 
 
 class HostTool(ToolBase):
-    """A tool that the host carries out, with the host's checks and records."""
+    """A tool executed by the host, with its checks and audit."""
 
     is_concurrency_safe = True
     is_read_only = False

@@ -1,4 +1,4 @@
-"""Echo: says what it was told, word by word. The smallest runner."""
+"""Echo: repeats the message word by word. The smallest runner."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""LangGraph agent: a graph of two nodes that ask the host's model and call the host's tools in turn.
+"""LangGraph agent: a graph of two nodes that call the host's model and tools in turn.
 
 The graph is compiled once; each run gives it its own context, so many runs share it.
 Needs `langgraph`.
@@ -29,7 +29,7 @@ class Talk(TypedDict):
 
 @dataclass
 class Host:
-    """What the nodes reach the host by."""
+    """The host, as the nodes use it."""
 
     ctx: RunCtx
     api: Api
@@ -37,7 +37,7 @@ class Host:
 
 
 async def think(state: Talk, *, runtime: Runtime[Host]) -> dict[str, Any]:
-    """Asks the model and streams its text to the user."""
+    """Calls the model and streams its text to the user."""
     host = runtime.context
     stream = host.api.models.stream(host.model, state["messages"], tools=host.ctx.resources.tools)
     async for item in stream:
@@ -50,7 +50,7 @@ async def think(state: Talk, *, runtime: Runtime[Host]) -> dict[str, Any]:
 
 
 async def act(state: Talk, *, runtime: Runtime[Host]) -> dict[str, Any]:
-    """Has the host carry out what the model asked for."""
+    """Executes the tool calls of the model through the host."""
     host, answers = runtime.context, []
     for call in state["messages"][-1]["tool_calls"]:
         call_id, name, args = call["id"], call["name"], call.get("args")

@@ -1,4 +1,4 @@
-"""OpenAI Agents SDK agent: the loop is the SDK's, its model and its tools are the host's, so it needs no key.
+"""OpenAI Agents SDK agent: the SDK runs the loop, the host provides model and tools, so it needs no key.
 
 Needs `openai-agents`.
 """
@@ -21,7 +21,7 @@ plugin = Plugin("examples", "openai-agents-agent")
 
 
 class HostModel(Model):
-    """A model of the host. Its text is streamed to the user while the SDK waits for the whole answer."""
+    """A model of the host. Its text is streamed to the user while the SDK waits for the complete answer."""
 
     def __init__(self, ctx: RunCtx, api: Api, model_id: str) -> None:
         self._ctx, self._api, self._model_id = ctx, api, model_id
@@ -64,7 +64,7 @@ class HostModel(Model):
 
 
 def host_tool(ctx: RunCtx, api: Api, tool: ToolResource) -> FunctionTool:
-    """A tool that the host carries out."""
+    """A tool executed by the host."""
 
     async def invoke(context: ToolContext[Any], arguments: str) -> str:
         call_id, parameters = context.tool_call_id, json.loads(arguments or "{}")

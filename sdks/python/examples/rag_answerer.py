@@ -1,4 +1,4 @@
-"""RAG answerer: looks the question up in the granted knowledge bases and answers with what it found."""
+"""RAG answerer: searches the granted knowledge bases and answers from the passages."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ async def find(ctx: RunCtx, api: Api) -> list[KnowledgePassage]:
 
 
 async def earlier(ctx: RunCtx, api: Api) -> list[dict[str, Any]]:
-    """What was said before, where the run may read it."""
+    """The history, if the run may read it."""
     if not ctx.context.available_apis.history_page:
         return []
     page = await api.history.page(limit=int(ctx.config.get("history", 6)))

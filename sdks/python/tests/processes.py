@@ -1,4 +1,4 @@
-"""A runner as a process of its own, spoken to over its pipes line by line."""
+"""A runner as a child process, driven over its pipes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if __name__ == "__main__":
 
 
 class Process:
-    """Gives its messages in order; everything it writes to stderr is kept."""
+    """Returns its messages in order; its stderr is recorded."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""What the tests of remote runners share: a plugin, a host's words, others' answers, pauses that are counted."""
+"""Shared parts of the tests of remote runners: a plugin, a scripted host, counted delays."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ INITIALIZE = {"protocol_version": "1", "host": {"name": "tests", "version": "0"}
 
 
 class Enough(Exception):
-    """The runner has rested as often as the test wants."""
+    """The runner has backed off as often as the test needs."""
 
 
 def far() -> Plugin:
@@ -42,7 +42,7 @@ async def serve(url: str, token: str = "secret") -> None:
 
 
 def count_pauses(monkeypatch: pytest.MonkeyPatch, pauses_max: int) -> list[float]:
-    """The pauses that the runner makes; at the last of them it is stopped by `Enough`."""
+    """The delays of the runner; the last one raises `Enough`."""
     pauses: list[float] = []
 
     async def rest(pause: float) -> None:
@@ -66,14 +66,14 @@ async def ask(socket: ServerConnection, request_id: int, method: str, params: An
 
 
 async def admit(socket: ServerConnection) -> None:
-    """The first words of a host that takes the runner."""
+    """The first messages of a host that accepts the runner."""
     await ask(socket, 1, "initialize", INITIALIZE)
     await ask(socket, 2, "list_agent_runners", {})
     await ask(socket, 3, "list_tools", {})
 
 
 class Door:
-    """Takes connections, keeps what they say first, and answers each with the next of its answers, then the last."""
+    """Accepts connections, records their requests, and answers each with its next answer, then the last one."""
 
     def __init__(self, *answers: bytes) -> None:
         self.answers, self.heard, self.url = list(answers), list[bytes](), ""

@@ -1,4 +1,4 @@
-"""Plugins of one function, and how their runs failed."""
+"""Plugins with one function, and the errors of their runs."""
 
 from __future__ import annotations
 

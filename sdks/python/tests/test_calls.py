@@ -1,4 +1,4 @@
-"""What a run asks its host for: names, parameters, answers, refusals, deadlines, streams."""
+"""Calls of a run to its host: names, parameters, answers, refusals, deadlines, streams."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ EVENT = {"event_id": "e1", "source": "api", "event_type": "x", "seq": 1, "create
 
 
 def ran_with(host: testing.Host, work: Callable[[RunCtx, Api], Awaitable[Any]]) -> tuple[Any, testing.Ran]:
-    """What `work` gave or raised inside of a run, and what the run did."""
+    """The result or exception of `work` inside a run, and the record of the run."""
     outcome: list[Any] = []
     plugin = Plugin("tests", "caller")
 

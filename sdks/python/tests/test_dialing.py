@@ -1,4 +1,4 @@
-"""Ways of not reaching a host: what is told, and whether it is tried again. Real sockets, real answers."""
+"""Failures to reach a host: error messages and retries, over real sockets."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def without_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def knock(door: Door, url: str | None = None) -> GreenroomError | None:
-    """What ended the runner; nothing when it would have gone on."""
+    """The error that ended the runner; `None` if it would have continued."""
 
     async def scenario() -> GreenroomError | None:
         async with door.open():
@@ -127,7 +127,7 @@ def test_a_redirect_is_told_and_gets_no_token(target: str) -> None:
 
 
 def test_a_proxy_without_its_host_is_waited_for_where_a_host_was_before(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A gateway answers with 404 while it does not know the host yet."""
+    """A gateway answers 404 until it knows the host."""
     pauses = count_pauses(monkeypatch, 9)
     requests = []
 

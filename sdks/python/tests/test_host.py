@@ -20,7 +20,7 @@ from processes import Process
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 WAIT_S = 60
 OWN = 2
-"""How many runners the host brings along."""
+"""Number of built-in runners of the host."""
 
 
 def binary() -> str:

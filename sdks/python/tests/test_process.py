@@ -1,4 +1,4 @@
-"""Runners as real processes: what they do wrong is told, and harms nobody else."""
+"""Runners as real processes: failures are reported and do not affect other runs."""
 
 from __future__ import annotations
 

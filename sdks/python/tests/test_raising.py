@@ -1,4 +1,4 @@
-"""What a run raises fails it, and nothing else."""
+"""An exception fails its own run only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A remote runner as a process: what its environment may say, and one clear line where it may not."""
+"""A remote runner as a process: its environment, and one clear line for each error."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NO_TOKEN = (
 
 
 def refused(folder: Path, **variables: str) -> str:
-    """The one line of a process that ends with 1, while its input is open."""
+    """The one log line of a process that exits with 1 while its input is open."""
     with Process(folder, RUNNER, whole=True, variables=variables) as process:
         assert process.process.wait(WAIT_S) == 1
         assert process.messages.get(timeout=WAIT_S) is None

@@ -1,4 +1,4 @@
-"""The host in a box is strict: a frame that no host would take is an error of the test."""
+"""The test host is strict: a frame that a host would reject fails the test."""
 
 from __future__ import annotations
 

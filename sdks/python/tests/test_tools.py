@@ -1,4 +1,4 @@
-"""Tools that a plugin offers: described by their functions, answered once, never able to harm others."""
+"""Tools of a plugin: described by their functions, answered once, isolated from each other."""
 
 from __future__ import annotations
 

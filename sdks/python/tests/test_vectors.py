@@ -1,4 +1,4 @@
-"""The golden vectors that every SDK passes: what one accepts, all accept; what one refuses, all refuse."""
+"""The golden vectors that every SDK accepts or rejects alike."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from remote import INITIALIZE, RUNNER, Enough, admit, ask, count_pauses, serve
 
 
 def serve_with(host: Any) -> str:
-    """Serves with this host until one of them ends it; gives the host's address."""
+    """Serves with this host until one of them ends; yields the host's address."""
 
     async def scenario() -> str:
         async with listen(host, "127.0.0.1", 0, max_size=None) as server:

@@ -35,18 +35,18 @@ Whole = Annotated[int, BeforeValidator(_rules.whole)]
 Number = Annotated[float, Field(strict=True)]
 '''
 
-# The rules are read from their file: the package cannot be imported before this one is written.
+# Read from the file: the package cannot be imported before `_generated.py` exists.
 RULES = runpy.run_path(str(TARGET.with_name("_rules.py")))["RULES"]
-# How the alternatives of a structure are called, with the value of their tag.
+# Class names of the variants of a union; `{}` is the value of the tag.
 VARIANTS = {"ContentElement": "{}Element", "ModelStreamItem": "Model{}", "RecordOp": "Record{}"}
-# Structures that are not what their schema alone would make of them.
+# Structures with a type that does not follow from their schema.
 SPECIAL = {
     "RunnerId": "Annotated[StrictStr, AfterValidator(_rules.runner_id)]",
     "Moment": "Annotated[Union[int, float], BeforeValidator(_rules.moment)]",
     "I18nObject": "Annotated[Union[StrictStr, dict[str, StrictStr]], BeforeValidator(_rules.present_texts)]",
 }
 EXTRA_BASES = {"ProviderResponse": "Answer", "ToolCallResult": "ToolAnswer", "CallToolResult": "ToolAnswer"}
-# Null in these is an answer, and written.
+# Fields that are written even if null.
 WRITTEN_NULLS = {
     ("StorageValue", "data_base64"),
     ("EventAnswer", "run_id"),
@@ -82,7 +82,7 @@ def load() -> dict[str, Schema]:
 
 
 def emit(name: str, definitions: dict[str, Schema], done: dict[str, str]) -> None:
-    """Writes a structure after those it is made of."""
+    """Emits a structure after those it refers to."""
     if name in done:
         return
     schema = definitions[name]
@@ -166,7 +166,7 @@ def structure(name: str, schema: Schema) -> str:
 
 
 def attribute(field: str, schema: Schema, is_required: bool) -> tuple[str, bool, bool]:
-    """A field's line, whether it is left out when empty, and whether null stands for its default."""
+    """The declaration of a field, whether it is omitted when empty, and whether null means its default."""
     hint, constraints = kind(schema), bounds(schema)
     has_default, default = "default" in schema, schema.get("default")
     is_nullable = hint.endswith(" | None")
@@ -209,7 +209,7 @@ def bounds(schema: Schema) -> list[str]:
 
 
 def kind(schema: Any) -> str:
-    """The type of a schema, ` | None` at its end when null is one of its values."""
+    """The Python type of a schema, ending with ` | None` if it is nullable."""
     if not isinstance(schema, dict):
         return "Any"
     if "$ref" in schema:
