@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { newId } from "./new-id";
 
-test("an id has the form of a UUID of version 4", () => {
+test("an id is a UUID of version 4", () => {
   for (let times = 0; times < 64; times += 1) {
     expect(newId()).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
   }

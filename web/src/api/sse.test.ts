@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { FrameParser } from "./sse";
 
-test("frames come whole however the text is cut, and comments give nothing", () => {
+test("frames are complete however the text is split, and comments are skipped", () => {
   const parser = new FrameParser();
   expect(parser.push(": alive\n\nid: 1\nevent: a\nda")).toEqual([]);
   expect(parser.push('ta: {"x":1}\n\nid: 2\ndata: one\ndata: two\n\n')).toEqual([

@@ -8,7 +8,7 @@ test("a 503 that names the database is no_database", () => {
   expect(stateOf(503, refusal({ not_ready: "database", reason: "database_unavailable" }))).toBe("no_database");
 });
 
-test("a host that stops, or that is ready, has a database", () => {
+test("a host that is stopping or ready has a database", () => {
   expect(stateOf(503, refusal({ not_ready: "host" }))).toBe("well");
   expect(stateOf(200, '{"status":"ready"}')).toBe("well");
 });

@@ -4,14 +4,14 @@ import { bytesText, durationText, moneyText, relativeText } from "./format-text"
 
 const NOW = Date.UTC(2026, 5, 15, 12, 0, 0);
 
-test("times are told from now, and old ones by their date", () => {
+test("recent times are relative, old ones are dates", () => {
   expect(relativeText(NOW - 3_000, NOW, "en")).toBe("now");
   expect(relativeText(NOW - 5 * 60_000, NOW, "en")).toBe("5 min. ago");
   expect(relativeText(NOW - 5 * 60_000, NOW, "zh")).toBe("5分钟前");
   expect(relativeText(NOW - 30 * 86_400_000, NOW, "en")).toBe("May 16");
 });
 
-test("durations keep what matters at their size", () => {
+test("durations use a precision that fits their size", () => {
   expect(durationText(0.25, "en")).toBe("0.25 ms");
   expect(durationText(1234, "en")).toBe("1.23 s");
   expect(durationText(61_000, "en")).toBe("1 min 1 s");

@@ -5,7 +5,7 @@ import { elementOf } from "./markdown-read";
 
 const drawn = (text: string) => renderToStaticMarkup(<>{elementOf(text)}</>);
 
-test("text after text is read with tables, lists of tasks and words that are struck out", () => {
+test("tables, task lists and strikethrough are parsed, text after text", () => {
   for (const word of ["one", "two"]) {
     expect(drawn(`~~${word}~~`)).toBe(`<p><del>${word}</del></p>`);
     expect(drawn(`|${word}|\n|-|\n|1|`)).toMatch(new RegExp(`<table>.*<th>${word}</th>.*<td>1</td>.*</table>`, "s"));

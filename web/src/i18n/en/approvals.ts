@@ -48,7 +48,7 @@ export const approvals = {
   in_run: "In run",
   in_conversation: "In conversation",
   asked: "Requested",
-  nobody: "no user named",
+  no_user: "no user named",
   expires_in: "Expires in {time}",
   expired_now: "Expired",
   expiry_meaning: "Without an answer, the action is denied.",

@@ -50,7 +50,7 @@ export const approvals: SameKeys<typeof en> = {
   in_run: "所在运行",
   in_conversation: "所在会话",
   asked: "请求时间",
-  nobody: "未指定用户",
+  no_user: "未指定用户",
   expires_in: "{time}后过期",
   expired_now: "已过期",
   expiry_meaning: "逾期未处理视为拒绝。",

@@ -56,7 +56,7 @@ function RunnerCard({ runner, agents }: { runner: Runner; agents: Agent[] }) {
     [t("agents.runners.pid"), runner.pid ?? <span className="muted">{t("agents.runners.noProcess")}</span>],
     [t("agents.runners.inFlight"), <Num key="n" value={runner.runs_in_flight ?? 0} />],
     [t("agents.runners.restarts"), <Num key="r" value={runner.restarts ?? 0} />],
-    [t("agents.runners.usedBy"), users.length === 0 ? <span className="muted">{t("agents.runners.nobody")}</span> : users.map((agent) => <Link key={agent.name} href={`/agents/${encodeURIComponent(agent.name)}`} className={styles["user"]}>{agent.name}</Link>)],
+    [t("agents.runners.usedBy"), users.length === 0 ? <span className="muted">{t("agents.runners.unused")}</span> : users.map((agent) => <Link key={agent.name} href={`/agents/${encodeURIComponent(agent.name)}`} className={styles["user"]}>{agent.name}</Link>)],
   ];
   return (
     <li className={styles["agent"]}>
@@ -79,7 +79,7 @@ function RunnerCard({ runner, agents }: { runner: Runner; agents: Agent[] }) {
       </p>
       {runner.last_error && (
         <div>
-          <h3 className={styles["small"]}>{t("agents.runners.lastWords")}</h3>
+          <h3 className={styles["small"]}>{t("agents.runners.lastLog")}</h3>
           <pre className={styles["words"]} tabIndex={0}>{runner.last_error}</pre>
         </div>
       )}

@@ -55,7 +55,7 @@ export function TryEvent({ agents, agent }: { agents: Agent[]; agent?: string })
             {line("text")}
             {line("bot")}
             <Field label={t("agents.try.agent")}>
-              {(props) => <Select {...props} value={draft.agent} onChange={set("agent")} options={[{ value: "", label: t("agents.try.nobody") }, ...agents.map((one) => ({ value: one.name, label: one.name }))]} />}
+              {(props) => <Select {...props} value={draft.agent} onChange={set("agent")} options={[{ value: "", label: t("agents.try.noAgent") }, ...agents.map((one) => ({ value: one.name, label: one.name }))]} />}
             </Field>
             <Field label={t("agents.try.data")} error={"reason" in data ? t("agents.try.dataWrong", { reason: data.reason }) : undefined}>
               {(props) => <Textarea {...props} value={draft.data} placeholder='{"severity": "high"}' spellCheck={false} onChange={(event) => set("data")(event.target.value)} />}

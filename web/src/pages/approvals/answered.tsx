@@ -57,7 +57,7 @@ function Details({ approval }: { approval: Approval }) {
       <ApprovalAbout approval={approval} />
       <Facts
         items={[
-          [t("approvals.for_whom"), approvalActor(approval) ?? t("approvals.nobody")],
+          [t("approvals.for_whom"), approvalActor(approval) ?? t("approvals.no_user")],
           [t("approvals.in_conversation"), <ConversationLink key="conversation" id={approval.conversation_id} />],
           [t("approvals.in_run"), <RunLink key="run" id={approval.run_id} />],
           [t("approvals.asked"), <Time key="asked" at={approval.created_at} absolute />],

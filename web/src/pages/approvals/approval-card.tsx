@@ -25,7 +25,7 @@ export function ApprovalCard({ approval }: { approval: Approval }) {
         <ApprovalWarning approval={approval} />
         <Facts
           items={[
-            [t("approvals.for_whom"), approvalActor(approval) ?? t("approvals.nobody")],
+            [t("approvals.for_whom"), approvalActor(approval) ?? t("approvals.no_user")],
             [t("approvals.in_conversation"), <ConversationLink key="conversation" id={approval.conversation_id} />],
             [t("approvals.in_run"), <RunLink key="run" id={approval.run_id} />],
             [t("approvals.asked"), <Time key="asked" at={approval.created_at} />],

@@ -39,18 +39,18 @@ test("a method of the project CLI is named as such, and its input alone is shown
   expect(approvalRisk(deletion)).toBe("destructive");
 });
 
-test("another tool with the same fields in its input is not taken for the project CLI", () => {
+test("another tool with the same input fields is not the project CLI", () => {
   const other = { ...deletion, target: { ...deletion.target, tool_name: "files.delete" } };
   expect(approvalSentence(english, other)).toBe("Agent assistant wants to call files.delete");
   expect(approvalInput(other)).toEqual(deletion.payload);
 });
 
-test("a message names its surface and conversation and counts as reaching outside", () => {
+test("a message names its surface and conversation and is external", () => {
   expect(approvalSentence(english, message)).toBe("Agent assistant wants to send a message to helpdesk / c1");
   expect(approvalRisk(message)).toBe("external");
 });
 
-test("what is settled is told as past", () => {
+test("answered approvals are in the past tense", () => {
   expect(approvalSentence(english, { ...deletion, status: "denied" })).toBe("Agent assistant wanted to run calendar.delete");
 });
 
@@ -60,7 +60,7 @@ test("an unknown action is shown by its name", () => {
   );
 });
 
-test("a person's name comes before the id", () => {
+test("the name of a user is preferred to the id", () => {
   expect([approvalActor(deletion), approvalActor(message), approvalActor({ ...message, actor: null })]).toEqual([
     "Ann",
     "u1",
@@ -68,7 +68,7 @@ test("a person's name comes before the id", () => {
   ]);
 });
 
-test("the time left counts down to zero and stays there", () => {
+test("the countdown stops at zero", () => {
   const end = "2026-11-15T15:55:00.000Z";
   expect(secondsLeft(end, Date.parse("2026-11-15T15:25:00.500Z"))).toBe(1800);
   expect(secondsLeft(end, Date.parse("2026-11-15T16:25:00.000Z"))).toBe(0);

@@ -9,18 +9,18 @@ const lines = (language: Language, subject: Parameters<typeof subjectLines>[2]) 
 
 const dinner = { id: "rec_1", title: "dinner", start_at: "2026-04-21T11:00:00Z", end_at: "2026-04-21T12:00:00Z" };
 
-test("a record is named by its title and its time where the reader is", () => {
+test("a record is named by its title and its local time", () => {
   const [english] = lines("en", { records: [dinner] });
   expect(english).toMatch(/^“dinner”, Tue, Apr 21, 2026, 7:00 – 8:00 PM$/);
   const [chinese] = lines("zh", { records: [dinner] });
   expect(chinese).toMatch(/^“dinner”，.*周二 ?19:00–20:00$/);
 });
 
-test("a record that the actor does not have is said to be missing", () => {
+test("a record that the user does not have is reported as missing", () => {
   expect(lines("en", { records: [{ id: "rec_9" }] })).toEqual(["There is no record with the id rec_9"]);
 });
 
-test("inputs show what stands there now and what would", () => {
+test("inputs show the current and the new value", () => {
   const subject = {
     records: [{ id: "tea", title: "tea", detail: "green" }],
     fields: [{ name: "title", value: "supper", before: "dinner" }, { name: "to", value: "bob" }],

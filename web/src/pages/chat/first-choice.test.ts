@@ -22,16 +22,16 @@ function agent(name: string, changes: Partial<Agent> = {}): Agent {
   };
 }
 
-test("one's own agent comes before a built-in one", () => {
+test("a configured agent comes before a built-in one", () => {
   expect(firstChoice([agent("assistant", { built_in: true }), agent("own")]).name).toBe("own");
 });
 
-test("an agent of one conversation is not for all", () => {
+test("an agent with a scope is not the default", () => {
   const agents = [agent("vip", { scope: { ...ANYWHERE, conversation: "vip" } }), agent("assistant", { built_in: true })];
   expect(firstChoice(agents).name).toBe("assistant");
 });
 
-test("agents that take other events, filter messages or do not work are passed over", () => {
+test("agents with other events, with filters or without a runner are skipped", () => {
   const agents = [
     agent("alerts", { events: ["alert.*"] }),
     agent("loud", { filters: { "data.severity": ["high"] } }),
@@ -41,7 +41,7 @@ test("agents that take other events, filter messages or do not work are passed o
   expect(firstChoice(agents).name).toBe("assistant");
 });
 
-test("where nobody takes messages, the first that works is named", () => {
+test("without a match, the first agent with a runner is chosen", () => {
   expect(firstChoice([agent("broken", { runner_available: false }), agent("named", { events: [] })]).name).toBe("named");
   expect(firstChoice([agent("broken", { runner_available: false })]).name).toBe("broken");
 });

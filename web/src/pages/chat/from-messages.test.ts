@@ -23,12 +23,12 @@ test("a call, its result and its card are one entry", () => {
   ]);
 });
 
-test("what other runs said is not this run's", () => {
+test("messages of other runs are ignored", () => {
   const messages = [{ id: "run_2.1", role: "assistant", content: "other" }, { id: "run_1.1", role: "assistant", content: "own" }] as Message[];
   expect(entriesOfMessages(messages, context).map((entry) => entry.id)).toEqual(["run_1.1"]);
 });
 
-test("a thought is shown before the text it led to, whichever came first", () => {
+test("reasoning is shown before its text, whichever came first", () => {
   const behind = [{ id: "run_1.1", role: "assistant", content: "text" }, { id: "run_1.9.0", role: "reasoning", content: "why" }] as Message[];
   expect(entriesOfMessages(behind, context).map((entry) => entry.kind)).toEqual(["reasoning", "answer"]);
   const before = [
@@ -39,7 +39,7 @@ test("a thought is shown before the text it led to, whichever came first", () =>
   expect(entriesOfMessages(before, context).map((entry) => entry.id)).toEqual(["run_1.1", "run_1.9.0", "run_1.9"]);
 });
 
-test("only the newest text of a stream that goes on grows, and calls without result are under way", () => {
+test("only the newest text of an open stream grows, and calls without a result are running", () => {
   const messages = [call("run_1.1", "c1"), { id: "run_1.2", role: "assistant", content: "so far" }] as Message[];
   const live = entriesOfMessages(messages, { ...context, live: true });
   expect(live.map((entry) => ("state" in entry ? entry.state : "streaming" in entry ? entry.streaming : null))).toEqual(["running", true]);

@@ -16,12 +16,12 @@ const record: AuditRecord = {
 };
 const now = Date.parse("2026-11-15T15:30:00.000Z");
 
-test("refusals of any kind are asked for as such, one code by its name", () => {
+test("all refusals are one filter of the host, a single code another", () => {
   expect(auditQuery({ outcome: "denied", run_id: "run_1" })).toEqual({ run_id: "run_1", method: undefined, denied: true });
   expect(auditQuery({ outcome: "not_found" })).toMatchObject({ code: "not_found" });
 });
 
-test("nothing is sorted out here where the host does it all", () => {
+test("nothing is filtered here if the host does it all", () => {
   expect(auditMatches({ run_id: "run_1", method: "state.get", outcome: "ok" }, now)).toBeUndefined();
 });
 
@@ -32,13 +32,13 @@ test("agent, runner and plugin are found by a part of their name, whatever the c
   expect(auditMatches({ who: "help" }, now)?.({ ...record, agent: null })).toBe(true);
 });
 
-test("a call that began before the span does not fit, one that began long before ends the list", () => {
+test("a call from before the span does not match, one from long before ends the list", () => {
   const fits = auditMatches({ time: "1h" }, now);
   expect(fits?.(record)).toBe(true);
   expect(fits?.({ ...record, at: "2026-11-15T14:29:59.999Z" })).toBe(false);
   expect(fits?.({ ...record, at: "2026-11-14T14:29:59.999Z" })).toBe("end");
 });
 
-test("a span that does not exist is no filter", () => {
+test("an unknown span is no filter", () => {
   expect(auditMatches({ time: "constructor" }, now)).toBeUndefined();
 });

@@ -2,15 +2,15 @@
 import { expect, test } from "vitest";
 import { DELIVERY_STATUSES, deliveryTone, mayDiscard, mayRetry } from "./delivery-status";
 
-test("only what failed or is unknown is sent again", () => {
+test("only failed and unknown deliveries are sent again", () => {
   expect(DELIVERY_STATUSES.filter(mayRetry)).toEqual(["failed", "unknown"]);
 });
 
-test("what is being sent, has arrived or was discarded is not discarded", () => {
+test("claimed, done and discarded deliveries cannot be discarded", () => {
   expect(DELIVERY_STATUSES.filter(mayDiscard)).toEqual(["pending", "failed", "unknown"]);
 });
 
-test("a state of a newer host is shown without a tone", () => {
+test("a status of a newer host has no tone", () => {
   expect(deliveryTone("failed")).toBe("bad");
   expect(deliveryTone("postponed")).toBe("neutral");
 });

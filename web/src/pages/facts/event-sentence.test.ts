@@ -28,20 +28,20 @@ test.each([
   expect(eventSentence(english, event)).toBe(sentence);
 });
 
-test("an event from outside that takes a name of the host's is not believed", () => {
+test("an external event with a type of the host is not trusted", () => {
   expect(eventSentence(english, view("approval.allowed", { answered_by: "admin" }, "api"))).toBe("approval.allowed");
 });
 
-test("a replay names what it repeats", () => {
+test("a replay names its original", () => {
   expect(replayOf(view("message.received", { metadata: { replay_of: "evt_1" } }))).toBe("evt_1");
   expect(replayOf(view("message.received", { metadata: {} }))).toBeNull();
 });
 
-test("kinds go by the beginning of the type", () => {
+test("kinds follow the prefix of the type", () => {
   expect(["message.received", "tool.call.completed", "steering.injected"].map(eventKind)).toEqual(["messages", "tools", "other"]);
 });
 
-test("files are named once, with the name they came with", () => {
+test("files are listed once, with their name", () => {
   const files = eventFiles(
     view("message.received", {
       input: { attachments: [{ artifact_id: "a", name: "x.png" }], contents: [{ type: "image", artifact_id: "a" }, { type: "file", artifact_id: "b" }] },

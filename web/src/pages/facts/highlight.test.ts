@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { pieces } from "./highlight";
 
-test("matches are set apart, also behind characters of two units", () => {
+test("matches are split out, also after surrogate pairs", () => {
   expect(pieces("😀数据库 ok", [{ start: 1, end: 4 }])).toEqual([
     { text: "😀", hit: false },
     { text: "数据库", hit: true },
@@ -10,7 +10,7 @@ test("matches are set apart, also behind characters of two units", () => {
   ]);
 });
 
-test("places that overlap, lie outside or come in any order repeat nothing", () => {
+test("overlapping, out-of-range or unordered ranges repeat nothing", () => {
   const cut = pieces("abcdef", [{ start: 4, end: 99 }, { start: 1, end: 3 }, { start: 2, end: 3 }]);
   expect(cut.map((piece) => piece.text).join("")).toBe("abcdef");
   expect(cut.filter((piece) => piece.hit).map((piece) => piece.text)).toEqual(["bc", "ef"]);

@@ -33,10 +33,10 @@ export function Listed<Item>({ list, filtered, empty, at, children }: ListedProp
         {nothing && !list.isReading && (
           <Empty
             icon={filtered ? "filter" : empty.icon}
-            title={filtered ? t("facts.nothing_fits") : empty.title}
+            title={filtered ? t("facts.no_match") : empty.title}
             action={filtered ? undefined : empty.action}
           >
-            {filtered ? t("facts.nothing_fits_hint") : empty.hint}
+            {filtered ? t("facts.no_match_hint") : empty.hint}
           </Empty>
         )}
         {nothing && list.isReading && <Skeleton lines={3} height={20} />}
@@ -56,11 +56,11 @@ function ListEnd<Item>({ list, filtered, at }: { list: FactList<Item>; filtered:
     <div className={styles["end"]} aria-live="polite">
       {short && list.last !== undefined && (
         <span>
-          {t("facts.looked_through", { count: list.read })} <Time at={at(list.last)} />
+          {t("facts.searched", { count: list.read })} <Time at={at(list.last)} />
         </span>
       )}
       <Button onClick={list.more} busy={list.isReading}>
-        {short ? t("facts.look_further") : t("facts.more")}
+        {short ? t("facts.search_further") : t("facts.more")}
       </Button>
     </div>
   );

@@ -18,15 +18,15 @@ test.each([
   expect(previewKind(mime)).toBe(kind);
 });
 
-test("a plain text is JSON by its name, nothing else is", () => {
+test("only plain text is JSON by its name", () => {
   expect([previewKind("text/plain", "a.JSON"), previewKind("text/html", "a.json"), previewKind("application/octet-stream", "a.json")]).toEqual(["json", "text", "none"]);
 });
 
-test("JSON gets line breaks, what is none stays as it is", () => {
+test("JSON is indented, other text stays", () => {
   expect(prettyJson('{"a":[1]}')).toBe('{\n  "a": [\n    1\n  ]\n}');
   expect(prettyJson("{a")).toBe("{a");
 });
 
-test("what a browser would run is known as such", () => {
+test("types that a browser would run are recognised", () => {
   expect(["image/svg+xml", "text/html", "application/xhtml+xml", "text/plain"].map(isMarkup)).toEqual([true, true, true, false]);
 });

@@ -28,11 +28,11 @@ function overview(part: Partial<Overview>): Overview {
 const runner = (name: string, status: Runner["status"]) => ({ name, status }) as Runner;
 const server = (name: string, status: ToolServer["status"]) => ({ name, status }) as ToolServer;
 
-test("a host that is well has none", () => {
+test("a healthy host has no problems", () => {
   expect(problemsOf(overview({}), [runner("a", "ready"), runner("b", "starting")], [server("c", "ready")])).toEqual([]);
 });
 
-test("the store comes first, questions to people last", () => {
+test("the store comes first, approvals last", () => {
   const troubled = overview({
     store: { kind: "sqlite", ok: false, sync: "full", size_bytes: null },
     queue: { queued: null, running: null, waiting_approvals: 2, deliveries_waiting: 10, deliveries_failed: 1, deliveries_unknown: 4 },
@@ -50,14 +50,14 @@ test("the store comes first, questions to people last", () => {
   ]);
 });
 
-test("a model that worked again after its failure works", () => {
+test("a model that succeeded after its failure is fine", () => {
   expect(modelStatus(model)).toBe("failing");
   expect(modelStatus({ ...model, last_ok_at: "2026-11-15T15:02:00.000Z" })).toBe("ok");
   expect(modelStatus({ ...model, last_ok_at: null })).toBe("failing");
   expect(modelStatus({ ...model, last_ok_at: null, last_error: null })).toBe("idle");
 });
 
-test("a process that starts for the first time is no problem, one that starts over and over is", () => {
+test("a first start is no problem, repeated restarts are", () => {
   const again = { ...runner("r", "starting"), restarts: 3 };
   expect(problemsOf(overview({}), [runner("first", "starting"), again], [])).toEqual([{ kind: "runner", name: "r", trouble: "restarting" }]);
 });

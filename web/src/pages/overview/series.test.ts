@@ -31,7 +31,7 @@ const overview: Overview = {
   totals: step("", 60),
 };
 
-test("every step counts for its whole length, the current one too", () => {
+test("every step counts with its full length, the current one too", () => {
   expect(perMinute(overview, (each) => each.runs)).toEqual([2, 1]);
 });
 
@@ -39,12 +39,12 @@ test("times are Unix seconds", () => {
   expect(times(overview)).toEqual([1794754800, 1794756000]);
 });
 
-test("the peak is the first of the highest, and nothing has none", () => {
+test("the peak is the first of equal maxima, and empty lines have none", () => {
   expect(peak([null, 3, 5, 5])).toEqual({ value: 5, index: 2 });
   expect(peak([null, 0])).toBeNull();
 });
 
-test("rows are the steps in which anything happened, newest first", () => {
+test("rows are the steps with data, newest first", () => {
   const lines = [
     { label: "a", color: "", values: [1, 0, null, 0] },
     { label: "b", color: "", values: [0, 0, null, 2] },
@@ -54,12 +54,12 @@ test("rows are the steps in which anything happened, newest first", () => {
   expect(hasFigures({ label: "c", color: "", values: [null, 0] })).toBe(false);
 });
 
-test("an unknown range is the hour, and no runs have no failure rate", () => {
+test("an unknown range is one hour, and without runs there is no failure rate", () => {
   expect([rangeOf("7d"), rangeOf("9y"), rangeOf(undefined)]).toEqual(["7d", "1h", "1h"]);
   expect([failureRate({ runs: 4, failed: 1 }), failureRate({ runs: 0, failed: 0 })]).toEqual([0.25, null]);
 });
 
-test("bars stand on each other, the first the tallest, and unknown stays unknown", () => {
+test("bars are stacked, the first the tallest, and unknown values stay unknown", () => {
   const lines = [
     { label: "a", color: "", values: [1, null, 3] },
     { label: "b", color: "", values: [2, null, null] },

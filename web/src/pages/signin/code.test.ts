@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { codeIn, nextIn } from "./code";
 
-test("the code is found in the fragment alone", () => {
+test("the code is read from the fragment only", () => {
   expect([codeIn("#code=abc123"), codeIn("#a=1&code=x%20y"), codeIn("#code="), codeIn(""), codeIn("#other")]).toEqual(["abc123", "x y", null, null, null]);
 });
 

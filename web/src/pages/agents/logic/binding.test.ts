@@ -12,17 +12,17 @@ const anywhere = { workspace: null, bot: null, conversation: null, actor: null }
 const keys = (one: Binding) => bindingSentences(one, words).map((text) => text.key.slice("agents.bind.".length));
 
 describe("bindingSentences", () => {
-  it("says what an agent takes, where, how and how long", () => {
+  it("describes events, scope, queue and limits", () => {
     expect(keys(agent)).toEqual(["events", "conversation", "filter", "queue.steer", "deadline", "budgetRun", "delivery", "retry"]);
     expect(bindingSentences(agent, words)[2]?.with).toEqual({ field: "data.severity", values: "high / 1" });
   });
 
-  it("says that an agent without events is taken only by name", () => {
+  it("says that an agent without events must be named", () => {
     const named = { ...agent, events: [], scope: anywhere, filters: {}, budget: { run_usd: null, day_usd: null }, delivery: null, built_in: true };
     expect(keys(named)).toEqual(["named", "queue.steer", "deadline", "noDelivery", "retry"]);
   });
 
-  it("says that a built-in agent comes after the user's own", () => {
+  it("says that a built-in agent comes after configured ones", () => {
     expect(keys({ ...agent, scope: anywhere, built_in: true })).toEqual(expect.arrayContaining(["everywhere", "builtIn"]));
   });
 });
@@ -34,7 +34,7 @@ describe("words of the host", () => {
     expect(whySay("of_a_newer_host")).toBeUndefined();
   });
 
-  it("explain what confines a runner", () => {
+  it("explain the sandbox of a runner", () => {
     expect(isolationSay("landlock:7")).toEqual({ key: "agents.runners.isolation.landlock", with: { version: "7" } });
     expect(isolationSay("off").key).toBe("agents.runners.isolation.off");
     expect(isolationSay("landlock:7+seccomp").key).toBe("agents.runners.isolation.other");

@@ -20,7 +20,7 @@ const schema: FormItem[] = [
 const fields = fieldsOf(schema, "zh", ["main", "spare"]);
 
 describe("fieldsOf", () => {
-  it("speaks the reader's language and knows a control for every type", () => {
+  it("uses the chosen language and has a control for every type", () => {
     expect(fields.map((field) => `${field.label} ${field.control}`)).toEqual([
       "系统提示词 lines", "Model model", "Fallback list", "Temperature number", "Rounds whole", "Commands switch", "Options json", "Reasoning choice", "API line", "Odd line",
     ]);
@@ -36,16 +36,16 @@ describe("fieldsOf", () => {
 });
 
 describe("checked", () => {
-  it("gives back the settings it was filled with", () => {
+  it("returns the settings it was filled with", () => {
     const config = { prompt: "Hi\nthere", fallback_models: ["spare"], rounds: 4, commands: false, options: { a: 1 }, api: "x", extra: true };
     expect(checked(fields, draftOf(fields, config), config)).toEqual({ config, problems: {} });
   });
 
-  it("leaves out what is empty, so that the default holds", () => {
+  it("omits empty values, so that the default applies", () => {
     expect(checked(fields, { ...draftOf(fields, {}), api: "x" }, {})).toEqual({ config: { api: "x" }, problems: {} });
   });
 
-  it("says what is wrong with each field", () => {
+  it("reports the error of each field", () => {
     const draft = { ...draftOf(fields, {}), temperature: "warm", rounds: "2.5", options: "{", reasoning: "max", api: " " };
     const { problems } = checked(fields, draft, {});
     expect(Object.entries(problems).map(([name, text]) => `${name} ${text.key}`)).toEqual([
@@ -70,7 +70,7 @@ describe("configToml", () => {
 });
 
 describe("agentToml", () => {
-  it("writes an agent of one's own with the same rights", () => {
+  it("writes a new agent with the same grant", () => {
     const policy = {
       models: ["default"], tools: [], knowledge: [], history: "conversation", event_log: "conversation", artifacts: "conversation", state: [], storage: [],
       actions: { "message.send": "ask" }, files: [], skills: [], modules: ["calendar.*"], risks: {},

@@ -7,7 +7,7 @@ import { requestedPermissions, rightsOf } from "./permissions";
 const words = (rights: ReturnType<typeof rightsOf>) => rights.map((one) => `${one.level} ${one.text.key.slice("agents.".length)}`);
 
 describe("rightsOf", () => {
-  it("says what a run may, must ask for and may not", () => {
+  it("says what a run may do, needs approval for and may not do", () => {
     expect(words(rightsOf(grant))).toEqual([
       "yes right.history.conversation", "no right.events.none", "yes right.artifacts.conversation", "yes right.models",
       "yes right.methods", "ask right.risk.ask.destructive", "yes right.state.conversation", "ask right.actions.ask",
@@ -20,7 +20,7 @@ describe("rightsOf", () => {
     expect(words(rights)).toContain("no right.models.none");
   });
 
-  it("says that files may be made, and that risky calls are refused", () => {
+  it("says that files may be created and risky calls are refused", () => {
     const rights = rightsOf({
       ...grant, artifacts: { reach: "conversation", operations: ["create"] }, risks: { external: "never", write: "always" }, actions: { "message.send": "always", x: "never" },
     });
@@ -28,7 +28,7 @@ describe("rightsOf", () => {
     expect(words(rights).filter((word) => word.includes("actions"))).toHaveLength(1);
   });
 
-  it("does not call the host's own tools tools", () => {
+  it("does not list the host's own tools as tools", () => {
     const methods = rightsOf(grant).find((one) => one.text.key === "agents.right.methods");
     expect(methods?.names).toEqual(["calendar.read"]);
     expect(rightsOf(grant).some((one) => one.text.key === "agents.right.tools")).toBe(false);
@@ -36,7 +36,7 @@ describe("rightsOf", () => {
 });
 
 describe("requestedPermissions", () => {
-  it("names the areas that a manifest asks for", () => {
+  it("names the permissions that a manifest requests", () => {
     expect(requestedPermissions({ models: ["invoke"], history: [], platform_api: ["message.send"] })).toEqual([
       { level: "ask", text: { key: "agents.asks.models" }, names: ["invoke"] },
       { level: "ask", text: { key: "agents.asks.platform_api" }, names: ["message.send"] },

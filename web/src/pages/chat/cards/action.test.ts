@@ -5,7 +5,7 @@ import { actionOf, messageOf } from "./action";
 
 const t: T = (key, values) => translate("en", key, values);
 
-test("a method of a module becomes a message with its input", () => {
+test("a module method becomes a message with its input", () => {
   const action = actionOf("calendar.delete", { event_id: "rec_1" });
   expect(messageOf(action, t)).toBe('Please do calendar.delete with {"event_id":"rec_1"}');
   expect(messageOf(actionOf("memory.read", undefined), t)).toBe("Please do memory.read");

@@ -7,7 +7,7 @@ import { say } from "./say";
 import type { Entry } from "./timeline";
 
 describe("rightsChanges", () => {
-  it("names the keys that differ, settings one by one", () => {
+  it("names the keys that differ, settings individually", () => {
     const other = { ...grant, hash: "x", config: { model: "main" }, actions: { "message.send": "always" as const } };
     expect(rightsChanges({ ...grant, config: { model: "spare" } }, other)).toEqual([
       { key: "actions", left: { "message.send": "ask" }, right: { "message.send": "always" } },
@@ -15,7 +15,7 @@ describe("rightsChanges", () => {
     ]);
   });
 
-  it("finds nothing where only the order of keys differs", () => {
+  it("ignores the order of keys", () => {
     const one = { ...grant, risks: { read: "always" as const, write: "ask" as const } };
     const other = { ...grant, risks: { write: "ask" as const, read: "always" as const } };
     expect(rightsChanges(one, other)).toEqual([]);

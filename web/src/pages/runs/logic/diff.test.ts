@@ -15,20 +15,20 @@ describe("diffTexts", () => {
     expect(marked("明天下午三点", "明天下午四点")).toBe("明天下午[-三-]{+四+}点");
   });
 
-  it("does not look for the same words in texts that have nothing in common", () => {
+  it("does not match single words of unrelated texts", () => {
     expect(marked("please book: lunch", "hello: there you are")).toBe("[-please book: lunch-]{+hello: there you are+}");
   });
 
-  it("takes the space between two changed words as changed", () => {
+  it("treats whitespace between two changed words as changed", () => {
     expect(marked("the quick brown fox jumps", "the slow red fox jumps")).toBe("the [-quick brown-]{+slow red+} fox jumps");
   });
 
-  it("gives one part for equal texts and none for empty ones", () => {
+  it("returns one part for equal texts and none for empty ones", () => {
     expect(diffTexts("same", "same")).toEqual([{ side: "both", text: "same" }]);
     expect(diffTexts("", "")).toEqual([]);
   });
 
-  it("gives both texts back whole, whatever they are", () => {
+  it("contains both texts completely", () => {
     const [left, right] = ["a b\nc d e", "b\nx c e f"];
     const pieces = diffTexts(left, right);
     expect(pieces.filter((piece) => piece.side !== "right").map((piece) => piece.text).join("")).toBe(left);

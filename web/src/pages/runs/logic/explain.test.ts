@@ -48,7 +48,7 @@ describe("codes of others", () => {
 });
 
 describe("explainRefusal", () => {
-  it("tells a right that the runner never asked for from one that the agent was not given", () => {
+  it("distinguishes a missing request from a missing grant", () => {
     const refused = (method: string) => explainRefusal(call(method, "000", { code: "unauthorized" }), grant).what.key;
     expect(refused("history.search")).toBe("runs.refused.asked.what");
     expect(refused("models.embed")).toBe("runs.refused.asked.what");
@@ -62,7 +62,7 @@ describe("explainRefusal", () => {
     expect(words("en", todo)).toContain("`event_log` in [agents.office.grant]");
   });
 
-  it("says no more than it knows where the rights are not known", () => {
+  it("stays general if the grant is unknown", () => {
     expect(explainRefusal(call("state.set", "000", { code: "unauthorized" }), null).what.key).toBe("runs.code.unauthorized.what");
   });
 });

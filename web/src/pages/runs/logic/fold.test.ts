@@ -20,7 +20,7 @@ function fold(results: RunResult[]): Fold {
 }
 
 describe("Fold", () => {
-  it("joins deltas into one text, which the whole message completes", () => {
+  it("joins deltas into one text, completed by the message", () => {
     const { steps } = fold([delta("Hel"), delta("lo"), message("Hello"), result("run.completed", {})]);
     expect(steps.map((step) => step.kind)).toEqual(["text", "end"]);
     expect(steps[0]).toMatchObject({ text: "Hello", deltas: 2, whole: true });
@@ -40,7 +40,7 @@ describe("Fold", () => {
     expect(steps[1]).toMatchObject({ name: "files.read", open: false, result: { ok: 1 }, error: undefined });
   });
 
-  it("does not repeat what was said before a call when the whole message comes", () => {
+  it("does not repeat text from before a call when the message is complete", () => {
     const { steps } = fold([
       delta("Let me look. "),
       result("tool.call.started", { tool_call_id: "t1", tool_name: "x" }),
@@ -63,7 +63,7 @@ describe("Fold", () => {
     expect(steps[0]).toMatchObject({ tool: "project_cli", name: "calendar.read", input: { mode: "day" }, open: true });
   });
 
-  it("takes a result that comes twice only once", () => {
+  it("ignores duplicate results", () => {
     const first = delta("a");
     const folded = fold([first, first, delta("b")]);
     expect(folded.steps).toHaveLength(1);
@@ -71,18 +71,18 @@ describe("Fold", () => {
     expect(folded.count).toBe(2);
   });
 
-  it("counts attempts and answers with the last one", () => {
+  it("counts attempts and returns the last answer", () => {
     const { steps } = fold([delta("first try"), result("run.restarted", { attempt: 2 }), delta("second try")]);
     expect(steps.map((step) => step.attempt)).toEqual([1, 2, 2]);
     expect(answerOf(steps)).toBe("second try");
   });
 
-  it("keeps the reason for which an answer was cut, and none for a usual end", () => {
+  it("keeps the reason of a cut answer, and none for a normal end", () => {
     expect(fold([message("a", { finish_reason: "length" })]).steps[0]).toMatchObject({ cut: "length" });
     expect(fold([message("a", { finish_reason: "stop" })]).steps[0]).not.toHaveProperty("cut");
   });
 
-  it("closes calls that never came back when the run ends", () => {
+  it("closes open calls when the run ends", () => {
     const { steps } = fold([
       result("tool.call.started", { tool_call_id: "t1", tool_name: "x" }),
       result("run.failed", { code: "cancelled", message: "cancelled" }),
@@ -99,7 +99,7 @@ describe("Fold", () => {
     expect(folded.steps[0]).toMatchObject({ deltas: 20_000, first: 1, last: 20_000 });
   });
 
-  it("survives results without the data they should have", () => {
+  it("survives results without data", () => {
     const { steps } = fold([
       result("message.delta", null), result("tool.call.completed", {}), result("message.completed", {}), result("odd.kind", { x: 1 }),
     ]);

@@ -30,7 +30,7 @@ const model = {
 };
 
 describe("timeline", () => {
-  it("tells a run from the event to its delivery in order", () => {
+  it("shows a run from its event to its delivery in order", () => {
     const delivery = {
       delivery_id: "d1", surface: "helpdesk", target: "t1", run_id: "r1", conversation_id: null, next_attempt_at: null, sequence: 5, status: "done" as const, attempts: 1, error: null,
       created_at: "2026-01-02T03:04:05.720Z", updated_at: "2026-01-02T03:04:05.900Z",
@@ -49,7 +49,7 @@ describe("timeline", () => {
     expect(entries[4]).toMatchObject({ hint: "100 → 20 tokens · $0.0012" });
   });
 
-  it("shows every refusal with its reason, apart from what went well", () => {
+  it("shows every refusal with its reason, apart from successful calls", () => {
     const audit = [
       call("history.page", "010"),
       call("history.search", "020", { code: "unauthorized", scope: "facts" }),
@@ -70,14 +70,14 @@ describe("timeline", () => {
     });
   });
 
-  it("gathers equal refusals into one entry", () => {
+  it("groups equal refusals into one entry", () => {
     const audit = ["010", "020", "030"].map((at) => call("history.search", at, { code: "unauthorized" }));
     const refused = timeline({ story: story(), steps: [], audit }).filter((entry) => entry.tone === "bad");
     expect(refused).toHaveLength(1);
     expect(refused[0]?.hint).toBe("×3");
   });
 
-  it("explains a failed run by its code, and keeps the runner's words", () => {
+  it("explains a failed run by its code, and keeps the runner's message", () => {
     const failed = story();
     failed.run = { ...failed.run, status: "failed", error: { code: "runner.crashed", message: "exited with code 3", retryable: true } };
     const end = timeline({ story: failed, steps: [], audit: [] }).at(-1);
@@ -95,7 +95,7 @@ describe("timeline", () => {
     expect(entry?.notes[0]?.key).toBe("runs.tool.DENIED.what");
   });
 
-  it("tells a refused approval of a tool apart from a tool's own refusal", () => {
+  it("distinguishes a denied approval from a tool's own refusal", () => {
     const refused = (error: JsonObject) =>
       timeline({
         story: story(), audit: [],
@@ -107,7 +107,7 @@ describe("timeline", () => {
     expect(refused({ code: "acme.lost" })).toBe("runs.tool.own.what");
   });
 
-  it("says what an approval was about and who answered", () => {
+  it("shows the subject of an approval and who answered", () => {
     const approval = { approval_id: "a1", action: "tool.call", status: "denied" as const, answered_by: "admin", created_at: "2026-01-02T03:04:05.100Z", answered_at: "2026-01-02T03:04:05.900Z" };
     const known = {
       ...approval, run_id: "run_1", runner_id: "r", agent: "office", nonce: "n", expires_at: "",
@@ -118,13 +118,13 @@ describe("timeline", () => {
     expect(entry?.notes).toEqual([{ key: "runs.approval.denied", with: { by: "admin" } }]);
   });
 
-  it("says which model stood in for one that failed", () => {
+  it("names the fallback of a failed model", () => {
     const calls = [{ ...model, failed: true, outcome: "runtime_error" }, { ...model, model: "spare", at: "2026-01-02T03:04:05.300Z" }];
     const [first] = timeline({ story: story({ model_calls: calls }), steps: [], audit: [] }).filter((entry) => entry.kind === "model");
     expect(first?.notes).toEqual([{ key: "runs.model.down" }, { key: "runs.model.fallback", with: { model: "spare" } }]);
   });
 
-  it("tells what was noted of a failed model with its call, and only there", () => {
+  it("shows the diagnostic of a failed model with its call only", () => {
     const diagnostics = [
       { kind: "model_failed", message: "answered 529", created_at: "2026-01-02T03:04:05.250Z" },
       { kind: "invalid_result", message: "`key` is empty", created_at: "2026-01-02T03:04:05.260Z" },
@@ -133,7 +133,7 @@ describe("timeline", () => {
     expect(entries.filter((entry) => entry.section === "work").map((entry) => `${entry.kind} ${entry.hint ?? ""}`)).toEqual(["model answered 529", "diagnostic `key` is empty"]);
   });
 
-  it("shows what goes on in a running run, and no end", () => {
+  it("shows the activity of a running run, and no end", () => {
     const running = story();
     running.run = { ...running.run, status: "running", finished_at: null };
     const entries = timeline({ story: running, steps: lunch.slice(0, 1).map((step) => ({ ...step, ...(step.kind === "tool" ? { open: true, result: undefined } : {}) })), audit: [] });
@@ -148,7 +148,7 @@ describe("timeline", () => {
 });
 
 describe("waterfall", () => {
-  it("places bars within the whole time of a run", () => {
+  it("positions bars within the duration of a run", () => {
     const entries = timeline({ story: story({ model_calls: [model] }), steps: lunch, audit: [] });
     const span = spanOf(entries, 0);
     expect(span).toEqual({ from: Date.parse("2026-01-02T03:04:05.000Z"), to: Date.parse("2026-01-02T03:04:06.000Z") });
