@@ -46,12 +46,12 @@ pub(super) async fn measure(plan: &Plan, python: &Path) -> anyhow::Result<Vec<Me
     let mut measures = Vec::new();
     for (wire, runner) in [("native", native), ("LangBot", langbot)] {
         let seen = through_a_host(plan, &runner, runs).await?;
-        measures.push(told(wire, &bare, &seen, runs));
+        measures.push(measure_of(wire, &bare, &seen, runs));
     }
     Ok(measures)
 }
 
-fn told(wire: &str, bare: &Seen, seen: &Seen, runs: usize) -> Measure {
+fn measure_of(wire: &str, bare: &Seen, seen: &Seen, runs: usize) -> Measure {
     Measure {
         row: 10,
         what: format!(

@@ -59,14 +59,14 @@ pub(super) async fn measure(plan: &Plan) -> anyhow::Result<Vec<Measure>> {
         check_all_completed(&host, WARM_RUNS + one.runs + many.runs).await?;
         host.stop().await?;
         let sync_ms = syncs.into_iter().collect::<Sample>().percentile_ms(50);
-        measures.extend(told(&bare, &Round { sync, sync_ms, one, many }));
+        measures.extend(round_measures(&bare, &Round { sync, sync_ms, one, many }));
     }
     measures.sort_by_key(|measure| measure.row);
     measures.retain(|measure| plan.wants(measure.row));
     Ok(measures)
 }
 
-fn told(bare: &Bare, round: &Round) -> Vec<Measure> {
+fn round_measures(bare: &Bare, round: &Round) -> Vec<Measure> {
     let Round { sync, sync_ms, one, many } = round;
     let budget_ms = if *sync == "normal" { 2.0 } else { 1.5 + 2.0 * sync_ms };
     let pipe = |value| Some(Baseline { what: "bare pipe", value });

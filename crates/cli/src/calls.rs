@@ -1,6 +1,6 @@
-//! A tool's call, and the question whether it may be made, as people read them.
+//! Tool calls and approval requests as text for people.
 //!
-//! Invariant: one line each, of bounded width, that cannot steer a terminal.
+//! Invariant: one line each, of bounded width, without terminal control characters.
 
 use crate::output::{columns_of, plain};
 use crate::timezone;
@@ -12,14 +12,14 @@ use greenroom_tools::{Risk, subject};
 use jiff::tz::TimeZone;
 use serde_json::Value;
 
-/// The action of an approval that a tool's call waits for.
+/// The action of an approval for a tool call.
 const TOOL_CALL: &str = "tool.call";
-/// Columns of the arguments of a call.
+/// Width of the arguments of a call.
 const ARGUMENTS_COLUMNS: usize = 80;
-/// Columns of what would be changed.
+/// Width of the subject of an approval.
 const SUBJECT_COLUMNS: usize = 200;
 
-/// The tool; for the project CLI the method behind it, as `calendar.read`.
+/// The name of the tool; for the project CLI that of the method, such as `calendar.read`.
 pub fn name(tool_name: &str, parameters: &Value) -> String {
     let part = |key| parameters.get(key).and_then(Value::as_str);
     match (tool_name, part("module"), part("method")) {
@@ -28,7 +28,7 @@ pub fn name(tool_name: &str, parameters: &Value) -> String {
     }
 }
 
-/// What it is called with; nothing for nothing.
+/// The arguments; empty if there are none.
 pub fn arguments(tool_name: &str, parameters: &Value) -> String {
     let shown = match tool_name {
         TOOL_NAME => parameters.get("input").unwrap_or(&Value::Null),
@@ -41,8 +41,8 @@ pub fn arguments(tool_name: &str, parameters: &Value) -> String {
     }
 }
 
-/// What an approval is about: the tool or the action, and with what.
-pub fn asked(approval: &ApprovalView, language: Language) -> (String, String) {
+/// The tool or action of an approval, and its subject or arguments.
+pub fn request(approval: &ApprovalView, language: Language) -> (String, String) {
     let payload = Value::Object(approval.payload.clone());
     match tool_of(&approval.action, &approval.target) {
         Some(tool) => {
@@ -58,14 +58,14 @@ pub fn asked(approval: &ApprovalView, language: Language) -> (String, String) {
     }
 }
 
-/// What would be changed, as the host looked it up; times in the zone of this machine.
+/// What would change, as the host recorded it; times in the time zone of this machine.
 pub fn about(approval: &ApprovalView, language: Language) -> Option<String> {
     let zone = timezone::of_machine().and_then(|name| TimeZone::get(&name).ok());
     let line = subject::line(approval.subject.as_ref()?, language, zone.as_ref());
     Some(short(&line, SUBJECT_COLUMNS))
 }
 
-/// What to know before an answer, and the commands that give one: to allow it, then to deny it.
+/// A warning about the risk, and the commands that allow and deny.
 pub fn answers(approval: &ApprovalView, language: Language, option: &str) -> String {
     let risk = approval.target.get("risk").and_then(Value::as_str).and_then(Risk::parse);
     let warning = subject::warning(risk.unwrap_or(Risk::External), language);
@@ -80,14 +80,14 @@ pub fn answers(approval: &ApprovalView, language: Language, option: &str) -> Str
     }
 }
 
-/// On whose behalf an approval is asked for.
+/// The actor of the run that requests an approval.
 pub fn actor(approval: &ApprovalView) -> Option<String> {
     let actor = approval.actor.as_ref()?;
     let name = actor.actor_name.as_ref().or(actor.actor_id.as_ref());
     Some(short(&format!("{} {}", actor.actor_type, name.map_or("?", String::as_str)), 60))
 }
 
-/// How much harm the call can do, where that is what is asked about.
+/// The risk of a tool call.
 pub fn risk(approval: &ApprovalView) -> Option<String> {
     approval.target.get("risk").and_then(Value::as_str).map(|risk| short(risk, 20))
 }
@@ -97,7 +97,7 @@ fn tool_of<'a>(action: &str, target: &'a Object) -> Option<&'a str> {
     tool.filter(|_| action == TOOL_CALL)
 }
 
-/// One line of at most so many columns.
+/// One line of at most `columns_max` columns.
 pub fn short(text: &str, columns_max: usize) -> String {
     let line: String = plain(text).replace(['\n', '\t'], " ");
     if columns_of(&line) <= columns_max {
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn an_approval_says_what_is_asked_and_for_whom() {
+    fn an_approval_shows_request_actor_and_risk() {
         let approval = |more: Value| {
             let mut approval = json!({
                 "approval_id": "apr_1", "nonce": "n", "status": "pending", "agent": "assistant",
@@ -147,13 +147,13 @@ mod tests {
             "payload": {"module": "calendar", "method": "delete", "input": {"event_id": "e1"}},
             "actor": {"actor_type": "user", "actor_id": "ann"}}));
         let expected = ("calendar.delete".to_owned(), r#"{"event_id":"e1"}"#.to_owned());
-        assert_eq!(asked(&call, Language::English), expected);
+        assert_eq!(request(&call, Language::English), expected);
         assert_eq!(actor(&call).as_deref(), Some("user ann"));
         assert_eq!(risk(&call).as_deref(), Some("destructive"));
         let send = approval(json!({"action": "message.send", "target": {"surface": "hook"},
             "payload": {"text": "hi"}}));
         let expected = ("message.send".to_owned(), r#"hook {"text":"hi"}"#.to_owned());
-        assert_eq!(asked(&send, Language::English), expected);
+        assert_eq!(request(&send, Language::English), expected);
         assert_eq!((actor(&send), risk(&send)), (None, None));
     }
 }

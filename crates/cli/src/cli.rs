@@ -9,18 +9,18 @@ const AFTER_HELP: &str = "\
 Exit codes:
   0  done
   1  failed
-  2  wrong arguments or a wrong configuration
-  3  it does not exist, or no host answers
+  2  invalid arguments or configuration
+  3  not found, or no host answers
   4  the run that was followed failed, was cancelled or timed out
 
 Environment:
-  GREENROOM_URL     address of the host to talk to, e.g. http://127.0.0.1:8700
-  GREENROOM_TOKEN   token to present to that host
+  GREENROOM_URL     address of the host, e.g. http://127.0.0.1:8700
+  GREENROOM_TOKEN   token for that host
   GREENROOM_CONFIG  configuration file of `serve`, `check`, `doctor`, `tool`, `backup` and `move`
   GREENROOM_DATA    data folder
   GREENROOM_LOG     what is logged, e.g. `info` or `greenroom_host=debug`
-  GREENROOM_MODEL   model to use where none is configured, as `provider/model`
-  NO_COLOR          when set, nothing is coloured
+  GREENROOM_MODEL   model to use if none is configured, as `provider/model`
+  NO_COLOR          when set, output has no colours
 
 Examples:
   greenroom serve
@@ -36,7 +36,7 @@ pub struct Cli {
     pub command: Command,
 }
 
-/// Whether a command line asks for JSON, so that its failure is told in it as well.
+/// Whether a command line requests JSON; then errors are JSON as well.
 pub fn wants_json(matches: &ArgMatches) -> bool {
     match matches.subcommand() {
         Some((_, inner)) => wants_json(inner),
@@ -89,12 +89,12 @@ pub enum Runs {
     Replay(commands::runs_replay::Args),
 }
 
-/// List, show, allow and deny actions that wait for approval
+/// List, show, allow and deny pending approvals
 #[derive(Debug, clap::Args)]
 #[command(
     args_conflicts_with_subcommands = true,
     after_help = "\
-Without a command it lists those that wait.
+Without a subcommand, lists pending approvals.
 
 Examples:
   greenroom approvals
@@ -112,7 +112,7 @@ pub struct Approvals {
 pub enum ApprovalsCommand {
     List(commands::approvals_list::Args),
     Show(commands::approvals_show::Args),
-    /// Allow an action: it is carried out from then on, once
+    /// Allow an action: it is carried out once
     #[command(after_help = "\
 Examples:
   greenroom approvals allow apr_0197…
@@ -125,23 +125,23 @@ Examples:
     Deny(commands::approvals_answer::Args),
 }
 
-/// List deliveries to surfaces, send them again, discard them
+/// List, retry and discard deliveries to surfaces
 #[derive(Debug, Subcommand)]
 pub enum Deliveries {
     List(commands::deliveries_list::Args),
-    /// Send deliveries again that failed or have an unknown outcome
+    /// Retry deliveries that failed or have an unknown outcome
     #[command(after_help = "\
-A delivery keeps its id and its place in the order of its target, and gets fresh time for retries.
-One with an unknown outcome may arrive a second time.
+A delivery keeps its id and its position in the order of its target; its retry time starts again.
+One with an unknown outcome may arrive twice.
 
 Examples:
   greenroom deliveries retry dlv_0197…
   greenroom deliveries retry --failed --surface helpdesk
   greenroom deliveries retry --failed --unknown --run run_0197… --json")]
     Retry(commands::deliveries_resolve::Args),
-    /// Discard deliveries, so that they are not sent
+    /// Discard deliveries without sending them
     #[command(after_help = "\
-Also takes one that is pending; later deliveries of its target go on.
+Pending deliveries can be discarded too; later deliveries of the same target continue.
 
 Examples:
   greenroom deliveries discard dlv_0197… dlv_0198…
@@ -149,7 +149,7 @@ Examples:
     Discard(commands::deliveries_resolve::Args),
 }
 
-/// Put bytes into the host, get them back, show what is known of them
+/// Upload, download and show artifacts
 #[derive(Debug, Subcommand)]
 pub enum Artifacts {
     Put(commands::artifacts_put::Args),
@@ -157,14 +157,14 @@ pub enum Artifacts {
     Show(commands::artifacts_show::Args),
 }
 
-/// Look into the event log
+/// List and show events
 #[derive(Debug, Subcommand)]
 pub enum Events {
     List(commands::events_list::Args),
     Show(commands::events_show::Args),
 }
 
-/// List runners, write a new one, add a plugin, check one against the contract
+/// List, create, add and test runners
 #[derive(Debug, Subcommand)]
 pub enum Runner {
     List(commands::runner_list::Args),
@@ -173,7 +173,7 @@ pub enum Runner {
     Test(commands::runner_test::Args),
 }
 
-/// Copy everything a host keeps into one file, restore it, list such files
+/// Create, restore and list backups
 #[derive(Debug, Subcommand)]
 pub enum Backup {
     Create(commands::backup_create::Args),
@@ -181,7 +181,7 @@ pub enum Backup {
     List(commands::backup_list::Args),
 }
 
-/// Tools for those who write runners, and for tests
+/// Tools for runner developers and tests
 #[derive(Debug, Subcommand)]
 pub enum Dev {
     ModelServer(commands::dev_model_server::Args),

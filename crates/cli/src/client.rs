@@ -1,6 +1,6 @@
 //! A small HTTP client for a running host (CONTRACT §2).
 //!
-//! Invariant: ids are path segments of their own, so no id can reach another resource.
+//! Invariant: an id is one path segment, so it cannot reach another resource.
 
 mod bytes;
 mod follow;
@@ -23,7 +23,7 @@ use std::time::Duration;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
-/// A stream that is silent for longer is opened anew.
+/// A stream that is silent for longer is reopened.
 const SILENCE_MAX: Duration = Duration::from_secs(60);
 
 pub struct Client {
@@ -49,9 +49,9 @@ pub enum Error {
     Lost(#[source] reqwest::Error),
     #[error("{}", .0.message)]
     Refused(AgentAPIError),
-    #[error("the host answered with status {0}, which is not an answer of Greenroom")]
+    #[error("status {0} without an error of Greenroom: is it another server?")]
     Strange(StatusCode),
-    #[error("the host's answer cannot be understood")]
+    #[error("cannot parse the response of the host")]
     Unreadable(#[source] reqwest::Error),
     #[error("{0}")]
     NoHost(Failure),
@@ -96,19 +96,19 @@ impl Client {
         self.get(&["v1", "runs", run_id], &[]).await
     }
 
-    /// Where the host is, as a browser on this machine would go there.
+    /// The address of the host for a browser on this machine.
     pub fn address(&self) -> Result<String, Failure> {
         let mut url = self.place.locate()?.url;
         let listening = url.host_str().zip(url.port()).map(|(host, port)| format!("{host}:{port}"));
         let listening = listening.and_then(|text| text.parse().ok());
         if let Some(listening) = listening {
-            // An address in place of an address: nothing that could be refused.
+            // One address replaces another, which `set_host` never refuses.
             let _ = url.set_ip_host(crate::sign_in::reachable(listening).ip());
         }
         Ok(url.to_string())
     }
 
-    /// What a command line needs to reach the same host, with a blank before it; nothing in the usual folder.
+    /// The option that reaches the same host, after a space; empty for the default folder.
     pub fn option(&self) -> String {
         match &self.place {
             Place::Folder(dir) if dir.as_os_str() != DEFAULT_DATA => {
@@ -118,15 +118,13 @@ impl Client {
         }
     }
 
-    /// A run that a person named.
+    /// A run by the id that a user entered.
     pub async fn named_run(&self, run_id: &str) -> Result<RunView, Failure> {
         let found = self.run(run_id).await;
-        found.map_err(|error| {
-            Failure::from(error).or_hint("`greenroom runs list` shows those that exist")
-        })
+        found.map_err(|error| Failure::from(error).or_hint("`greenroom runs list` lists them"))
     }
 
-    /// Opens a stream of results after a number.
+    /// Opens the stream of results after a sequence number.
     async fn stream(&self, path: &[&str], after: i64) -> Result<Stream, Error> {
         let request = self.request(Method::GET, path)?.header("accept", "text/event-stream");
         let request = match after {
@@ -168,7 +166,7 @@ async fn send(request: RequestBuilder) -> Result<Response, Error> {
     }
 }
 
-/// What the operating system said; the layers in between only repeat that something failed.
+/// The error of the operating system; the layers above it add nothing.
 fn root_cause(error: &dyn std::error::Error) -> String {
     let mut cause = error;
     while let Some(deeper) = cause.source() {
@@ -185,7 +183,7 @@ async fn read<T: DeserializeOwned>(response: Response) -> Result<T, Error> {
 }
 
 impl Error {
-    /// Whether the same request may work a moment later: a host that restarts, or is busy.
+    /// Whether to retry the same request: the host restarts or is busy.
     pub fn is_passing(&self) -> bool {
         match self {
             Error::Unreachable { .. } | Error::Lost(_) => true,
@@ -197,7 +195,7 @@ impl Error {
     }
 }
 
-/// Whether the host says that its database does not answer.
+/// Whether the host reports that its database is unavailable.
 fn is_down(refusal: &AgentAPIError) -> bool {
     refusal.details.get("reason").is_some_and(|reason| reason == "database_unavailable")
 }
@@ -212,7 +210,7 @@ impl From<Error> for Failure {
             Error::Refused(refusal) if is_down(refusal) => (
                 Exit::Failure,
                 Some(
-                    "start the database: the host connects again by itself; `greenroom doctor` says where it is",
+                    "start the database: the host reconnects by itself; `greenroom doctor` shows its address",
                 ),
             ),
             Error::Refused(refusal) => match refusal.code {

@@ -43,7 +43,7 @@ use crate::failure::{Exit, Outcome};
 use crate::output;
 use serde::de::DeserializeOwned;
 
-/// Most items that the host gives at once, unless it is configured otherwise.
+/// Default page size of the host.
 const PAGE_MAX: usize = 200;
 
 /// The options of every list.
@@ -58,7 +58,7 @@ pub struct PageArgs {
 }
 
 impl PageArgs {
-    /// As many items as were asked for, over as many pages as it takes.
+    /// Loads as many items as requested, page by page.
     async fn read<T: DeserializeOwned>(
         &self,
         client: &Client,
@@ -68,7 +68,7 @@ impl PageArgs {
         self.read_as(client, path, filters, |items, more| items.extend(more)).await
     }
 
-    /// The same for a list that goes backward in pages that stand oldest item first.
+    /// The same for a list that pages backward and has the oldest item first in each page.
     async fn read_backward<T: DeserializeOwned>(
         &self,
         client: &Client,

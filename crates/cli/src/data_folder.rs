@@ -1,4 +1,4 @@
-//! The data folder: who may write to it, and how other commands find the host.
+//! The data folder: its lock, the admin token and the address of the running host.
 //!
 //! Invariant: one host per folder; the lock is taken before anything in it is read or written.
 
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 const LOCK_WAIT: Duration = Duration::from_secs(1);
 const LOCK_AGAIN: Duration = Duration::from_millis(20);
-/// Stands in a folder as long as a restore fills it.
+/// Exists in a folder while a restore fills it.
 const INCOMPLETE: &str = "restore-incomplete";
 
 pub(crate) struct DataFolder {
@@ -36,9 +36,9 @@ impl Incomplete {
 }
 
 impl DataFolder {
-    /// Makes the folder if need be and takes its lock, which the end of the process gives back.
+    /// Creates the folder if needed and takes its lock, which the end of the process releases.
     pub(crate) fn take(path: &Path) -> Result<Self, Failure> {
-        // Whatever the folder's own mode, what the host writes is its owner's alone.
+        // Whatever the mode of the folder, only the owner may read what the host writes.
         rustix::process::umask(Mode::RWXG | Mode::RWXO);
         let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
         made.with_context(|| format!("cannot create the data folder `{}`", path.display()))?;
@@ -54,7 +54,7 @@ impl DataFolder {
         Ok(Self { path, _lock: lock })
     }
 
-    /// Refuses a folder in which anything is kept.
+    /// Refuses a folder that is not empty.
     pub(crate) fn refuse_filled(path: &Path) -> Result<(), Failure> {
         refuse_incomplete(path)?;
         let entries = match std::fs::read_dir(path) {
@@ -70,13 +70,13 @@ impl DataFolder {
             let name = entry?.file_name();
             if !known.iter().any(|known| name == *known) {
                 let message = format!("`{}` is not empty", path.display());
-                return Err(Failure::new(message).hint("name a new folder with `--data`"));
+                return Err(Failure::new(message).hint("choose a new folder with `--data`"));
             }
         }
         Ok(())
     }
 
-    /// From now on no host starts with this folder, until the mark is removed.
+    /// Keeps hosts from starting with this folder until the mark is removed.
     pub(crate) fn mark_incomplete(&self) -> anyhow::Result<Incomplete> {
         self.write(INCOMPLETE, "a restore into this folder has not finished\n")?;
         File::open(&self.path)?.sync_all()?;
@@ -87,7 +87,7 @@ impl DataFolder {
         &self.path
     }
 
-    /// The admin's token; written at the first start.
+    /// The admin token; written at the first start.
     pub(crate) fn admin_token(&self) -> anyhow::Result<String> {
         let path = self.path.join("admin-token");
         match std::fs::read_to_string(&path) {
@@ -103,7 +103,7 @@ impl DataFolder {
         Ok(token)
     }
 
-    /// Tells the other commands where this host is and which configuration it uses.
+    /// Announces the address and configuration of this host to other commands.
     pub(crate) fn announce(&self, doors: &Doors, config: Option<&Path>) -> anyhow::Result<()> {
         let config = config.and_then(|path| std::path::absolute(path).ok());
         let mut file = json!({"url": doors.listening(), "address": doors.address().to_string(),
@@ -114,12 +114,12 @@ impl DataFolder {
         self.write("host.json", &format!("{file}\n"))
     }
 
-    /// The host is gone in order: nobody should look for it.
+    /// Removes the announcement after an orderly stop.
     pub(crate) fn withdraw(&self) {
         let _ = std::fs::remove_file(self.path.join("host.json"));
     }
 
-    /// Writes a file for the owner only, whole or not at all.
+    /// Writes a file atomically, readable by the owner only.
     fn write(&self, name: &str, text: &str) -> anyhow::Result<()> {
         let (path, fresh) = (self.path.join(name), self.path.join(format!("{name}.new")));
         let write = || -> std::io::Result<()> {
@@ -134,7 +134,7 @@ impl DataFolder {
     }
 }
 
-/// Refuses a folder that a restore has begun to fill and not finished.
+/// Refuses a folder with an unfinished restore.
 pub(crate) fn refuse_incomplete(path: &Path) -> Result<(), Failure> {
     if !path.join(INCOMPLETE).exists() {
         return Ok(());
@@ -143,7 +143,7 @@ pub(crate) fn refuse_incomplete(path: &Path) -> Result<(), Failure> {
     Err(Failure::new(message).hint("remove the folder, then restore the backup again"))
 }
 
-/// Takes the lock; a host that was killed while it started a process leaves it to that for a moment.
+/// Takes the lock; after a host was killed, a process that it was starting may hold it for a moment.
 fn is_locked(lock: &File) -> bool {
     let until = Instant::now() + LOCK_WAIT;
     while flock(lock, FlockOperation::NonBlockingLockExclusive).is_err() {
@@ -155,19 +155,19 @@ fn is_locked(lock: &File) -> bool {
     true
 }
 
-/// What a host is told whose folder another one holds.
+/// The error if another host holds the lock.
 fn taken(path: &Path) -> Failure {
     let message = format!("another host uses the data folder `{}`", path.display());
     let text = std::fs::read_to_string(path.join("host.json")).unwrap_or_default();
     let host: Value = serde_json::from_str(&text).unwrap_or_default();
     match (host["url"].as_str(), host["pid"].as_u64()) {
         (Some(url), Some(pid)) => Failure::new(message)
-            .hint(format!("it listens on {url} (pid {pid}); `--data DIR` takes another folder")),
-        _ => Failure::new(message).hint("`--data DIR` takes another folder"),
+            .hint(format!("it listens on {url} (pid {pid}); `--data DIR` selects another folder")),
+        _ => Failure::new(message).hint("`--data DIR` selects another folder"),
     }
 }
 
-/// A random token with a prefix that says what it is.
+/// A random token with a prefix for its kind.
 pub(crate) fn random(prefix: &str) -> anyhow::Result<String> {
     let mut bytes = [0_u8; 24];
     getrandom::fill(&mut bytes).map_err(|error| anyhow!("no randomness: {error}"))?;

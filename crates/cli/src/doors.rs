@@ -1,7 +1,6 @@
-//! How the host is reached: where it listens, with which certificate, and the address that others are told.
+//! The listeners of the host: addresses, TLS certificate and the URL that others use.
 //!
-//! Invariant: what a door was opened with stays, the certificate excepted; a certificate that cannot be used
-//! changes nothing.
+//! Invariant: a listener keeps its settings except the certificate; an unusable certificate changes nothing.
 
 use crate::failure::Failure;
 use crate::{output, sign_in};
@@ -17,9 +16,9 @@ pub(crate) struct Doors {
     address: SocketAddr,
     base_path: BasePath,
     certificate: Option<Certificate>,
-    /// Plain and on this machine alone: child processes have no certificates to compare.
+    /// Without TLS, on loopback only: for child processes, which have no certificate to verify.
     children: Option<TcpListener>,
-    /// Where child processes of the host find it.
+    /// The address for child processes of the host.
     for_children: SocketAddr,
 }
 
@@ -54,12 +53,12 @@ impl Doors {
         self.for_children
     }
 
-    /// Where a browser on this machine finds it.
+    /// The URL for a browser on this machine.
     pub(crate) fn url(&self) -> String {
         self.url_at(sign_in::reachable(self.address))
     }
 
-    /// Where it listens.
+    /// The address it listens on.
     pub(crate) fn listening(&self) -> String {
         self.url_at(self.address)
     }
@@ -69,12 +68,12 @@ impl Doors {
         format!("{scheme}://{address}{}", self.base_path.as_str())
     }
 
-    /// What the certificate in force is known by.
+    /// The fingerprint of the certificate in use.
     pub(crate) fn certificate_sha256(&self) -> Option<String> {
         self.certificate.as_ref().map(Certificate::sha256)
     }
 
-    /// Serves until the server stops; ends with the door that everybody uses.
+    /// Serves until the server stops; returns when the public listener ends.
     pub(crate) fn serve(&mut self, server: &Server) -> Option<JoinHandle<()>> {
         let tasks = TaskTracker::new();
         if let Some(listener) = self.children.take() {
@@ -84,12 +83,12 @@ impl Doors {
         self.listener.take().map(|listener| tasks.spawn(serve(listener, server.clone(), door)))
     }
 
-    /// Reads the certificate anew.
+    /// Reloads the certificate.
     pub(crate) fn reload(&self, server: &config::Server) {
         let (Some(certificate), Some(tls)) = (&self.certificate, &server.tls) else { return };
         if let Err(error) = certificate.replace(&tls.cert, &tls.key) {
             let failure = unusable(error);
-            output::note(&format!("{failure}\nnote: the certificate in force is unchanged"));
+            output::note(&format!("{failure}\nnote: the certificate in use is unchanged"));
         }
     }
 }

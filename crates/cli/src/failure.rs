@@ -1,4 +1,4 @@
-//! How a command ends: its exit code, and what the user reads when it did not work.
+//! How a command ends: its exit code, and the error message.
 //!
 //! Invariant: one message, its causes, one hint; exit codes are those that `greenroom --help` lists.
 
@@ -10,9 +10,9 @@ use std::fmt;
 pub enum Exit {
     Ok = 0,
     Failure = 1,
-    /// Wrong arguments or a wrong configuration.
+    /// Invalid arguments or configuration.
     Usage = 2,
-    /// What was asked for does not exist, or no host answers.
+    /// The object does not exist, or no host answers.
     NotFound = 3,
     /// The run that was followed did not complete.
     RunFailed = 4,
@@ -48,13 +48,13 @@ impl Failure {
         self
     }
 
-    /// A hint where there is none yet.
+    /// Adds a hint unless there is one.
     pub fn or_hint(mut self, hint: impl Into<String>) -> Self {
         self.hint.get_or_insert_with(|| hint.into());
         self
     }
 
-    /// The host's refusal, if that is what this is about.
+    /// The error response of the host, if there was one.
     pub fn refusal(&self) -> Option<&AgentAPIError> {
         match self.error.downcast_ref::<crate::client::Error>()? {
             crate::client::Error::Refused(refusal) => Some(refusal),
@@ -62,7 +62,7 @@ impl Failure {
         }
     }
 
-    /// The same for programs, in the shape of the host's own errors.
+    /// As JSON, in the format of the errors of the host.
     pub fn json(&self) -> Value {
         if let Some(refusal) = self.refusal() {
             return json!({"error": refusal});
@@ -79,7 +79,7 @@ impl Failure {
         json!({"error": {"code": code, "message": message, "retryable": false, "details": details}})
     }
 
-    /// Whether the reader of our output went away, which is no failure of ours.
+    /// Whether the reader of the output closed it, which is not a failure.
     pub fn is_broken_pipe(&self) -> bool {
         let kind = |cause: &(dyn std::error::Error + 'static)| {
             cause.downcast_ref::<std::io::Error>().map(std::io::Error::kind)

@@ -1,7 +1,7 @@
-//! Whether the runners and tools that agents name are there, which is known once their sources have told what they
-//! offer; and whether a runner gets the models that it asks for.
+//! Checks that the runners and tools of agents exist, once their sources have reported what they offer, and that a
+//! runner is granted the models it needs.
 //!
-//! Invariant: judges only sources that have told; nothing is refused because of it.
+//! Invariant: checks ready sources only; the results are warnings.
 
 use greenroom_config::{Config, ToolSource};
 use greenroom_protocol::{AgentRunnerManifest, RunnerId};
@@ -10,20 +10,20 @@ use greenroom_tools::project_cli::close_matches;
 /// What a running host offers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Offered {
-    /// Full names, as `files.read`.
+    /// Full names, such as `files.read`.
     pub tools: Vec<String>,
-    /// Servers and runners that are ready, and so have told what they offer.
+    /// Servers and runners that are ready.
     pub sources: Vec<String>,
-    /// What the ready runners offer.
+    /// Runners of the ready processes.
     pub runners: Vec<OfferedRunner>,
-    /// Configured runners that are not ready, so that what they offer is not known.
+    /// Configured runners that are not ready, whose offer is unknown.
     pub not_ready: Vec<NotReady>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NotReady {
     pub name: String,
-    /// `author/name`, where the configuration or an earlier start says so.
+    /// `author/name`, if known from the configuration or an earlier start.
     pub plugin: Option<String>,
     pub has_failed: bool,
 }
@@ -47,7 +47,7 @@ impl OfferedRunner {
     }
 }
 
-/// What agents name that does not exist, one sentence each.
+/// Runners and tools that agents refer to and that do not exist, one sentence each.
 pub(crate) fn missing(config: &Config, offered: &Offered) -> Vec<String> {
     let mut found = Vec::new();
     for (agent, settings) in &config.agents {
@@ -56,8 +56,8 @@ pub(crate) fn missing(config: &Config, offered: &Offered) -> Vec<String> {
         );
         for granted in &settings.grant.tools {
             let source = granted.split('.').next().unwrap_or_default();
-            let has_told = offered.sources.iter().any(|ready| ready == source);
-            if has_told && !offered.tools.iter().any(|tool| fits(granted, tool)) {
+            let is_ready = offered.sources.iter().any(|ready| ready == source);
+            if is_ready && !offered.tools.iter().any(|tool| fits(granted, tool)) {
                 let hint = hint(granted, source, &offered.tools);
                 found.push(format!("agent `{agent}`: there is no tool `{granted}`; {hint}"));
             }
@@ -66,7 +66,7 @@ pub(crate) fn missing(config: &Config, offered: &Offered) -> Vec<String> {
     found
 }
 
-/// Why a runner id leads nowhere, unless a runner that still starts may offer it.
+/// Why a runner id does not exist, unless a starting runner may still offer it.
 fn no_runner(id: &RunnerId, offered: &Offered) -> Option<String> {
     if offered.runners.iter().any(|runner| runner.id == *id) {
         return None;
@@ -81,7 +81,7 @@ fn no_runner(id: &RunnerId, offered: &Offered) -> Option<String> {
             let known = offered.runners.iter().map(|runner| runner.id.to_string());
             format!("no runner offers `{id}`; {}", runner_hint(id, &known.collect::<Vec<_>>()))
         }
-        // The id may well be right.
+        // The id may be correct.
         false => {
             let names: Vec<String> =
                 others.iter().map(|runner| format!("`{}`", runner.name)).collect();
@@ -94,44 +94,44 @@ fn no_runner(id: &RunnerId, offered: &Offered) -> Option<String> {
     })
 }
 
-/// The nearest id that is known, and where all of them are listed.
+/// The nearest known id, and the command that lists all.
 pub(crate) fn runner_hint(id: &RunnerId, known: &[String]) -> String {
     let near = close_matches(id.as_str(), known).into_iter().next();
     let near = near.map(|near| format!("did you mean `{near}`? "));
     format!("{}`greenroom runner list` shows the ids that exist", near.unwrap_or_default())
 }
 
-/// Agents of which nobody knows yet whether their runner exists.
+/// Agents whose runner may be offered by a process that is not ready.
 pub(crate) fn undecided(config: &Config, offered: &Offered) -> Vec<String> {
     let offers = |id: &RunnerId| offered.runners.iter().any(|runner| runner.id == *id);
     let agents = config.agents.iter().filter(|(_, agent)| !offers(&agent.runner));
-    let told = agents.filter_map(|(name, agent)| {
+    let texts = agents.filter_map(|(name, agent)| {
         let id = &agent.runner;
         let may = |runner: &&NotReady| runner.may_offer(id) && !runner.has_failed;
         let runner = offered.not_ready.iter().find(may)?;
         let ready = &runner.name;
         Some(format!("agent `{name}`: whether `{id}` exists is known once `{ready}` is ready"))
     });
-    told.collect()
+    texts.collect()
 }
 
-/// Agents whose runner asks for models and gets none: it may be meant so.
+/// Agents whose runner uses models and is granted none, which may be intended.
 pub(crate) fn without_models(config: &Config, offered: &Offered) -> Vec<String> {
     let asks = |id: &RunnerId| {
         offered.runners.iter().any(|runner| runner.id == *id && runner.asks_for_models)
     };
     let agents = config.agents.iter();
     let agents = agents.filter(|(_, agent)| agent.grant.models.is_empty() && asks(&agent.runner));
-    let told = agents.map(|(name, _)| {
+    let texts = agents.map(|(name, _)| {
         format!(
-            "agent `{name}`: its runner asks for models and gets none; if it needs one, add \
+            "agent `{name}`: its runner uses models and gets none; if it needs one, add \
              `models = [\"NAME\"]` to the agent's grant"
         )
     });
-    told.collect()
+    texts.collect()
 }
 
-/// What agents are granted of a server that its own `allow` leaves out, with the agent it is about.
+/// Granted tools that the `allow` list of their server excludes, by agent.
 pub(crate) fn left_out(config: &Config) -> Vec<(&str, String)> {
     let mut found = Vec::new();
     for (agent, settings) in &config.agents {
@@ -139,7 +139,7 @@ pub(crate) fn left_out(config: &Config) -> Vec<(&str, String)> {
             let Some((source, tool)) = granted.split_once('.') else { continue };
             let Some(ToolSource::Mcp(server)) = config.tools.get(source) else { continue };
             let Some(allow) = &server.allow else { continue };
-            // Two patterns may meet in a name that nobody wrote down.
+            // Two patterns may both match a name that neither contains.
             let is_open = tool.ends_with('*') || allow.iter().any(|pattern| fits(pattern, tool));
             if !is_open {
                 let names: Vec<String> =
@@ -147,9 +147,7 @@ pub(crate) fn left_out(config: &Config) -> Vec<(&str, String)> {
                 let hint = hint(granted, source, &names);
                 found.push((
                     agent.as_str(),
-                    format!(
-                        "agent `{agent}`: `tools.{source}.allow` leaves out `{granted}`; {hint}"
-                    ),
+                    format!("agent `{agent}`: `tools.{source}.allow` excludes `{granted}`; {hint}"),
                 ));
             }
         }
@@ -157,7 +155,7 @@ pub(crate) fn left_out(config: &Config) -> Vec<(&str, String)> {
     found
 }
 
-/// A pattern is a name, or a beginning with `*` behind it.
+/// A pattern is a name, or a prefix followed by `*`.
 fn fits(pattern: &str, name: &str) -> bool {
     match pattern.strip_suffix('*') {
         Some(beginning) => name.starts_with(beginning),
@@ -169,7 +167,7 @@ fn hint(name: &str, source: &str, known: &[String]) -> String {
     let beginning = format!("{source}.");
     let own: Vec<String> =
         known.iter().filter(|tool| tool.starts_with(&beginning)).cloned().collect();
-    // The nearest name says nothing about a pattern.
+    // A pattern has no nearest name.
     let near = close_matches(name, &own).into_iter().find(|_| !name.ends_with('*'));
     match (near, own.len()) {
         (Some(near), _) => format!("did you mean `{near}`?"),
@@ -201,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_misspelt_tool_is_told_with_the_nearest_one_once_its_source_is_there() {
+    fn a_misspelt_tool_is_reported_with_the_nearest_one_once_its_source_is_ready() {
         let config = config(r#""files.raed", "files.read", "files.x*""#);
         let tools = vec!["files.read".to_owned(), "files.list_all".to_owned()];
         let id = RunnerId::parse("plugin:local/a/b").unwrap();
@@ -209,9 +207,9 @@ mod tests {
         let offered = Offered { tools, runners, ..Offered::default() };
         assert_eq!(missing(&config, &offered), [""; 0]);
         let sources = vec!["files".to_owned()];
-        let told = missing(&config, &Offered { sources, ..offered });
+        let texts = missing(&config, &Offered { sources, ..offered });
         assert_eq!(
-            told,
+            texts,
             [
                 "agent `clerk`: there is no tool `files.raed`; did you mean `files.read`?",
                 "agent `clerk`: there is no tool `files.x*`; there are `files.read`, `files.list_all`",
@@ -237,8 +235,8 @@ mod tests {
         assert_eq!(missing(&config, &offered("plugin:local/a/bee", true)), [near]);
         assert_eq!(missing(&config, &offered("plugin:local/a/b", true)), [""; 0]);
         assert_eq!(without_models(&config, &offered("plugin:local/a/b", false)), [""; 0]);
-        let told = without_models(&config, &offered("plugin:local/a/b", true));
-        assert!(told[0].starts_with("agent `clerk`: its runner asks for models"), "{told:?}");
+        let texts = without_models(&config, &offered("plugin:local/a/b", true));
+        assert!(texts[0].starts_with("agent `clerk`: its runner uses models"), "{texts:?}");
     }
 
     #[test]
@@ -252,14 +250,14 @@ mod tests {
         for plugin in [None, Some("local/a")] {
             let starting = offered(plugin, false);
             assert_eq!(missing(&config, &starting), [""; 0]);
-            let told =
+            let text =
                 "agent `clerk`: whether `plugin:local/a/b` exists is known once `slow` is ready";
-            assert_eq!(undecided(&config, &starting), [told]);
+            assert_eq!(undecided(&config, &starting), [text]);
             let failed = offered(plugin, true);
-            let told = missing(&config, &failed);
+            let texts = missing(&config, &failed);
             assert!(
-                told[0].contains("ready offers `plugin:local/a/b`, and `slow` failed"),
-                "{told:?}"
+                texts[0].contains("ready offers `plugin:local/a/b`, and `slow` failed"),
+                "{texts:?}"
             );
             assert_eq!(undecided(&config, &failed), [""; 0]);
         }
@@ -270,7 +268,8 @@ mod tests {
     #[test]
     fn a_grant_of_what_the_server_does_not_allow_is_known_before_it_runs() {
         let config = config(r#""files.raed", "files.read", "files.list_all", "files.*""#);
-        let told = "agent `clerk`: `tools.files.allow` leaves out `files.raed`; did you mean `files.read`?";
-        assert_eq!(left_out(&config), [("clerk", told.to_owned())]);
+        let text =
+            "agent `clerk`: `tools.files.allow` excludes `files.raed`; did you mean `files.read`?";
+        assert_eq!(left_out(&config), [("clerk", text.to_owned())]);
     }
 }

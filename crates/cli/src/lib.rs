@@ -29,7 +29,7 @@ use cli::{
 };
 use failure::{Failure, Outcome};
 
-/// Carries out a command that talks to a host, or to none.
+/// Runs a command.
 pub async fn run(command: Command) -> Outcome {
     match command {
         Command::Open(args) => commands::open::run(args).await,

@@ -1,15 +1,15 @@
 //! The log: structured lines on standard error.
 //!
-//! Invariant: no line is written before secrets are taken out of it, whoever it quotes.
+//! Invariant: secrets are redacted from every line.
 
 use greenroom_host::Redactor;
 use std::io::{self, IsTerminal, Write};
 use tracing_subscriber::EnvFilter;
 
-/// The MCP library would log what servers say.
+/// The MCP library would log messages of servers.
 const DEFAULT: &str = "info,rmcp=error";
 
-/// Starts logging; `GREENROOM_LOG` says what, `json` in front of it how.
+/// Starts logging; `GREENROOM_LOG` is the filter, with the prefix `json` for JSON lines.
 pub(crate) fn start(redactor: Redactor) {
     let wanted = greenroom_config::env::get(greenroom_config::env::LOG).unwrap_or_default();
     let (json, filter) = match wanted.strip_prefix("json") {
@@ -31,7 +31,7 @@ pub(crate) fn start(redactor: Redactor) {
     }
 }
 
-/// One line of the log, written as a whole once it is complete.
+/// One log line, written at once when it is complete.
 struct Clean {
     redactor: Redactor,
     line: Vec<u8>,
@@ -50,7 +50,7 @@ impl Write for Clean {
 
 impl Drop for Clean {
     fn drop(&mut self) {
-        // A closed standard error is no reason to stop.
+        // A closed standard error must not stop the host.
         let _ = io::stderr().lock().write_all(&self.redactor.bytes(&self.line));
     }
 }

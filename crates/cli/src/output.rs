@@ -1,6 +1,6 @@
-//! What commands print: data on standard output, everything else on standard error.
+//! Output of commands: data on standard output, everything else on standard error.
 //!
-//! Invariant: the only place that writes to either; standard output carries nothing but data.
+//! Invariant: the only module that writes to either; standard output carries data only.
 
 pub use greenroom_config::{columns_of, is_wide};
 use serde::Serialize;
@@ -18,12 +18,12 @@ pub fn print_json(value: &impl Serialize) -> io::Result<()> {
     print(&format!("{}\n", serde_json::to_string(value)?))
 }
 
-/// Anything that is not data; a closed standard error is no reason to stop.
+/// Anything but data; a closed standard error is ignored.
 pub fn note(text: &str) {
     let _ = writeln!(io::stderr().lock(), "{text}");
 }
 
-/// Whether somebody watches standard error.
+/// Whether standard error is a terminal.
 pub fn is_terminal() -> bool {
     io::stderr().is_terminal()
 }
@@ -35,7 +35,7 @@ pub fn overwrite(text: &str) {
     let _ = out.flush();
 }
 
-/// Rows as aligned columns, the first row being the head.
+/// Rows as aligned columns; the first row is the header.
 pub fn table(rows: &[Vec<String>]) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {
@@ -60,7 +60,7 @@ pub fn table(rows: &[Vec<String>]) -> String {
     text
 }
 
-/// A text that may come from anyone, without what could steer a terminal; line breaks stay.
+/// Untrusted text without terminal control characters; line breaks and tabs stay.
 pub fn plain(text: &str) -> String {
     text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect()
 }

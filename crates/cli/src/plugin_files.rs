@@ -1,17 +1,16 @@
-//! The files of a LangBot plugin: the host starts it anew when one of them is saved.
+//! The files of a LangBot plugin, which is restarted when one of them changes.
 //!
-//! Invariant: only what LangBot reads as a plugin counts. What a plugin writes for itself, or Python beside its
-//! code, does not start it anew.
+//! Invariant: only files that LangBot reads as a plugin count, not data that the plugin writes nor caches of Python.
 
 use std::path::Path;
 use std::time::SystemTime;
 
 const DEPTH_MAX: usize = 8;
 const ENTRIES_MAX: usize = 5_000;
-/// Folders that hold no code of the plugin's own; hidden ones do not either.
+/// Folders without code of the plugin, besides hidden ones.
 const FOREIGN: [&str; 4] = ["__pycache__", "venv", "node_modules", "data"];
 
-/// When the newest file was changed: every Python file, the manifest and what describes the components.
+/// When the newest of its files changed: Python files, the manifest and the component descriptions.
 pub(crate) fn changed_at(folder: &Path) -> Option<SystemTime> {
     let mut entries_left = ENTRIES_MAX;
     let manifest = std::fs::metadata(folder.join("manifest.yaml")).and_then(|file| file.modified());
@@ -32,7 +31,7 @@ fn newest(
         *entries_left -= 1;
         let (name, path) = (entry.file_name(), entry.path());
         let name = name.to_string_lossy();
-        // The entry itself: a link leads anywhere, also in circles.
+        // Does not follow links, which may form cycles.
         let Ok(kind) = entry.file_type() else { continue };
         let at = if kind.is_dir() {
             let is_own = !name.starts_with('.') && !FOREIGN.contains(&name.as_ref());
@@ -58,7 +57,7 @@ mod tests {
     use super::*;
     use std::time::Duration;
 
-    /// Saves a file as if it had been at that second.
+    /// Writes a file with this modification time.
     fn save(folder: &Path, name: &str, second: u64) {
         let file = folder.join(name);
         std::fs::create_dir_all(file.parent().unwrap()).unwrap();

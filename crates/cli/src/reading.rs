@@ -1,7 +1,7 @@
-//! A run's answer for a person who watches it come, or its results for a program.
+//! Shows a run as it proceeds: its answer for people, or its results as JSON.
 //!
-//! Invariant: the answer alone goes to standard output, what happens beside it to standard error. Text that was
-//! shown as deltas is not shown again when its message is complete.
+//! Invariant: the answer goes to standard output, everything else to standard error. Text that was shown as deltas
+//! is not repeated when its message is complete.
 
 mod card;
 mod words;
@@ -28,19 +28,19 @@ pub struct Reading {
     json: bool,
     language: Language,
     shown: Shown,
-    /// Calls that have begun, by their ids.
-    calls: BTreeMap<String, Begun>,
-    /// What the run waits for and was told already.
+    /// Active tool calls by id.
+    calls: BTreeMap<String, ActiveCall>,
+    /// Waits that were reported.
     waits: BTreeSet<String>,
-    /// Whether it was told that the answer is not whole.
+    /// Whether an incomplete answer was reported.
     cut: bool,
-    /// Whether the run was seen from its first result on, and nothing of an answer in it.
+    /// Whether the run was followed from its first result and has no answer so far.
     is_silent: bool,
 }
 
-/// A call that has begun.
+/// An active tool call.
 #[derive(Debug)]
-struct Begun {
+struct ActiveCall {
     name: String,
     at: Option<String>,
     since: Instant,
@@ -59,7 +59,7 @@ impl Reading {
         }
     }
 
-    /// Whether what the run waits for is of interest.
+    /// Whether to report what the run waits for.
     pub fn is_watched(&self) -> bool {
         !self.json
     }
@@ -71,7 +71,7 @@ impl Reading {
         if result.kind == kind::RUN_RESTARTED {
             output::print(&self.shown.break_off())?;
             self.calls.clear();
-            output::note("warning: the run was interrupted and starts again");
+            output::note("warning: the run was interrupted and restarts");
             return Ok(());
         }
         let data = serde_json::to_string(&result.data).unwrap_or_default();
@@ -94,22 +94,22 @@ impl Reading {
         }
         for id in artifacts {
             output::note(&format!(
-                "hint: it comes with `{0}`: `greenroom artifacts get {0}`",
+                "hint: it has the artifact `{0}`: `greenroom artifacts get {0}`",
                 plain(&id)
             ));
         }
         Ok(())
     }
 
-    /// Tells what the run waits for, once each; `option` is what commands need to find the same host.
+    /// Reports what the run waits for, once each; `option` selects the host in suggested commands.
     pub fn waits(&mut self, waits: &[Wait], option: &str) -> Result<(), Failure> {
         for wait in waits {
-            let told = words::waits(self.language, wait, option);
-            if self.waits.insert(told.clone()) {
+            let text = words::waits(self.language, wait, option);
+            if self.waits.insert(text.clone()) {
                 if std::io::stdout().is_terminal() {
                     output::print(&self.shown.break_line())?;
                 }
-                output::note(&told);
+                output::note(&text);
             }
         }
         Ok(())
@@ -118,7 +118,7 @@ impl Reading {
     fn begun(&mut self, call: &ToolCallStarted, at: Option<&str>) -> String {
         let name = calls::name(&call.tool_name, &call.parameters);
         let line = format!("→ {name} {}", calls::arguments(&call.tool_name, &call.parameters));
-        let begun = Begun { name, at: at.map(str::to_owned), since: Instant::now() };
+        let begun = ActiveCall { name, at: at.map(str::to_owned), since: Instant::now() };
         self.calls.insert(call.tool_call_id.clone(), begun);
         line.trim_end().to_owned()
     }
@@ -142,7 +142,7 @@ impl Reading {
         words::done(self.language, &name, &took) + &card.collect::<String>()
     }
 
-    /// Closes the output; a run that did not complete is a failure of the command.
+    /// Ends the output; the command fails unless the run completed.
     pub fn end(mut self, run: &End) -> Outcome {
         if !self.json {
             output::print(&self.shown.break_off())?;
@@ -161,18 +161,18 @@ impl Reading {
         let id = &run.run_id;
         let hint = match run.error.as_ref().map(|error| error.code.as_str()) {
             Some(run_code::UNAVAILABLE) => {
-                "`greenroom runner list` shows the last output of its runner".to_owned()
+                "`greenroom runner list` shows the last log lines of its runner".to_owned()
             }
             Some(run_code::HOST_INTERRUPTED) => {
                 format!("`greenroom runs replay {id}` runs the same event again")
             }
-            _ => format!("`greenroom runs show {id}` shows what happened"),
+            _ => format!("`greenroom runs show {id}` shows the details"),
         };
         Err(Failure::new(message).exit(Exit::RunFailed).hint(hint))
     }
 }
 
-/// Why a call failed: what its error says, or all of it.
+/// Why a call failed: message and code of its error, or all of it.
 fn reason(error: &Value) -> String {
     let word = |key: &str| error.get(key).and_then(Value::as_str);
     let text = match (word("message"), word("code")) {
@@ -183,7 +183,7 @@ fn reason(error: &Value) -> String {
     calls::short(&text, 200)
 }
 
-/// The bytes that a result refers to: what was too long for a message, or made beside it.
+/// The artifacts of a result: parts too large for a message, or files that the run created.
 fn artifacts_of(payload: &Payload) -> Vec<String> {
     match payload {
         Payload::MessageCompleted(completed) => {
@@ -195,16 +195,16 @@ fn artifacts_of(payload: &Payload) -> Vec<String> {
     }
 }
 
-/// What stands on the screen of the message that is being written.
+/// What the terminal shows of the current message.
 #[derive(Debug, Default)]
 struct Shown {
-    /// Since the last tool was called.
+    /// Since the last tool call.
     text: String,
     /// Before that.
     before: String,
-    /// The last message that was shown whole.
+    /// The last complete message.
     complete: Option<String>,
-    /// Whether the line on the screen goes on.
+    /// Whether the last line is unfinished.
     is_open: bool,
 }
 
@@ -236,17 +236,17 @@ impl Shown {
         text
     }
 
-    /// The rest of a message; what came before a tool was called may be a part of it or not.
+    /// The rest of a message, which may or may not include the text before the last tool call.
     fn complete(&mut self, content: &MessageContent) -> String {
         let whole = plain(&content.text());
         let (before, text) = (std::mem::take(&mut self.before), std::mem::take(&mut self.text));
         let all = format!("{before}{text}");
         let rest_after = |shown: &str| match shown.trim() == whole.trim() {
-            // Space around it is nothing to write it again for.
+            // Surrounding whitespace alone is no reason to repeat it.
             true => Some(""),
             false => whole.strip_prefix(shown),
         };
-        // Deltas that were shown and lost with the host are not part of the text that stands.
+        // A crash of the host may lose deltas that were shown; the stored text is then shorter.
         let is_shown = all.starts_with(&whole) || text.starts_with(&whole);
         let rest = rest_after(&all).or_else(|| rest_after(&text));
         let rest = rest.or(is_shown.then_some(""));
@@ -259,7 +259,7 @@ impl Shown {
         shown
     }
 
-    /// Ends an unfinished line; what is written stays the beginning of its message.
+    /// Ends an unfinished line within a message.
     fn break_line(&mut self) -> String {
         match std::mem::take(&mut self.is_open) {
             true => "\n".to_owned(),
@@ -352,7 +352,7 @@ mod tests {
         assert_eq!(shown(&[CALL, HEL, LO]), "hello\n");
     }
 
-    fn told(language: Language, results: &[(&str, &str, &str)]) -> Vec<String> {
+    fn lines(language: Language, results: &[(&str, &str, &str)]) -> Vec<String> {
         let mut reading = Reading::new(false, language);
         let lines = results.iter().map(|(kind, data, at)| {
             match Payload::parse(kind, Some(data)).unwrap() {
@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_is_told_when_it_begins_and_when_it_ends() {
+    fn a_call_is_shown_when_it_starts_and_when_it_ends() {
         let done = r#"{"tool_call_id":"t1","tool_name":"project_cli","result":{"module":"memory","method":"read","data":{"count":0}}}"#;
         let failed = r#"{"tool_call_id":"t1","tool_name":"project_cli","error":{"code":"TIMEOUT","message":"too slow"}}"#;
         let (from, to) = ("2026-01-02T03:04:05.000Z", "2026-01-02T03:04:05.031Z");
@@ -381,8 +381,8 @@ mod tests {
             "→ memory.read {\"query\":\"tea\"}",
             "✗ memory.read failed, 31 ms: too slow (TIMEOUT)",
         ];
-        assert_eq!(told(Language::English, &results), english);
-        let chinese = told(Language::Chinese, &results);
+        assert_eq!(lines(Language::English, &results), english);
+        let chinese = lines(Language::Chinese, &results);
         assert!(chinese[1].starts_with("✓ memory.read 完成\u{ff0c}31 ms"), "{chinese:?}");
         assert!(
             chinese[3].starts_with("✗ memory.read 失败\u{ff0c}31 ms\u{ff1a}too slow"),

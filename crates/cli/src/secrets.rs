@@ -1,10 +1,10 @@
-//! The secrets that were in force since the host started.
+//! All secrets in use since the host started.
 //!
-//! Invariant: a secret that was replaced stays one, as runs that are under way may still hold it.
+//! Invariant: a replaced secret is still redacted, because active runs may hold it.
 
 use greenroom_host::Redactor;
 
-/// Secrets that are remembered; the oldest go first.
+/// Remembered secrets; the oldest are dropped first.
 const SECRETS_MAX: usize = 1000;
 
 pub(crate) struct Secrets {
@@ -18,7 +18,7 @@ impl Secrets {
         Self { redactor, known: Vec::new() }
     }
 
-    /// From now on these are kept out of all output as well.
+    /// Adds secrets to redact from all output.
     pub(crate) fn add(&mut self, secrets: Vec<String>) {
         self.known.retain(|known| !secrets.contains(known));
         self.known.extend(secrets);

@@ -1,7 +1,7 @@
-//! The address that signs a person in.
+//! The URL that signs a person in.
 //!
-//! Invariant: the code stands behind the `#`, which browsers keep to themselves, and is not written to the system's
-//! journal, which others read.
+//! Invariant: the code is in the fragment (after `#`), which browsers do not send, and is never written to the
+//! system journal, which others can read.
 
 use greenroom_config::env;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -10,7 +10,7 @@ pub(crate) fn url(host: &str, code: &str) -> String {
     format!("{}/#code={code}", host.trim_end_matches('/'))
 }
 
-/// Whether standard error is the system's journal. Programs inherit the variable, so it names the stream.
+/// Whether standard error is the system journal. Child processes inherit the variable, so it identifies the stream.
 pub(crate) fn is_journal() -> bool {
     let own = rustix::fs::fstat(std::io::stderr());
     own.is_ok_and(|own| {
@@ -19,7 +19,7 @@ pub(crate) fn is_journal() -> bool {
     })
 }
 
-/// Where a browser on this machine reaches a host that listens here: "every address" is none to go to.
+/// The address for a browser on this machine; a wildcard address becomes loopback.
 pub(crate) fn reachable(mut listening: SocketAddr) -> SocketAddr {
     if listening.ip().is_unspecified() {
         listening.set_ip(match listening.is_ipv4() {

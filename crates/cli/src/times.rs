@@ -1,4 +1,4 @@
-//! Times as people read them.
+//! Times and durations as text.
 
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
@@ -28,7 +28,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spans_are_told_in_the_unit_that_fits() {
+    fn a_duration_has_the_unit_that_fits() {
         let span = between("2026-01-01T00:00:00.000Z", "2026-01-01T00:01:02.340Z").unwrap();
         assert_eq!(duration(span), "1 min 2 s");
         assert_eq!(duration(2_340), "2.3 s");

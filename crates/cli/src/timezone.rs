@@ -1,6 +1,6 @@
 //! The time zone of this machine.
 //!
-//! Invariant: an IANA name or nothing; a zone that has no name (`CET-1CEST`) is not guessed.
+//! Invariant: an IANA name or nothing; a POSIX zone (`CET-1CEST`) is not guessed.
 
 use greenroom_config::env;
 use jiff::tz::TimeZone;
@@ -9,7 +9,7 @@ use std::path::Path;
 const LOCALTIME: &str = "/etc/localtime";
 const TIMEZONE: &str = "/etc/timezone";
 
-/// What `TZ` says, else what the machine is set to.
+/// The value of `TZ`, else the setting of the machine.
 pub(crate) fn of_machine() -> Option<String> {
     named(env::get(env::TZ).as_deref(), Path::new(LOCALTIME), Path::new(TIMEZONE))
 }
@@ -26,7 +26,7 @@ fn named(tz: Option<&str>, localtime: &Path, timezone: &Path) -> Option<String> 
     }
 }
 
-/// The name of a zone, also where it is given by its file.
+/// The name of a zone, also if given as a path.
 fn iana(text: &str) -> Option<String> {
     let name = text.rsplit_once("zoneinfo/").map_or(text, |(_, name)| name).trim();
     let name = name.trim_start_matches("posix/").trim_start_matches("right/");

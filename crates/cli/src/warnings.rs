@@ -1,6 +1,6 @@
-//! What a valid configuration says that will not work as it stands: warnings of `check`, `doctor` and `serve`.
+//! Problems of a valid configuration, shown by `check`, `doctor` and `serve`.
 //!
-//! Invariant: looks at the file system alone and starts nothing; a warning never keeps a host from starting.
+//! Invariant: reads the file system only and starts nothing; a warning never keeps a host from starting.
 
 mod failing;
 
@@ -18,14 +18,14 @@ use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// The runners that the program carries.
+/// The built-in runners.
 const BUILT_IN_RUNNERS: [&str; 2] =
     ["plugin:greenroom/echo/default", "plugin:greenroom/local-agent/default"];
 
-/// A shorter token can be guessed.
+/// Shorter tokens can be guessed.
 const TOKEN_CHARS_MIN: usize = 16;
 
-/// One thing to look at, with the line it stands in.
+/// A problem and its line in the file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Warning {
     pub line: Option<usize>,
@@ -33,8 +33,7 @@ pub(crate) struct Warning {
 }
 
 impl Warning {
-    /// For whoever has to do something about it.
-    pub(crate) fn told(&self, file: &Path) -> String {
+    pub(crate) fn show(&self, file: &Path) -> String {
         let line = self.line.map_or(String::new(), |line| format!(":{line}"));
         format!("warning: {}\n  --> {}{line}", self.message, file.display())
     }
@@ -61,16 +60,16 @@ pub(crate) fn all(loaded: &Loaded) -> Vec<Warning> {
 }
 
 /// Limits that the file sets and this version no longer has.
-fn replaced_limits(loaded: &Loaded) -> Found<'static> {
+fn replaced_limits(loaded: &Loaded) -> Problems<'static> {
     let is_set = |(old, _): &(&str, &str)| loaded.line_of(&["limits", old]).is_some();
     let set = REPLACED.into_iter().filter(is_set);
     set.map(|(old, advice)| (vec!["limits", old], format!("`limits.{old}` {advice}"))).collect()
 }
 
-type Found<'c> = Vec<(Vec<&'c str>, String)>;
+type Problems<'c> = Vec<(Vec<&'c str>, String)>;
 
-/// An address that others reach unencrypted, and a certificate that cannot be used.
-fn server(config: &Config) -> Found<'_> {
+/// An address exposed without TLS, and an unusable certificate.
+fn server(config: &Config) -> Problems<'_> {
     let server = &config.server;
     let exposed = server.exposed(server.listen).map(|text| (vec!["server", "listen"], text));
     let unusable = server.tls.as_ref().and_then(|tls| {
@@ -81,54 +80,55 @@ fn server(config: &Config) -> Found<'_> {
     exposed.into_iter().chain(unusable).collect()
 }
 
-fn runners(config: &Config) -> Found<'_> {
-    let mut found = Vec::new();
+fn runners(config: &Config) -> Problems<'_> {
+    let mut problems = Vec::new();
     for (name, runner) in &config.runners {
         let Launch::Process(process) = &runner.launch else { continue };
         if !process.dir.is_dir() {
             let message =
-                format!("runner `{name}`: there is no folder `{}`", process.dir.display());
-            found.push((vec!["runners", name, "dir"], message));
+                format!("runner `{name}`: folder `{}` does not exist", process.dir.display());
+            problems.push((vec!["runners", name, "dir"], message));
         } else if let Some(problem) = missing(process) {
-            found.push((vec!["runners", name, "command"], format!("runner `{name}`: {problem}")));
+            problems
+                .push((vec!["runners", name, "command"], format!("runner `{name}`: {problem}")));
         }
-        found.extend(no_paths(&process.paths).map(|problem| {
+        problems.extend(no_paths(&process.paths).map(|problem| {
             (vec!["runners", name.as_str(), "paths"], format!("runner `{name}`: {problem}"))
         }));
     }
-    found
+    problems
 }
 
-/// Servers and modules whose program, folder or paths are not there.
-fn tools(config: &Config) -> Found<'_> {
-    let mut found = Vec::new();
+/// MCP servers and modules with missing programs, folders or paths.
+fn tools(config: &Config) -> Problems<'_> {
+    let mut problems = Vec::new();
     for (name, source) in &config.tools {
         match source {
             ToolSource::Mcp(server) => {
                 let McpReach::Command { process, .. } = &server.reach else { continue };
                 let folder = (!process.dir.is_dir())
-                    .then(|| format!("there is no folder `{}`", process.dir.display()));
+                    .then(|| format!("folder `{}` does not exist", process.dir.display()));
                 let key = if folder.is_some() { "dir" } else { "command" };
                 let problem = folder.or_else(|| missing(process)).map(|problem| (key, problem));
                 let paths = no_paths(&process.paths).map(|problem| ("paths", problem));
                 for (key, problem) in problem.into_iter().chain(paths) {
-                    found.push((vec!["tools", name, key], format!("tools `{name}`: {problem}")));
+                    problems.push((vec!["tools", name, key], format!("tools `{name}`: {problem}")));
                 }
             }
             ToolSource::Module { manifest } => {
-                let problems = of_manifest(manifest).into_iter();
-                found.extend(problems.map(|problem| {
+                let missing = of_manifest(manifest).into_iter();
+                problems.extend(missing.map(|problem| {
                     (vec!["tools", name, "manifest"], format!("tools `{name}`: {problem}"))
                 }));
             }
             ToolSource::Skills { .. } => {}
         }
     }
-    found
+    problems
 }
 
-/// What the methods of a module need and do not find, each once. One that cannot be read is a mistake, which is
-/// told as such.
+/// Missing programs and paths of the methods of a module, each once. An unreadable manifest is an error, reported
+/// elsewhere.
 fn of_manifest(path: &Path) -> BTreeSet<String> {
     let methods = Manifest::load(path).map(|manifest| manifest.methods).unwrap_or_default();
     let problems = |method: &ModuleMethod| -> Vec<String> {
@@ -141,10 +141,10 @@ fn of_manifest(path: &Path) -> BTreeSet<String> {
 
 fn no_paths(paths: &[PathBuf]) -> impl Iterator<Item = String> {
     let missing = paths.iter().filter(|path| !path.exists());
-    missing.map(|path| format!("`{}` of `paths` does not exist", path.display()))
+    missing.map(|path| format!("`{}` in `paths` does not exist", path.display()))
 }
 
-/// What of a command is not there: its program, or the script that an interpreter is given.
+/// The missing part of a command: its program, or the script for an interpreter.
 pub(crate) fn missing(process: &Process) -> Option<String> {
     let command: Vec<String> =
         std::iter::once(&process.program).chain(&process.args).cloned().collect();
@@ -155,18 +155,18 @@ pub(crate) fn missing(process: &Process) -> Option<String> {
 
 fn no_program(command: &[String], dir: &Path, search: &str) -> Option<String> {
     let (program, args) = command.split_first()?;
-    let is_there = match program.contains('/') {
+    let exists = match program.contains('/') {
         true => is_program(&dir.join(program)),
         false => std::env::split_paths(search).any(|folder| is_program(&folder.join(program))),
     };
-    if !is_there {
-        return Some(format!("there is no program `{program}`"));
+    if !exists {
+        return Some(format!("program `{program}` does not exist"));
     }
     let script = args.first().filter(|arg| !arg.starts_with('-'))?;
     let is_script =
         [".py", ".js", ".mjs", ".ts", ".sh", ".rb"].iter().any(|end| script.ends_with(end));
     let is_missing = is_script && !dir.join(script).exists();
-    is_missing.then(|| format!("there is no file `{}`", dir.join(script).display()))
+    is_missing.then(|| format!("file `{}` does not exist", dir.join(script).display()))
 }
 
 fn is_program(path: &Path) -> bool {
@@ -174,20 +174,20 @@ fn is_program(path: &Path) -> bool {
         .is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
 }
 
-/// Agents whose runner nobody offers, as far as pins tell; the rest is known once the runners run.
-fn agents(config: &Config) -> Found<'_> {
-    let mut found = Vec::new();
+/// Agents whose runner no configured process can offer, judging by pinned plugins; the rest shows at run time.
+fn agents(config: &Config) -> Problems<'_> {
+    let mut problems = Vec::new();
     for (name, agent) in &config.agents {
         if known_to_be_absent(config, &agent.runner) {
             let hint = granted::runner_hint(&agent.runner, &possible(config, &agent.runner));
             let message = format!("agent `{name}`: no runner offers `{}`; {hint}", agent.runner);
-            found.push((vec!["agents", name, "runner"], message));
+            problems.push((vec!["agents", name, "runner"], message));
         }
     }
-    found
+    problems
 }
 
-/// Agents whose runner may or may not exist: what a process offers it says once it runs.
+/// Agents whose runner may or may not exist: a process reports its runners once it runs.
 pub(crate) fn unchecked(config: &Config) -> Vec<(&str, &RunnerId)> {
     let agents = config.agents.iter().map(|(name, agent)| (name.as_str(), &agent.runner));
     let is_open =
@@ -204,7 +204,7 @@ fn known_to_be_absent(config: &Config, id: &RunnerId) -> bool {
     }
 }
 
-/// Ids that exist, or would if the pinned plugins call their runner as this one.
+/// Ids that exist, or would exist if a pinned plugin had a runner of this name.
 fn possible(config: &Config, id: &RunnerId) -> Vec<String> {
     let pinned = config.runners.values().filter_map(|runner| runner.plugin.as_deref());
     let pinned = pinned.map(|plugin| format!("plugin:{plugin}/{}", id.runner()));
@@ -215,8 +215,8 @@ fn own_plugin(id: &str) -> &str {
     id.trim_start_matches("plugin:").rsplit_once('/').map_or("", |(plugin, _)| plugin)
 }
 
-/// Surfaces at private addresses that deliveries would refuse; names are looked up by `doctor`.
-fn surfaces(config: &Config) -> Found<'_> {
+/// Surfaces at private addresses, to which deliveries are refused; `doctor` resolves names.
+fn surfaces(config: &Config) -> Problems<'_> {
     let urls = config
         .surfaces
         .iter()
@@ -224,16 +224,16 @@ fn surfaces(config: &Config) -> Found<'_> {
     urls.filter(|(_, url)| is_private(url))
         .map(|(name, url)| {
             let message = format!(
-                "surface `{name}`: the address `{url}` is private, so that nothing is delivered; add \
-                 `allow_private = true` if it is meant"
+                "surface `{name}`: the address `{url}` is private, so nothing is delivered; add \
+                 `allow_private = true` if this is intended"
             );
             (vec!["surfaces", name.as_str(), "url"], message)
         })
         .collect()
 }
 
-/// Tokens that somebody could guess.
-fn tokens(config: &Config) -> Found<'_> {
+/// Tokens that are too short.
+fn tokens(config: &Config) -> Problems<'_> {
     let tokens = config.tokens.iter().map(|(name, token)| ("tokens", name, &token.token));
     let runners = config.runners.iter().filter_map(|(name, runner)| match &runner.launch {
         Launch::Connect { token } => Some(("runners", name, token)),
@@ -248,11 +248,11 @@ fn tokens(config: &Config) -> Found<'_> {
             )
         })
     };
-    let found = tokens.chain(runners).filter_map(|entry| {
+    let problems = tokens.chain(runners).filter_map(|entry| {
         let (section, name, _) = entry;
         warn(entry).map(|message| (vec![section, name.as_str(), "token"], message))
     });
-    found.collect()
+    problems.collect()
 }
 
 fn is_private(url: &str) -> bool {
@@ -262,8 +262,8 @@ fn is_private(url: &str) -> bool {
     private || host == "localhost" || host.ends_with(".localhost")
 }
 
-/// A password that stands in the file, where backups and other readers find it.
-fn store(config: &Config) -> Found<'_> {
+/// A password in the file, where backups and other readers see it.
+fn store(config: &Config) -> Problems<'_> {
     let literal = match &config.store.url {
         Some(StoreUrl::Postgres(url)) if config.store.is_literal => url,
         _ => return Vec::new(),
@@ -271,7 +271,7 @@ fn store(config: &Config) -> Found<'_> {
     if !has_password(literal.expose()) {
         return Vec::new();
     }
-    let message = "`store.url` holds a password; write `url = { env = \"DATABASE_URL\" }` and keep \
+    let message = "`store.url` contains a password; write `url = { env = \"DATABASE_URL\" }` and keep \
                    the address in that variable";
     vec![(vec!["store", "url"], message.to_owned())]
 }
@@ -279,9 +279,9 @@ fn store(config: &Config) -> Found<'_> {
 /// `postgres://USER:PASSWORD@HOST/…`, or `?password=…`.
 fn has_password(url: &str) -> bool {
     let rest = url.split_once("://").map_or("", |(_, rest)| rest);
-    let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
-    let place = place.split('/').next().unwrap_or_default();
-    let user = place.rsplit_once('@').map_or("", |(user, _)| user);
+    let (authority, query) = rest.split_once('?').unwrap_or((rest, ""));
+    let authority = authority.split('/').next().unwrap_or_default();
+    let user = authority.rsplit_once('@').map_or("", |(user, _)| user);
     user.split_once(':').is_some_and(|(_, password)| !password.is_empty())
         || query.split('&').any(|pair| pair.starts_with("password="))
 }

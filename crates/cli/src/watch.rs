@@ -1,6 +1,6 @@
-//! Files that a running host looks at again: its configuration, and what that refers to.
+//! Files that a running host watches: its configuration and the files it refers to.
 //!
-//! Invariant: looks at times of change alone; what is in a file is read by whoever reads it anyway.
+//! Invariant: compares modification times only; does not read contents.
 
 use crate::output;
 use greenroom_config::{self as config, Config, ToolSource};
@@ -10,12 +10,12 @@ use std::time::SystemTime;
 /// The file of a skill in its folder.
 const SKILL: &str = "SKILL.md";
 
-/// The files as they were looked at last; without a configuration, the usual place is looked at again.
+/// The files at the last check; without a configuration file, checks for a new `greenroom.toml`.
 #[derive(Debug)]
 pub(crate) struct Watched {
     path: Option<PathBuf>,
     seen: Option<SystemTime>,
-    /// Scripts of models, manifests of modules, skills and certificates, which the configuration names.
+    /// Scripts of models, manifests of modules, skills and certificates.
     parts: Vec<(PathBuf, Option<SystemTime>)>,
 }
 
@@ -29,12 +29,12 @@ impl Watched {
         self.path.as_deref()
     }
 
-    /// Whether there is something to read that was not read yet.
+    /// Whether a file changed since the last check.
     pub(crate) fn has_changed(&mut self, config: &Config) -> bool {
         if self.path.is_none() {
             self.path = config::find_file(None);
             if let Some(path) = &self.path {
-                output::note(&format!("found `{}`: it is used from now on", path.display()));
+                output::note(&format!("found `{}`, loading it", path.display()));
             }
         }
         let now = changed_at(self.path.as_deref());
@@ -44,7 +44,7 @@ impl Watched {
         is_new || has_new
     }
 
-    /// What a configuration that was just read refers to counts as read.
+    /// Marks the files of a configuration that was just loaded as read.
     pub(crate) fn refers_to(&mut self, config: &Config) {
         self.parts = parts(config);
     }
@@ -70,16 +70,16 @@ pub(crate) fn named_files(config: &Config) -> impl Iterator<Item = PathBuf> {
     scripts.chain(tools).chain(tls)
 }
 
-/// The folder, which changes with every skill that comes or goes, and what each skill says.
+/// The folder, which changes with every added or removed skill, and the file of each skill.
 fn skills(dir: &Path) -> Vec<PathBuf> {
-    let found = std::fs::read_dir(dir).into_iter().flatten().filter_map(Result::ok);
-    let mut files: Vec<PathBuf> = found.map(|entry| entry.path().join(SKILL)).collect();
+    let entries = std::fs::read_dir(dir).into_iter().flatten().filter_map(Result::ok);
+    let mut files: Vec<PathBuf> = entries.map(|entry| entry.path().join(SKILL)).collect();
     files.sort();
     files.insert(0, dir.to_owned());
     files
 }
 
-/// When the file last changed; nothing while it is not there.
+/// When the file last changed; `None` if it does not exist.
 fn changed_at(file: Option<&Path>) -> Option<SystemTime> {
-    std::fs::metadata(file?).and_then(|found| found.modified()).ok()
+    std::fs::metadata(file?).and_then(|file| file.modified()).ok()
 }

@@ -1,4 +1,4 @@
-//! From the configuration to what the host, the runtime and the server are told.
+//! From the configuration to the settings of the host, the runtime, the server and the stores.
 
 mod resources;
 
@@ -22,15 +22,15 @@ use greenroom_tools::project_cli::{self, MethodSpec};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// The runner process that the program carries itself.
+/// The built-in runner processes.
 const ECHO_RUNNER: &str = "greenroom-echo";
 const ECHO_ID: &str = "plugin:greenroom/echo/default";
 const AGENT_RUNNER: &str = "greenroom-local-agent";
 const AGENT_ID: &str = "plugin:greenroom/local-agent/default";
-/// What the built-in agent may use of the project CLI.
+/// Methods of the project CLI that are granted to the built-in agent.
 const ASSISTANT_MODULES: [&str; 3] = ["calendar.*", "contacts.*", "memory.*"];
 
-/// The configuration file, or the defaults when there is none.
+/// The configuration file, or the defaults without one.
 pub(crate) fn load(named: Option<&Path>) -> Result<(Config, Option<Loaded>), Failure> {
     match config::find_file(named) {
         Some(path) => {
@@ -48,7 +48,7 @@ pub(crate) fn load(named: Option<&Path>) -> Result<(Config, Option<Loaded>), Fai
     }
 }
 
-/// Reads a file without looking at anything it refers to.
+/// Loads a file without checking the files it refers to.
 pub(crate) fn load_file(path: &Path) -> Result<Loaded, config::LoadError> {
     config::load(path, &known())
 }
@@ -67,9 +67,9 @@ fn check_ties(loaded: &Loaded) -> Result<(), Failure> {
     let agents = agents(&loaded.config);
     let ties = binding::ties(&agents);
     let Some((one, other)) = ties.first() else { return Ok(()) };
-    let message = format!("agents `{one}` and `{other}` take the same events");
-    let hint = "give one of them other `events` (`events = []`: only when it is named), a narrower `scope` or \
-                `filters`"
+    let message = format!("agents `{one}` and `{other}` match the same events");
+    let hint = "give one of them other `events` (`events = []`: only events that name it), a narrower `scope` \
+                or `filters`"
         .to_owned();
     let invalid = loaded.invalid_at(&["agents", other], message, Some(hint));
     Err(Failure::from(anyhow::Error::new(invalid)).exit(Exit::Usage))
@@ -118,7 +118,7 @@ fn bound(name: &str, agent: &config::Agent, limits: &config::Limits) -> Agent {
     }
 }
 
-/// `assistant` takes messages until the user has an agent that does; `echo` only when it is named.
+/// `assistant` handles messages unless a configured agent does; `echo` only events that name it.
 fn built_in(name: &str, config: &Config) -> Option<Agent> {
     let is_assistant = name == "assistant";
     let runner = if is_assistant { AGENT_ID } else { ECHO_ID };
@@ -148,13 +148,13 @@ pub(crate) fn surface(surface: &config::Surface) -> Surface {
     }
 }
 
-/// The runners of the configuration, and the one that the program carries.
+/// The configured and the built-in runners.
 pub(crate) fn runners(config: &Config, program: &str, data: &Path) -> Vec<RunnerSpec> {
     let secrets = secret_files(config);
     let hidden: Vec<PathBuf> = secrets.iter().cloned().chain(store_files(config, data)).collect();
     let spec = |(name, runner): (&String, &config::Runner)| {
         let mut spec = runner_spec(name, runner);
-        // A file that took the place of a hidden one is not hidden from a process that is there already.
+        // A file that replaced a hidden one is not hidden from processes that are already running.
         let open = |file: &&PathBuf| {
             file.starts_with(&spec.dir) || spec.paths.iter().any(|path| file.starts_with(path))
         };
@@ -206,17 +206,17 @@ fn runner_spec(name: &str, runner: &config::Runner) -> RunnerSpec {
     }
 }
 
-/// The values that must not show up in any output.
+/// The values to redact from all output.
 pub(crate) fn secrets(config: &Config, admin_token: &str) -> Vec<String> {
     let exposed =
         config.secrets.iter().chain(store_secret(config)).map(|secret| secret.expose().to_owned());
-    // A key that was found in the environment is one as well.
-    let found = models(config).into_iter().filter_map(|model| model.api_key);
-    let exposed = exposed.chain(found.map(|key| key.expose().to_owned()));
+    // So is a key from the environment.
+    let keys = models(config).into_iter().filter_map(|model| model.api_key);
+    let exposed = exposed.chain(keys.map(|key| key.expose().to_owned()));
     exposed.chain([admin_token.to_owned()]).collect()
 }
 
-/// The address of the store, which may hold a password also where it is written into the file.
+/// The address of the store, which may contain a password even if written in the file.
 fn store_secret(config: &Config) -> Option<&config::Secret> {
     match &config.store.url {
         Some(StoreUrl::Postgres(url)) => Some(url),
@@ -224,7 +224,7 @@ fn store_secret(config: &Config) -> Option<&config::Secret> {
     }
 }
 
-/// Every file that a secret of the configuration was read from.
+/// Every file that a secret was read from.
 fn secret_files(config: &Config) -> Vec<PathBuf> {
     let runners = config.runners.values().flat_map(|runner| match &runner.launch {
         Launch::Connect { token } => vec![token],
@@ -242,7 +242,7 @@ fn secret_files(config: &Config) -> Vec<PathBuf> {
     files.chain(config.server.tls.iter().map(|tls| tls.key.clone())).collect()
 }
 
-/// The data folder, and the store and the artifacts where they are elsewhere.
+/// The data folder, and the store and the artifacts if they are elsewhere.
 fn store_files(config: &Config, data: &Path) -> Vec<PathBuf> {
     let mut files = vec![data.to_owned()];
     if let Some(StoreUrl::Sqlite(path)) = &config.store.url {
@@ -256,10 +256,10 @@ fn store_files(config: &Config, data: &Path) -> Vec<PathBuf> {
 }
 
 fn modified(file: &Path) -> Option<SystemTime> {
-    std::fs::metadata(file).and_then(|found| found.modified()).ok()
+    std::fs::metadata(file).and_then(|file| file.modified()).ok()
 }
 
-/// When the newest of the files that a command names was changed, so that new code is started.
+/// When the newest file of a command changed: then the runner is restarted with the new code.
 fn changed_at(process: &config::Process) -> Option<SystemTime> {
     let names = std::iter::once(&process.program).chain(&process.args);
     let files = names.filter_map(|name| std::fs::metadata(process.dir.join(name)).ok());
@@ -277,7 +277,7 @@ pub(crate) fn runtime(config: &Config, program: &str, data: &Path) -> greenroom_
     }
 }
 
-/// Who may talk to the host: the admin of the data folder, and the tokens of the configuration.
+/// The tokens that may call the host: that of the data folder and those of the configuration.
 pub(crate) fn access(config: &Config, admin_token: &str) -> Access {
     let answers = |wanted: &Answerer| config.approvals.answer.contains(wanted);
     let admin = Token {
@@ -312,7 +312,7 @@ pub(crate) fn access(config: &Config, admin_token: &str) -> Access {
     Access::new(tokens.chain([admin]).collect(), runners.collect())
 }
 
-/// What the server takes over while it runs.
+/// The settings that the server can change while it runs.
 pub(crate) fn front(config: &Config) -> Front {
     let server = &config.server;
     Front {
@@ -330,7 +330,7 @@ pub(crate) fn server(config: &Config, admin_token: &str) -> ServerOptions {
     }
 }
 
-/// Another name for every data folder, since browsers tell cookies of one machine apart by name alone.
+/// A different name for every data folder, because browsers ignore ports in cookies.
 fn cookie(admin_token: &str) -> String {
     let folder = hash_token(&format!("cookie of {admin_token}"));
     let short: String = folder.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
@@ -350,7 +350,7 @@ pub(crate) fn store(config: &Config, data: &Path) -> Options {
     Options { location, sync }
 }
 
-/// Where the bytes of artifacts are; those that come in wait in the data folder if that is elsewhere.
+/// Where artifacts are stored; uploads to a bucket are spooled in the data folder.
 pub(crate) fn artifacts(config: &Config, data: &Path) -> Backend {
     match &config.artifacts {
         Artifacts::InData => Backend::Folder(data.join("artifacts")),

@@ -29,7 +29,7 @@ pub struct Agent {
     /// `None`: `limits.run_deadline_s`.
     pub deadline: Option<Duration>,
     pub on_interrupt: OnInterrupt,
-    /// The surface its answers go to when the event names none.
+    /// The surface for answers if the event names none.
     pub delivery: Option<String>,
     /// Becomes `ctx.config`.
     pub config: Object,
@@ -37,7 +37,7 @@ pub struct Agent {
     pub budget: Budget,
 }
 
-/// Where an agent listens; an absent part means anywhere.
+/// Where an agent applies; an absent part matches everything.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Scope {
     pub workspace: Option<String>,
@@ -58,7 +58,7 @@ pub struct Budget {
 }
 
 impl Agent {
-    /// An agent with nothing but a runner: every other key at its default.
+    /// An agent with a runner and defaults.
     pub fn new(runner: RunnerId) -> Self {
         Self {
             runner,

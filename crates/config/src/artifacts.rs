@@ -1,7 +1,6 @@
-//! `[artifacts]`: where the bytes of artifacts are kept.
+//! `[artifacts]`: where the bytes of artifacts are stored.
 //!
-//! Invariant: a bucket comes with its keys, and those only as secrets; what only a bucket has is refused for a
-//! folder.
+//! Invariant: a bucket has access keys, as secrets; keys of a bucket are refused for a folder.
 
 use super::Secret;
 use super::reader::{Reader, Value, clean};
@@ -12,7 +11,7 @@ const REGION: &str = "us-east-1";
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Artifacts {
-    /// A folder of its own in the data folder.
+    /// `artifacts` in the data folder.
     #[default]
     InData,
     Folder(PathBuf),
@@ -23,7 +22,7 @@ pub enum Artifacts {
 pub struct Bucket {
     pub bucket: String,
     pub prefix: String,
-    /// `None`: Amazon itself.
+    /// `None`: Amazon S3.
     pub endpoint: Option<String>,
     pub region: String,
     pub access_key_id: Secret,
@@ -81,7 +80,7 @@ fn backend_url(value: &Value<'_>) -> Option<BackendUrl> {
     match BackendUrl::parse(text, value.cx.dir) {
         Ok(url) => Some(url),
         Err(error) => value.fail(
-            format!("`{}` is not a place for artifacts: {error}", clean(text)),
+            format!("`{}` is not a location for artifacts: {error}", clean(text)),
             "write `file:PATH` or `s3://BUCKET/PREFIX`",
         ),
     }

@@ -27,7 +27,7 @@ pub(super) fn check(cx: &Context<'_>, config: &Config, root: &DeTable<'_>) {
         config.tokens.iter().map(|(name, token)| (["tokens", name, "token"], token.token.expose()));
     for (key, first) in repeated(of_runners.chain(of_senders)) {
         let message = format!("`{}` is the same secret as `{}`", dotted(&key), dotted(&first));
-        let hint = "a token says who someone is, so each needs its own".to_owned();
+        let hint = "a token identifies its owner, so each needs its own".to_owned();
         cx.report(find(root, &key).unwrap_or(0..0), message, Some(hint));
     }
 }
@@ -48,7 +48,7 @@ fn check_tool_search(cx: &Context<'_>, config: &Config, root: &DeTable<'_>) {
 
 type Key<'c> = [&'c str; 3];
 
-/// The keys whose value an earlier key has too, each with that earlier key.
+/// Keys with the value of an earlier key, each with that key.
 fn repeated<'c>(items: impl Iterator<Item = (Key<'c>, &'c str)>) -> Vec<(Key<'c>, Key<'c>)> {
     let mut first: BTreeMap<&str, Key<'c>> = BTreeMap::new();
     let mut repeated = Vec::new();

@@ -19,7 +19,7 @@ const AREAS: [(&str, StorageArea); 3] = [
     ("workspace", StorageArea::Workspace),
 ];
 
-/// How far a run sees beyond its own event.
+/// What a run can read beyond its own event.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reach {
@@ -29,7 +29,7 @@ pub enum Reach {
     Workspace,
 }
 
-/// Whether an action is refused, asked about or done.
+/// Whether an action is refused, needs an approval or is allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Approval {
@@ -71,7 +71,7 @@ impl Default for GrantPolicy {
             files: Vec::new(),
             skills: Vec::new(),
             modules: Vec::new(),
-            // What cannot be brought back is asked about.
+            // Irreversible calls need an approval.
             risks: Risk::ALL
                 .into_iter()
                 .map(|risk| match risk {
@@ -111,7 +111,7 @@ fn texts(reader: &mut Reader<'_>, key: &'static str) -> Vec<String> {
     reader.get(key).and_then(|value| value.texts()).unwrap_or_default()
 }
 
-/// Names of things that are configured in this file.
+/// Names of entries in this file.
 fn references(
     reader: &mut Reader<'_>,
     key: &'static str,
@@ -123,9 +123,9 @@ fn references(
     list.unwrap_or_default()
 }
 
-/// Tools by name, or by `prefix.*` for all that begin so.
+/// Tools by name, or `SOURCE.*`.
 fn tools(reader: &mut Reader<'_>) -> Vec<String> {
-    // Which tools a source has is known once it runs: here its name is checked.
+    // The tools of a source are known once it runs: only its name is checked here.
     let cx = reader.cx;
     let sources: Vec<String> = cx.tools.iter().chain(&cx.runners).cloned().collect();
     let one = |item: &Value<'_>| {
@@ -173,20 +173,20 @@ fn modules(reader: &mut Reader<'_>) -> Vec<String> {
             "*" => built_in.iter().any(|name| name.starts_with(&format!("{module}."))),
             _ => built_in.iter().any(|name| name == text),
         };
-        // Modules of one's own are checked with their manifests.
+        // Configured modules are checked with their manifests.
         if known || (!own.is_empty() && !method.is_empty()) {
             return Some(text.to_owned());
         }
         let hint = match nearest(text, built_in.iter().map(String::as_str)) {
             Some(near) => format!("did you mean `{near}`?"),
-            None => "`greenroom tool` lists the methods that there are".to_owned(),
+            None => "`greenroom tool` lists all methods".to_owned(),
         };
         item.fail(format!("there is no method `{}`", clean(text)), hint)
     };
     reader.get("modules").and_then(|value| value.list(one)).unwrap_or_default()
 }
 
-/// What becomes of calls by their risk; what is not said stays at its default.
+/// Approval by risk of a call; absent risks keep their default.
 fn risks(reader: &mut Reader<'_>, absent: BTreeMap<Risk, Approval>) -> BTreeMap<Risk, Approval> {
     let mut risks = absent;
     let Some(mut table) = reader.get("risk").and_then(|value| value.table()) else {

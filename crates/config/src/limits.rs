@@ -135,74 +135,74 @@ limits! {
     result_bytes: usize = MIB, KIB, 64 * MIB, Reload;
     /// Largest state value, as JSON text.
     state_value_bytes: usize = 256 * KIB, KIB, 256 * KIB, Reload;
-    /// What the state of one owner, such as a conversation, takes together.
+    /// All state of one owner, such as a conversation.
     state_owner_bytes: u64 = 16 * MIB, KIB, 16 * GIB, Reload;
     /// Largest storage value.
     storage_value_bytes: usize = 4 * MIB, KIB, 64 * MIB, Reload;
-    /// What the storage of one plugin, or of one binding, takes together.
+    /// All storage of one plugin, or of one binding.
     storage_plugin_bytes: u64 = 256 * MIB, KIB, 1_024 * GIB, Reload;
-    /// What all storage of one workspace takes together.
+    /// All storage of one workspace.
     storage_workspace_bytes: u64 = 2 * GIB, KIB, 1_024 * GIB, Reload;
     /// Largest artifact.
     artifact_bytes: u64 = 256 * MIB, KIB, 16 * GIB, Reload;
-    /// Most bytes of an artifact that one `artifacts.read_range` answers with.
+    /// Most bytes of an artifact in one response of `artifacts.read_range`.
     read_range_bytes: u64 = MIB, KIB, 16 * MIB, Reload;
     /// Largest parameters of one call to the host.
     call_bytes: usize = 8 * MIB, KIB, 64 * MIB, Reload;
-    /// Largest answer to one call.
+    /// Largest response to one call.
     response_bytes: usize = 6 * MIB, KIB, 64 * MIB, Reload;
-    /// Largest result of a tool that is handed on as it is; a larger one becomes an artifact.
+    /// Largest tool result that is passed inline; a larger one becomes an artifact.
     tool_result_bytes: usize = 256 * KIB, KIB, 4 * MIB, Reload;
-    /// Calls that one run may make per second; a look-up counts as one, a search as a hundred.
+    /// Cost of the calls of one run per second; a lookup costs 1, a search 100.
     calls_per_s_run: u64 = 50_000, 1, 100_000_000, Reload;
-    /// The same for all runs of one plugin together.
+    /// The same for all runs of one plugin.
     calls_per_s_plugin: u64 = 200_000, 1, 100_000_000, Reload;
-    /// Messages that wait to be pulled by one run; one more is answered with 429.
+    /// Steering messages that wait for one run; another is refused with 429.
     steering_length: i64 = 100, 1, 100_000, Reload;
-    /// Approvals of one run that nobody has answered.
+    /// Pending approvals of one run.
     approvals_pending: i64 = 1_000, 1, 100_000, Reload;
-    /// Most output of one run, all its results together.
+    /// All results of one run.
     output_bytes: u64 = 256 * MIB, 64 * KIB, 16 * GIB, Restart;
-    /// Results of one run that wait to be applied; a run over it fails with `runner.overflow`.
+    /// Results of one run that wait to be applied; a run above it fails with `runner.overflow`.
     run_buffer_bytes: usize = 32 * MIB, 64 * KIB, GIB, Restart;
-    /// Batches of results a live reader may lag behind before it is cut off with a position to resume from.
+    /// Batches of results that a subscriber may lag behind before its stream is closed; it can resume.
     subscriber_buffer: usize = 1_024, 16, 1_000_000, Reload;
-    /// Runs that wait in one conversation; one more is answered with 429.
+    /// Queued runs of one conversation; another is refused with 429.
     lane_length: i64 = 100, 1, 100_000, Reload;
-    /// Runs that are queued or running in the whole host; one more is answered with 429.
+    /// Queued and running runs of the whole host; another is refused with 429.
     runs_open: usize = 20_000, 1, 1_000_000, Restart;
-    /// Most items of one page.
+    /// Most items per page.
     page_size: usize = 200, 1, 1_000, Reload;
-    /// Time a run may take, unless its agent says otherwise.
+    /// Deadline of a run, unless its agent sets one.
     run_deadline: Duration = 600, 1, 7 * DAY_S, Reload;
-    /// Time a cancelled run's process has before it is replaced.
+    /// Time for a run to end after its cancel; then its process is replaced.
     cancel_grace: Duration = 5, 0, 600, Restart;
-    /// Time a runner process has to answer `initialize` and `list_agent_runners`.
+    /// Time for a runner process to answer `initialize` and `list_agent_runners`.
     runner_start: Duration = 20, 1, 600, Restart;
-    /// Longest pause between two starts of a runner that keeps failing.
+    /// Longest pause between two starts of a failing runner.
     runner_backoff_max: Duration = 30, 1, DAY_S, Restart;
-    /// Log lines of one runner or tool server per second; the rest is counted and dropped.
+    /// Log lines per second of one runner or tool server; more are dropped and counted.
     stderr_lines_per_s: u32 = 100, 1, 100_000, Restart;
-    /// The same in bytes, with half a minute's worth of them at once.
+    /// The same in bytes, with bursts of 32 seconds.
     stderr_bytes_per_s: u32 = 8 * KIB, KIB, 64 * MIB, Restart;
-    /// Methods of the project CLI that run at once, others wait; 0: four for each processor, at least 8.
+    /// Concurrent methods of the project CLI, others wait; 0: four per processor, at least 8.
     tool_processes: usize = 0, 0, 10_000, Restart;
-    /// Time in which a started HTTP request must have arrived.
+    /// Time for an HTTP request to arrive completely.
     request_timeout: Duration = 30, 1, 600, Restart;
-    /// HTTP connections that are open at once.
+    /// Open HTTP connections.
     connections_open: usize = 20_000, 8, 1_000_000, Restart;
-    /// Time in which a sign-in code can be used.
+    /// Lifetime of a sign-in code.
     sign_in_code: Duration = 600, 1, DAY_S, Restart;
-    /// Time after which a session in a browser ends when it is not used.
+    /// Time after which an unused browser session ends.
     session_idle: Duration = DAY_S / 2, 1, 90 * DAY_S, Restart;
-    /// Time after which it ends however much it is used.
+    /// Time after which every browser session ends.
     session: Duration = 7 * DAY_S, 1, 90 * DAY_S, Restart;
-    /// Sessions that are open at once; the oldest makes room for one more.
+    /// Open sessions; another replaces the oldest.
     sessions: usize = 1_000, 1, 100_000, Restart;
-    /// Time for which a delivery is tried again when its surface does not take it; 0: it is tried once.
+    /// Time for which a failing delivery is retried; 0: no retries.
     delivery_retry: Duration = DAY_S, 0, 30 * DAY_S, Reload;
-    /// Longest pause between two attempts of a delivery; pauses start with half a second and double.
+    /// Longest pause between two attempts of a delivery; pauses start at half a second and double.
     delivery_pause_max: Duration = 900, 1, DAY_S, Reload;
-    /// Time in which runs may finish when the host is asked to stop.
+    /// Time for runs to finish when the host stops.
     shutdown_grace: Duration = 10, 0, 600, Reload;
 }

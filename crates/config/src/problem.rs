@@ -1,6 +1,6 @@
-//! What is wrong with a configuration file, as its author reads it: place, line, caret, hint.
+//! Mistakes of a configuration file as text: position, line, caret, hint.
 //!
-//! Invariant: a text that may be a secret is never shown; `hidden` spans are masked in every line.
+//! Invariant: text that may be a secret is never shown; `hidden` spans are masked.
 
 use std::fmt;
 use std::ops::Range;
@@ -14,7 +14,7 @@ pub struct Problem {
     pub hint: Option<String>,
 }
 
-/// Everything that is wrong with one file, in the order of its lines.
+/// All mistakes of one file, in the order of its lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Invalid {
     path: PathBuf,
@@ -44,7 +44,7 @@ impl Invalid {
         position(&self.text, offset)
     }
 
-    /// The same for programs.
+    /// As JSON.
     pub fn json(&self) -> serde_json::Value {
         let problem = |problem: &Problem| {
             let (line, column) = self.position(problem.span.start);
@@ -69,7 +69,7 @@ impl Invalid {
         }
     }
 
-    /// The line a span begins in, fit for a terminal, and the carets that stand below it.
+    /// The first line of a span, without control characters, and the carets below it.
     fn line(&self, span: &Range<usize>) -> (String, String) {
         let start = floor(&self.text, span.start);
         let from = self.text[..start].rfind('\n').map_or(0, |at| at + 1);
@@ -137,7 +137,7 @@ pub fn columns_of(text: &str) -> usize {
     text.chars().map(|c| 1 + usize::from(is_wide(c))).sum()
 }
 
-/// Whether a terminal gives the character two columns: CJK, kana, hangul, fullwidth forms, emoji.
+/// Whether the character takes two terminal columns: CJK, kana, hangul, fullwidth forms, emoji.
 pub fn is_wide(c: char) -> bool {
     matches!(u32::from(c), 0x1100..=0x115f | 0x2e80..=0xa4cf | 0xac00..=0xd7a3 | 0xf900..=0xfaff
         | 0xfe30..=0xfe6f | 0xff00..=0xff60 | 0xffe0..=0xffe6 | 0x1f300..=0x1faff | 0x20000..=0x3fffd)

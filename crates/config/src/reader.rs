@@ -1,6 +1,6 @@
-//! Reads a parsed table key by key, remembers which keys exist, and collects what is wrong.
+//! Reads a parsed table key by key, records the known keys, and collects mistakes.
 //!
-//! Invariant: `None` means absent, or wrong and already reported; a reader never stops at a mistake.
+//! Invariant: `None` means absent, or invalid and already reported; a reader never stops at a mistake.
 
 use super::problem::Problem;
 use std::cell::RefCell;
@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use toml::de::{DeTable, DeValue};
 
-/// What the whole file shares while it is read.
+/// State of reading one file.
 pub(super) struct Context<'a> {
     /// Folder of the file; relative paths start here.
     pub dir: &'a Path,
@@ -39,7 +39,7 @@ impl Context<'_> {
     }
 }
 
-/// A table that is being read.
+/// A table to read.
 pub(super) struct Reader<'a> {
     pub cx: &'a Context<'a>,
     /// Dotted name of the table; empty for the file itself.
@@ -49,7 +49,7 @@ pub(super) struct Reader<'a> {
     known: Vec<&'static str>,
 }
 
-/// A value that is being read.
+/// A value to read.
 #[derive(Clone)]
 pub(super) struct Value<'a> {
     pub cx: &'a Context<'a>,
@@ -70,7 +70,7 @@ impl<'a> Reader<'a> {
         Some(self.value(key, value))
     }
 
-    /// Counts keys as known without reading them, where something else is wrong already.
+    /// Marks keys as known without reading them, after another mistake was reported.
     pub(super) fn knows(&mut self, keys: &[&'static str]) {
         self.known.extend(keys);
     }
@@ -84,13 +84,13 @@ impl<'a> Reader<'a> {
         value
     }
 
-    /// Reports a mistake of the table as a whole.
+    /// Reports a mistake of the whole table.
     pub(super) fn fail<T>(&self, message: String, hint: &str) -> Option<T> {
         self.cx.report(self.span.clone(), message, Some(hint.to_owned()));
         None
     }
 
-    /// Reports whatever stands in the table and was not asked for.
+    /// Reports unknown keys.
     pub(super) fn finish(self) {
         for (key, value) in self.table.iter() {
             if !self.known.contains(&key.as_ref().as_ref()) {
@@ -114,14 +114,14 @@ impl<'a> Reader<'a> {
         self.cx.report(at, format!("unknown {what} `{}`{place}", clean(key)), Some(hint));
     }
 
-    /// Every entry of a table whose keys are free, in the order of the file.
+    /// Every entry of a table with arbitrary keys, in the order of the file.
     pub(super) fn entries(&self) -> Vec<(&'a str, Range<usize>, Value<'a>)> {
         let entry = |key: &'a toml::Spanned<_>, value| {
             let name: &'a std::borrow::Cow<'a, str> = key.as_ref();
             (name.as_ref(), key.span(), self.value(name, value))
         };
         let mut entries: Vec<_> = self.table.iter().map(|(key, value)| entry(key, value)).collect();
-        // The parser sorts keys; where they stand is in their spans.
+        // The parser sorts keys; the spans have the order of the file.
         entries.sort_by_key(|(_, at, _)| at.start);
         entries
     }
@@ -159,7 +159,7 @@ impl<'a> Reader<'a> {
 }
 
 impl<'a> Value<'a> {
-    /// Reports a mistake in this value; for the end of a chain that yields an option.
+    /// Reports a mistake in this value and returns `None`.
     pub(super) fn fail<T>(&self, message: impl Into<String>, hint: impl Into<String>) -> Option<T> {
         self.cx.report(self.span.clone(), message.into(), Some(hint.into()));
         None
@@ -261,7 +261,7 @@ impl<'a> Value<'a> {
         self.filled_text().map(|text| self.cx.dir.join(text))
     }
 
-    /// The name of something that exists elsewhere in the file.
+    /// The name of an entry elsewhere in the file.
     pub(super) fn reference(&self, what: &str, names: &[String]) -> Option<String> {
         let name = self.filled_text()?;
         if names.iter().any(|known| known == name) {
@@ -280,7 +280,7 @@ impl<'a> Value<'a> {
     }
 }
 
-/// The names written in a section, before it is read.
+/// The names in a section, before it is read.
 pub(super) fn names(root: &DeTable<'_>, section: &str) -> Vec<String> {
     match root.get(section).map(toml::Spanned::as_ref) {
         Some(DeValue::Table(table)) => table.keys().map(|key| key.as_ref().to_string()).collect(),
@@ -293,7 +293,7 @@ pub(super) fn is_name(text: &str) -> bool {
     (1..=64).contains(&text.len()) && text.chars().all(allowed)
 }
 
-/// A text of the user's inside a message: one line, not endless.
+/// Text of the user in a message: one line of limited length.
 pub fn clean(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(80).collect()
 }

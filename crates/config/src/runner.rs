@@ -1,6 +1,6 @@
 //! `[runners.NAME]`: processes that offer runners, started by the host or connecting to it.
 //!
-//! Invariant: a runner either has a command or a token, never both and never neither.
+//! Invariant: a runner has either a command or a token.
 
 mod langbot;
 
@@ -15,22 +15,22 @@ use std::path::{Path, PathBuf};
 pub struct Runner {
     pub launch: Launch,
     pub wire: Wire,
-    /// The `author/name` the process must declare; `None` takes the first one it declares.
+    /// The `author/name` the process must declare; `None`: the first it declares.
     pub plugin: Option<String>,
 }
 
-/// How the process is spoken to.
+/// The protocol of the process.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Wire {
     #[default]
     Native,
-    /// A plugin of LangBot's, as it is.
+    /// An unmodified LangBot plugin.
     Langbot,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Launch {
-    /// The host starts it and speaks over its standard input and output.
+    /// The host starts it and uses its standard input and output.
     Process(Process),
     /// It runs elsewhere and connects over WebSocket with this token.
     Connect { token: Secret },
@@ -40,17 +40,16 @@ pub enum Launch {
 pub struct Process {
     pub program: String,
     pub args: Vec<String>,
-    /// The folder it starts in.
+    /// Its working folder.
     pub dir: PathBuf,
-    /// Whether `dir` was given to it. The folder of the configuration, where it starts otherwise, it may
-    /// only read.
+    /// Whether `dir` is set, and so writable. The default, the folder of the configuration, is read-only.
     pub owns_dir: bool,
-    /// All it finds in its environment beside what the host sets.
+    /// Its environment, besides what the host sets.
     pub env: BTreeMap<String, Secret>,
     pub sandbox: Sandbox,
     /// Further paths it may read and write.
     pub paths: Vec<PathBuf>,
-    /// The file that says all this, which is kept from it.
+    /// The configuration file, which is hidden from it.
     pub configuration: PathBuf,
     /// Most processes it may have at once, children included.
     pub processes: u64,
@@ -65,7 +64,7 @@ pub enum Sandbox {
     Off,
 }
 
-/// Keys that say how a process is started, without meaning for a runner that connects.
+/// Keys of a started process, which a remote runner does not have.
 pub(super) const PROCESS_KEYS: [&str; 6] =
     ["dir", "env", "sandbox", "paths", "processes", "memory_mb"];
 
@@ -143,7 +142,7 @@ impl Process {
         Self::started(reader, words)
     }
 
-    /// A process that is started with these words.
+    /// A process with these arguments.
     fn started(reader: &mut Reader<'_>, command: Option<Vec<String>>) -> Option<Self> {
         let own = reader.get("dir");
         let words = [("on", Sandbox::On), ("off", Sandbox::Off)];
@@ -181,7 +180,7 @@ impl Process {
     }
 }
 
-/// Who can write the configuration can start anything, so no folder of a sandboxed runner contains it.
+/// A path without the configuration: write access to it would allow starting any program.
 fn path_apart(value: &Value<'_>) -> Option<PathBuf> {
     let resolved = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let path = value.path()?;
@@ -197,7 +196,7 @@ fn path_apart(value: &Value<'_>) -> Option<PathBuf> {
     )
 }
 
-/// A list of words, or one line that is split as a shell would, without its other powers.
+/// A list of arguments, or one line that is split like in a shell, without expansion.
 fn split(value: &Value<'_>) -> Option<Vec<String>> {
     let words = match value.value {
         toml::de::DeValue::String(line) => match shlex::split(line) {

@@ -1,6 +1,6 @@
-//! A value that is known to the program and shown to no one.
+//! A secret value.
 //!
-//! Invariant: never empty, and neither `Debug` nor `Display` tell anything about it.
+//! Invariant: never empty, and never printed by `Debug` or `Display`.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 #[derive(Clone)]
 pub struct Secret {
     text: String,
-    /// The file it was read from, which is kept from runners.
+    /// The file it was read from, which is hidden from runners.
     file: Option<PathBuf>,
 }
 
@@ -19,7 +19,7 @@ impl Secret {
         (!text.is_empty()).then_some(Self { text, file: None })
     }
 
-    /// The same secret, known to stand in this file.
+    /// The same secret, read from this file.
     pub fn read_from(self, file: PathBuf) -> Self {
         Self { file: Some(file), ..self }
     }
@@ -28,13 +28,13 @@ impl Secret {
         self.file.as_deref()
     }
 
-    /// The secret itself, for the one place that needs it.
+    /// The secret itself.
     pub fn expose(&self) -> &str {
         &self.text
     }
 }
 
-/// Where a secret comes from is no part of it.
+/// Ignores the source of the secret.
 impl PartialEq for Secret {
     fn eq(&self, other: &Self) -> bool {
         self.text == other.text

@@ -1,4 +1,4 @@
-//! `[server]` and `[store]`: where the host listens and where it keeps things.
+//! `[server]` and `[store]`: where the host listens and where it stores its data.
 //!
 //! Invariant: an absent location means the data folder, which the file does not know.
 
@@ -11,15 +11,15 @@ use std::path::PathBuf;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Server {
     pub listen: SocketAddr,
-    /// Values of `Host` that are accepted beside the address itself and loopback names.
+    /// Accepted values of `Host` besides the address itself and loopback names.
     pub allowed_hosts: Vec<String>,
-    /// Values of `Origin` that browsers may send beside the host's own.
+    /// Accepted values of `Origin` besides that of the host.
     pub allowed_origins: Vec<String>,
-    /// Proxies whose `X-Forwarded-*` is believed.
+    /// Proxies whose `X-Forwarded-*` is trusted.
     pub trusted_proxies: Vec<Network>,
-    /// The path that all addresses stand under.
+    /// The prefix of all paths.
     pub base_path: BasePath,
-    /// `None`: no encryption of the host's own.
+    /// `None`: the host does not serve TLS.
     pub tls: Option<Tls>,
 }
 
@@ -64,13 +64,13 @@ impl Server {
         server
     }
 
-    /// What is wrong with listening here, where other machines reach it and nobody encrypts.
+    /// A warning if other machines can reach this address without TLS.
     pub fn exposed(&self, address: SocketAddr) -> Option<String> {
         let is_covered = self.tls.is_some() || !self.trusted_proxies.is_empty();
         (!is_covered && !address.ip().to_canonical().is_loopback()).then(|| {
             format!(
-                "other machines reach `{address}` without TLS, and tokens can be read on the way: set \
-                 `server.tls`, or listen on loopback behind a proxy with TLS and name it in \
+                "other machines can reach `{address}` without TLS, so tokens can be intercepted: set \
+                 `server.tls`, or listen on loopback behind a proxy with TLS and list it in \
                  `server.trusted_proxies`"
             )
         })
@@ -141,7 +141,7 @@ fn origin(value: &Value<'_>) -> Option<String> {
 pub struct Store {
     /// `None`: SQLite in the data folder.
     pub url: Option<StoreUrl>,
-    /// Whether the address stands in the file, and not in a variable or a file of its own.
+    /// Whether the address is written in the file, not in a variable or another file.
     pub is_literal: bool,
     pub sync: Sync,
 }
@@ -149,16 +149,16 @@ pub struct Store {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StoreUrl {
     Sqlite(PathBuf),
-    /// May hold a password, so it is never shown.
+    /// May contain a password, so it is never shown.
     Postgres(Secret),
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Sync {
-    /// What was acknowledged survives power loss.
+    /// Acknowledged data survives power loss.
     #[default]
     Full,
-    /// What was acknowledged survives the end of the process.
+    /// Acknowledged data survives a crash of the process.
     Normal,
 }
 

@@ -72,7 +72,7 @@ fn action(value: &Value<'_>) -> Option<String> {
     value.choice(&words).map(str::to_owned)
 }
 
-/// An address that is called over HTTP.
+/// An HTTP or HTTPS URL.
 pub(super) fn web_address(value: &Value<'_>) -> Option<String> {
     let text = value.filled_text()?;
     let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
@@ -82,7 +82,7 @@ pub(super) fn web_address(value: &Value<'_>) -> Option<String> {
             value.cx.hide(value.span.clone());
             value.fail(
                 format!("`{}` holds a user or password", value.path),
-                "leave it out: an address is no place for a secret",
+                "leave it out: an address must not contain a secret",
             )
         }
         Some(host) if !host.is_empty() && !text.contains(char::is_whitespace) => {

@@ -1,6 +1,6 @@
-//! `[tokens.NAME]`: who may talk to the host, beside the admin of the data folder.
+//! `[tokens.NAME]`: tokens that may call the host, besides the admin token of the data folder.
 //!
-//! Invariant: only a sender is limited to agents, and only to agents that exist; only a sender speaks for actors.
+//! Invariant: only a sender is limited to agents, and only to agents that exist; only a sender acts for actors.
 
 use super::Secret;
 use super::reader::{Reader, Value};
@@ -15,7 +15,7 @@ pub struct Token {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Role {
     Admin,
-    /// Sends events, to these agents only; `None`: to any.
+    /// Sends events to these agents only; `None`: to all.
     Sender {
         agents: Option<Vec<String>>,
         actors: Actors,
@@ -23,15 +23,15 @@ pub enum Role {
     Reader,
 }
 
-/// For whom a sender speaks, and so whose conversations it reads.
+/// The actors a sender acts for, and so whose conversations it reads.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Actors {
-    /// Anyone, in the conversations that it begins.
+    /// Any actor, in conversations that it started.
     #[default]
     Own,
-    /// This actor alone, in the conversations that it begins.
+    /// This actor only, in conversations that it started.
     One(String),
-    /// Anyone in any conversation.
+    /// Any actor in any conversation.
     Any,
 }
 
@@ -57,7 +57,7 @@ impl Token {
                     None => None,
                 };
                 let actors = match actors {
-                    Some(value) => spoken_for(&value)?,
+                    Some(value) => read_actors(&value)?,
                     None => Actors::Own,
                 };
                 Role::Sender { agents, actors }
@@ -70,7 +70,7 @@ impl Token {
             }
             _ if actors.is_some() => {
                 return actors?.fail(
-                    "only a `sender` speaks for actors",
+                    "only a `sender` acts for actors",
                     "remove `actors`, or make it a `sender`",
                 );
             }
@@ -92,7 +92,7 @@ fn named(value: &Value<'_>) -> Option<Vec<String>> {
     }
 }
 
-fn spoken_for(value: &Value<'_>) -> Option<Actors> {
+fn read_actors(value: &Value<'_>) -> Option<Actors> {
     Some(match value.filled_text()? {
         "own" => Actors::Own,
         "any" => Actors::Any,

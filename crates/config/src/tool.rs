@@ -1,6 +1,6 @@
 //! `[tools.NAME]`: where tools come from: MCP servers, modules of your own, folders of skills.
 //!
-//! Invariant: an MCP server has a command or a URL, never both; what it is started with is told by name.
+//! Invariant: an MCP server has a command or a URL, never both.
 
 use super::Secret;
 use super::reader::{Reader, Value};
@@ -26,18 +26,18 @@ pub enum ToolSource {
 #[derive(Debug, Clone, PartialEq)]
 pub struct McpServer {
     pub reach: McpReach,
-    /// The tools that are taken from it; all without.
+    /// The tools to use; `None`: all.
     pub allow: Option<Vec<String>>,
-    /// What its tools do at worst, over what the server says: by tool, `*` for all.
+    /// The risk of its tools, over what the server says: by tool, `*` for all.
     pub risk: BTreeMap<String, Risk>,
     pub timeout: Duration,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum McpReach {
-    /// The host starts it and speaks over its standard input and output.
+    /// The host starts it and uses its standard input and output.
     Command { process: Process, network: bool },
-    /// It is there already, behind streamable HTTP.
+    /// It runs elsewhere, behind streamable HTTP.
     Url { url: String, headers: BTreeMap<String, Secret>, allow_private: bool },
 }
 

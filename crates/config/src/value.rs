@@ -1,4 +1,4 @@
-//! Values with a meaning of their own: secrets, headers, free JSON.
+//! Values with their own rules: secrets, headers, JSON, amounts.
 //!
 //! Invariant: a secret is read from the environment or a file, never from the configuration itself.
 
@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use toml::de::DeValue;
 
-/// Headers that say where a request goes and where it ends.
-const OF_THE_WIRE: [&str; 4] = ["host", "content-length", "transfer-encoding", "connection"];
+/// Headers that the HTTP client sets.
+const CLIENT_HEADERS: [&str; 4] = ["host", "content-length", "transfer-encoding", "connection"];
 const SECRET_HINT: &str = "write `{ env = \"NAME\" }` or `{ file = \"PATH\" }`";
 
 impl<'a> Value<'a> {
@@ -19,7 +19,7 @@ impl<'a> Value<'a> {
     pub(super) fn secret(&self) -> Option<Secret> {
         if !self.is_table() {
             self.cx.hide(self.span.clone());
-            let message = format!("`{}` is a secret and cannot stand in the file", self.path);
+            let message = format!("`{}` is a secret and cannot be written in the file", self.path);
             return self.fail(message, SECRET_HINT);
         }
         let mut reader = self.table()?;
@@ -47,18 +47,18 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Headers of a request: what tells who is asking is a secret, the rest may stand in the file.
+    /// Headers of a request: credentials must be secrets, others may be plain text.
     pub(super) fn headers(&self) -> Option<BTreeMap<String, Secret>> {
         let mut headers = BTreeMap::new();
         for (name, _, value) in self.table()?.entries() {
-            if OF_THE_WIRE.iter().any(|own| name.eq_ignore_ascii_case(own)) {
+            if CLIENT_HEADERS.iter().any(|own| name.eq_ignore_ascii_case(own)) {
                 let message = format!("`{}` cannot be set", value.path);
                 let _: Option<()> = value.fail(message, "the host writes this header itself");
                 continue;
             }
             let plain = (!value.is_table()).then(|| value.filled_text());
             let text = match plain {
-                Some(Some(text)) if tells_who(name, text) => value.secret(),
+                Some(Some(text)) if is_credential(name, text) => value.secret(),
                 Some(text) => text.and_then(Secret::new),
                 None => value.secret(),
             };
@@ -83,7 +83,7 @@ impl<'a> Value<'a> {
             Ok(text) if text.len() <= SECRET_BYTES_MAX => Some(text),
             Ok(_) => self.fail(
                 format!("`{}` has more than {SECRET_BYTES_MAX} bytes", path.display()),
-                "the file holds the secret alone",
+                "the file must contain the secret only",
             ),
             Err(error) => self.fail(
                 format!("cannot read `{}`: {error}", path.display()),
@@ -143,8 +143,8 @@ impl<'a> Value<'a> {
     }
 }
 
-/// Whether a header carries a credential, by its name or by the scheme in front of it.
-fn tells_who(name: &str, value: &str) -> bool {
+/// Whether a header carries a credential, by its name or the scheme of its value.
+fn is_credential(name: &str, value: &str) -> bool {
     const PARTS: [&str; 8] =
         ["auth", "cookie", "credential", "key", "passw", "secret", "session", "token"];
     let (name, value) = (name.to_ascii_lowercase(), value.to_ascii_lowercase());

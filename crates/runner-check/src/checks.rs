@@ -165,16 +165,16 @@ fn judge(outcome: &Outcome) -> Judgement {
         faults.truncate(3);
         return (Verdict::Fail, faults.join("; "));
     }
-    let told = seen.values().map(|seen| {
+    let summary = seen.values().map(|seen| {
         let terminal = seen.terminal.as_deref().unwrap_or_default();
         format!("deltas: {}, messages: {}, {terminal}", seen.deltas, seen.messages)
     });
-    let told = told.collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>().join("; ");
+    let summary = summary.collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>().join("; ");
     let oddities: Vec<String> =
         seen.values().flat_map(|seen| seen.oddities.clone()).take(3).collect();
     match oddities.is_empty() {
-        true => (Verdict::Ok, told),
-        false => (Verdict::Warn, format!("{told}; {}", oddities.join("; "))),
+        true => (Verdict::Ok, summary),
+        false => (Verdict::Warn, format!("{summary}; {}", oddities.join("; "))),
     }
 }
 

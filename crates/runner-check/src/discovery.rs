@@ -10,13 +10,17 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
 /// What there is to check.
-pub(super) struct Found {
+pub(super) struct Discovered {
     /// Absent where the process offers tools alone.
     pub manifest: Option<AgentRunnerManifest>,
 }
 
 /// Introduces itself, lists runners and tools, and gives the runner to check.
-pub(super) async fn discover(peer: &mut Peer, plan: &Plan, report: &mut Report) -> Option<Found> {
+pub(super) async fn discover(
+    peer: &mut Peer,
+    plan: &Plan,
+    report: &mut Report,
+) -> Option<Discovered> {
     let plugin = match introduce(peer, plan).await {
         Ok(introduced) => {
             let plugin = introduced.plugin.path();
@@ -53,7 +57,7 @@ pub(super) async fn discover(peer: &mut Peer, plan: &Plan, report: &mut Report) 
         *peer = another;
     }
     if ids.is_empty() && plan.runner.is_none() {
-        return (tools.count > 0).then_some(Found { manifest: None });
+        return (tools.count > 0).then_some(Discovered { manifest: None });
     }
     let wanted =
         |manifest: &AgentRunnerManifest| plan.runner.as_ref().is_none_or(|n| *n == manifest.name);
@@ -62,7 +66,7 @@ pub(super) async fn discover(peer: &mut Peer, plan: &Plan, report: &mut Report) 
         let name = plan.runner.as_deref().unwrap_or_default();
         report.add("runner", Verdict::Fail, format!("there is no runner `{name}`"));
     }
-    found.map(|manifest| Found { manifest: Some(manifest) })
+    found.map(|manifest| Discovered { manifest: Some(manifest) })
 }
 
 /// The manifests; none where the process does not know the method, as it may offer tools alone.

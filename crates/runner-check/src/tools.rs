@@ -8,8 +8,8 @@ use greenroom_tools::schema::Schema;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
-/// How many names are told.
-const NAMES_TOLD: usize = 8;
+/// Names to show.
+const NAMES_SHOWN: usize = 8;
 
 /// What was found, and how many tools there are.
 pub(super) struct Tools {
@@ -36,9 +36,9 @@ pub(super) async fn list(peer: &mut Peer, plan: &Plan) -> Tools {
     match names(tools) {
         Ok(names) if names.is_empty() => none(Verdict::Ok, "none"),
         Ok(names) => {
-            let told: Vec<&str> = names.iter().take(NAMES_TOLD).map(String::as_str).collect();
-            let rest = if names.len() > NAMES_TOLD { ", …" } else { "" };
-            let detail = format!("{}: {}{rest}", names.len(), told.join(", "));
+            let shown: Vec<&str> = names.iter().take(NAMES_SHOWN).map(String::as_str).collect();
+            let rest = if names.len() > NAMES_SHOWN { ", …" } else { "" };
+            let detail = format!("{}: {}{rest}", names.len(), shown.join(", "));
             Tools { verdict: Verdict::Ok, detail, count: names.len() }
         }
         Err(why) => Tools { verdict: Verdict::Fail, detail: why, count: tools.len() },

@@ -1,4 +1,4 @@
-//! The archive file: written member by member, opened whole or not at all.
+//! The archive file.
 
 mod reader;
 mod writer;

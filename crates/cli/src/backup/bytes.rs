@@ -1,4 +1,4 @@
-//! The bytes of artifacts, into an archive and out of it.
+//! The bytes of artifacts: to and from an archive.
 
 use super::archive::{Archive, ArchiveWriter, Section};
 use super::manifest::Artifacts;
@@ -17,7 +17,7 @@ use tokio::runtime::Handle;
 const FOLDER: &str = "artifacts/";
 const PIECE_BYTES: usize = 256 * 1024;
 
-/// Where bytes are read from, and who knows whether they are still needed.
+/// Where bytes are read from, and the store that knows whether they are still used.
 pub(crate) struct Source<'a> {
     pub(crate) backend: &'a Backend,
     pub(crate) location: &'a Location,
@@ -32,7 +32,7 @@ enum ReadError {
     Io(#[from] io::Error),
 }
 
-/// Copies the bytes that rows of the snapshot refer to.
+/// Copies the bytes of all artifacts in the snapshot.
 pub(crate) fn collect(
     source: &Source<'_>,
     referred: &Referred,
@@ -81,7 +81,7 @@ fn drain(mut pieces: ByteStream, out: &mut dyn Write, runtime: &Handle) -> Resul
     Ok(())
 }
 
-/// Bytes may be gone because their artifacts are: the host has collected both after the snapshot.
+/// Whether the host deleted the artifact after the snapshot, which explains missing bytes.
 fn refuse_unless_collected(
     source: &Source<'_>,
     hash: &str,
@@ -116,7 +116,7 @@ pub(crate) fn restore(
             .with_context(|| format!("cannot restore the bytes of artifact {hash}"))?;
         let (id, length) = (staged.id(), staged.size());
         if id.to_string() != *hash {
-            let what = format!("`{name}` holds other bytes than its name says");
+            let what = format!("the bytes of `{name}` do not match its name");
             return Err(anyhow::Error::new(archive.damaged(what)).into());
         }
         runtime
@@ -129,7 +129,7 @@ pub(crate) fn restore(
         progress.update(|| format!("{at} of {} artifacts, {}", members.len(), size(done)));
     }
     progress.done(&format!(
-        "artifacts: {} ({}) in {backend}, read back and compared",
+        "artifacts: {} ({}) in {backend}, read back and verified",
         count(members.len() as u64, "object"),
         size(done)
     ));

@@ -1,7 +1,7 @@
-//! Files that belong to a host beside its store: the admin's token, what runners keep, the configuration.
+//! Files of a host besides its store: the admin token, the folders of runners, the configuration.
 //!
-//! Invariant: only plain files are taken and written; links are not followed, sockets and locks not copied, and a file
-//! that is restored replaces none.
+//! Invariant: only regular files are copied; links are not followed, sockets and locks are skipped, and a restore
+//! overwrites nothing.
 
 use super::archive::{Archive, ArchiveWriter};
 use super::manifest;
@@ -23,7 +23,7 @@ pub(crate) const OUTSIDE: &str = "config-outside/";
 
 const DEPTH_MAX: usize = 64;
 
-/// Adds the admin's token and the folders of runners. Says what was left out.
+/// Adds the admin token and the folders of runners. Returns what was skipped.
 pub(crate) fn add_data(
     data: &Path,
     archive: &mut ArchiveWriter,
@@ -46,7 +46,7 @@ pub(crate) fn add_data(
     Ok(left_out)
 }
 
-/// Adds the configuration and the files that it names.
+/// Adds the configuration and the files it refers to.
 pub(crate) fn add_config(
     setup: &Setup,
     archive: &mut ArchiveWriter,
@@ -86,7 +86,7 @@ fn named_files(config: &Config) -> BTreeSet<PathBuf> {
     files.filter(|file| file.is_file()).collect()
 }
 
-/// The plain files below a folder.
+/// The regular files below a folder.
 fn find(
     folder: &Path,
     depth_left: usize,
@@ -95,7 +95,7 @@ fn find(
 ) -> io::Result<()> {
     let entries = match std::fs::read_dir(folder) {
         Ok(entries) => entries,
-        // Runners come and go while they are looked at.
+        // Runners change their files meanwhile.
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(error),
     };
@@ -126,10 +126,10 @@ fn member_name(path: &Path) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join("/"))
 }
 
-/// Adds a file if it is still there.
+/// Adds a file if it still exists.
 fn add_file(archive: &mut ArchiveWriter, name: &str, path: &Path) -> anyhow::Result<bool> {
     let mut options = OpenOptions::new();
-    // A pipe that took the file's place must not hold the backup up.
+    // Opening a pipe in place of the file must not block the backup.
     let nonblocking = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or(0);
     let mut file = match options.read(true).custom_flags(nonblocking).open(path) {
         Ok(file) => file,
@@ -149,7 +149,7 @@ fn add_file(archive: &mut ArchiveWriter, name: &str, path: &Path) -> anyhow::Res
     Ok(true)
 }
 
-/// Writes the members below `prefix` into a folder; where they are.
+/// Writes the members below `prefix` into a folder and returns their paths.
 pub(crate) fn restore(
     archive: &Archive,
     prefix: &str,
@@ -167,12 +167,12 @@ pub(crate) fn restore(
     Ok(written)
 }
 
-/// What `add_data` never writes must not come to stand in a data folder, such as a log beside the database.
+/// Refuses files that `add_data` never writes, such as a log of the database.
 pub(crate) fn refuse_foreign(archive: &Archive) -> Result<(), Failure> {
     let is_ours = |inside: &str| inside == "admin-token" || inside.starts_with("runners/");
     let foreign = archive.below(DATA).into_iter().find(|(_, inside, _)| !is_ours(inside));
     foreign.map_or(Ok(()), |(name, ..)| {
-        Err(Failure::new(format!("the archive holds `{name}`, which no backup contains")))
+        Err(Failure::new(format!("the archive has `{name}`, which is not part of a backup")))
     })
 }
 

@@ -1,4 +1,4 @@
-//! What an archive says about itself, in its last member but one.
+//! The manifest of an archive, its second to last member.
 
 use greenroom_store::copy::{Sum, Table};
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,7 @@ pub(crate) struct Manifest {
     pub(crate) format: u32,
     /// Version of the program that wrote it.
     pub(crate) version: String,
-    /// RFC 3339; everything acknowledged before is in it.
+    /// RFC 3339; the archive has everything acknowledged before.
     pub(crate) created_at: String,
     pub(crate) database: Database,
     pub(crate) artifacts: Artifacts,
@@ -39,11 +39,11 @@ pub(crate) struct TableDump {
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Artifacts {
-    /// Under which name the database claims a place for its bytes.
+    /// The name with which the database owns its object store.
     pub(crate) owner: String,
     pub(crate) count: u64,
     pub(crate) bytes: u64,
-    /// Hashes of bytes that the host had collected, with their rows, before they could be copied.
+    /// Hashes of bytes that the host deleted, with their rows, before they were copied.
     pub(crate) collected: Vec<String>,
 }
 
@@ -52,9 +52,9 @@ pub(crate) struct Config {
     /// The member that is the configuration file, and where it was.
     pub(crate) member: String,
     pub(crate) path: String,
-    /// Variables of the environment that it names; their values are not in the archive.
+    /// Environment variables it refers to; their values are not in the archive.
     pub(crate) environment: Vec<String>,
-    /// Whether it says where the store or the artifacts are.
+    /// Whether it sets the store or the artifacts.
     pub(crate) names_store: bool,
     pub(crate) names_artifacts: bool,
 }

@@ -1,4 +1,4 @@
-//! Which configuration, data folder and database a command is about.
+//! The configuration, data folder and database of a backup or move.
 
 use crate::client::DEFAULT_DATA;
 use crate::failure::{Exit, Failure};
@@ -10,7 +10,7 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// A host's configuration and where it keeps things.
+/// A host: its configuration, data folder and stores.
 pub(crate) struct Setup {
     pub(crate) data: PathBuf,
     pub(crate) file: Option<PathBuf>,
@@ -24,13 +24,13 @@ pub(crate) fn data_folder(named: Option<&Path>) -> PathBuf {
 }
 
 impl Setup {
-    /// The setup of the host with this data folder; a running host has said which configuration it uses.
+    /// The host with this data folder; a running host has announced its configuration.
     pub(crate) fn of_host(data: Option<&Path>, file: Option<&Path>) -> Result<Self, Failure> {
         let data = std::path::absolute(data_folder(data))?;
         if !data.is_dir() {
-            return Err(Failure::new(format!("there is no data folder `{}`", data.display()))
+            return Err(Failure::new(format!("data folder `{}` does not exist", data.display()))
                 .exit(Exit::NotFound)
-                .hint("name it with `--data DIR` or `GREENROOM_DATA`"));
+                .hint("select it with `--data DIR` or `GREENROOM_DATA`"));
         }
         crate::data_folder::refuse_incomplete(&data)?;
         let file = match file {
@@ -43,7 +43,7 @@ impl Setup {
         Self::with(data, file)
     }
 
-    /// The setup of a host that is to be: only a configuration that is named counts.
+    /// A host to be created: uses only an explicitly given configuration.
     pub(crate) fn of_new_host(data: &Path, file: Option<&Path>) -> Result<Self, Failure> {
         Self::with(data.to_owned(), file.map(Path::to_owned))
     }
@@ -57,7 +57,7 @@ impl Setup {
         Ok(Self { data, file, config, location })
     }
 
-    /// Variables of the environment that the configuration names.
+    /// Environment variables in the configuration.
     pub(crate) fn environment(&self) -> Vec<String> {
         let mut names = BTreeSet::new();
         if let Some(table) = self.file.as_deref().and_then(raw) {
@@ -66,12 +66,12 @@ impl Setup {
         names.into_iter().collect()
     }
 
-    /// What to write into the configuration so that it names another store.
+    /// How to change the configuration to another store.
     pub(crate) fn change_of_store(&self, to: &Location) -> String {
         let value = match to {
             Location::Sqlite(_) => to.to_string(),
             Location::Postgres(_) => {
-                format!("{to} (with its password, better by `{{ env = \"NAME\" }}`)")
+                format!("{to} (with its password, preferably as `{{ env = \"NAME\" }}`)")
             }
         };
         let Some(file) = &self.file else {
@@ -90,15 +90,14 @@ impl Setup {
     }
 }
 
-/// What the host that runs says about its configuration; nothing if none runs.
+/// The configuration of the running host, if one runs.
 fn announced(data: &Path) -> Option<Option<PathBuf>> {
     let text = std::fs::read_to_string(data.join("host.json")).ok()?;
     let host: Value = serde_json::from_str(&text).ok()?;
     Some(host["config"].as_str().map(PathBuf::from))
 }
 
-/// Reads a configuration. Mistakes and absent secrets elsewhere in it do not matter, as long as it says where the facts
-/// and the bytes are.
+/// Loads a configuration; mistakes outside `store` and `artifacts` are ignored.
 fn read(file: &Path) -> Result<Config, Failure> {
     let failure = match wiring::load_file(file) {
         Ok(loaded) => return Ok(loaded.config),
@@ -114,7 +113,9 @@ fn read(file: &Path) -> Result<Config, Failure> {
     if !store || !artifacts {
         return Err(failure);
     }
-    output::note(&format!("{failure}\nnote: going on, since `store` and `artifacts` are valid"));
+    output::note(&format!(
+        "{failure}\nnote: continuing, because `store` and `artifacts` are valid"
+    ));
     Ok(config)
 }
 
@@ -135,11 +136,11 @@ fn find_variables(value: &Value, names: &mut BTreeSet<String>) {
     }
 }
 
-/// A database that is named on the command line: `sqlite:PATH`, `postgres://…`, or `env:NAME` for a variable with one.
+/// A database on the command line: `sqlite:PATH`, `postgres://…`, or `env:NAME` for an environment variable.
 pub(crate) fn location(text: &str) -> Result<Location, Failure> {
     if let Some(name) = text.strip_prefix("env:") {
         let value = env::get(name).ok_or_else(|| {
-            Failure::new(format!("the variable `{name}` is not set")).exit(Exit::Usage)
+            Failure::new(format!("the environment variable `{name}` is not set")).exit(Exit::Usage)
         })?;
         return written(&value);
     }
@@ -152,9 +153,9 @@ fn written(text: &str) -> Result<Location, Failure> {
         None if text.starts_with("postgres://") || text.starts_with("postgresql://") => {
             Ok(Location::Postgres(text.to_owned()))
         }
-        _ => Err(Failure::new("this is not the address of a store")
+        _ => Err(Failure::new("not the address of a store")
             .exit(Exit::Usage)
-            .hint("write `sqlite:PATH`, `postgres://USER@HOST/DATABASE`, or `env:NAME` for a variable that holds one")),
+            .hint("write `sqlite:PATH`, `postgres://USER@HOST/DATABASE`, or `env:NAME` for an environment variable")),
     }
 }
 

@@ -1,9 +1,9 @@
-//! How far a long command is: one line that changes on a terminal, one line per step elsewhere.
+//! Progress of a long command: one changing line on a terminal, one line per step elsewhere.
 
 use crate::output;
 use std::time::{Duration, Instant};
 
-/// Between two changes of the line.
+/// Shortest time between two updates.
 const EVERY: Duration = Duration::from_millis(100);
 
 pub(crate) struct Progress {
@@ -16,7 +16,7 @@ impl Progress {
         Self { is_live: output::is_terminal(), shown_at: None }
     }
 
-    /// How a step stands; cheap to call often.
+    /// Updates the current step; cheap to call often.
     pub(crate) fn update(&mut self, text: impl FnOnce() -> String) {
         if !self.is_live || self.shown_at.is_some_and(|at| at.elapsed() < EVERY) {
             return;
@@ -25,7 +25,7 @@ impl Progress {
         output::overwrite(&text());
     }
 
-    /// A step is over.
+    /// Completes a step.
     pub(crate) fn done(&mut self, text: &str) {
         if self.shown_at.take().is_some() {
             output::overwrite("");

@@ -1,4 +1,4 @@
-//! The rows of a database, into an archive and out of it.
+//! The rows of a database: to and from an archive.
 
 use super::archive::{Archive, ArchiveWriter};
 use super::manifest::{Artifacts, Database, TableDump};
@@ -14,10 +14,10 @@ use greenroom_store::sql::{Cell, Dialect};
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
 
-/// Bytes that rows of the snapshot refer to: their size by their hash.
+/// Sizes of the artifacts in the snapshot, by hash.
 pub(crate) type Referred = BTreeMap<String, u64>;
 
-/// What one snapshot held.
+/// The contents of one snapshot.
 pub(crate) struct Dumped {
     pub(crate) database: Database,
     pub(crate) referred: Referred,
@@ -28,7 +28,7 @@ fn member(table: &Table) -> String {
     format!("database/{}.jsonl.gz", table.name)
 }
 
-/// Writes every table of one snapshot; the snapshot is over when this returns.
+/// Writes every table of one snapshot, which ends when this returns.
 pub(crate) fn dump(
     location: &Location,
     archive: &mut ArchiveWriter,
@@ -95,10 +95,10 @@ pub(crate) fn load(
                 sink(cells)
             })
         });
-        // Rows are left out of this one table, and only when their bytes were collected.
+        // Rows are skipped in this table only, if their bytes were deleted.
         let is_shorter = table.name == "artifacts" && !artifacts.collected.is_empty();
         if loaded.map_err(anyhow::Error::new)? != dump.sum && !is_shorter {
-            let what = format!("the rows of `{}` are not those of its manifest", table.name);
+            let what = format!("the rows of `{}` do not match the manifest", table.name);
             return Err(anyhow::Error::new(archive.damaged(what)).into());
         }
     }
@@ -120,7 +120,7 @@ impl<R: BufRead> Lines<'_, R> {
         let mut line = String::new();
         while self.lines.read_line(&mut line)? > 0 {
             let cells = read_line(self.table, &line)?;
-            // A row whose bytes were collected before they could be copied went with them.
+            // The row was deleted together with its bytes.
             let is_gone = hash.and_then(|at| cells.get(at)).is_some_and(
                 |cell| matches!(cell, Cell::Text(hash) if self.artifacts.collected.contains(hash)),
             );

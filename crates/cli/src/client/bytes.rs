@@ -1,11 +1,11 @@
-//! Bytes to and from a host: as they are, never all at once in memory.
+//! Upload and download of bytes, streamed: never all of them in memory.
 
 use super::{Client, Error, read, send};
 use greenroom_protocol::api::artifacts::ArtifactView;
 use reqwest::{Body, Method, Response};
 
 impl Client {
-    /// Keeps bytes; `mime_type` is left to the host when it is not said.
+    /// Uploads bytes; without a `mime_type` the host detects it.
     pub async fn upload(
         &self,
         query: &[(&str, String)],
@@ -29,12 +29,12 @@ impl Client {
 pub struct Download(Response);
 
 impl Download {
-    /// The SHA-256 of what comes, as the host says it.
+    /// The SHA-256 of the bytes, from the host.
     pub fn sha256(&self) -> Option<&str> {
         self.0.headers().get("etag")?.to_str().ok().map(|tag| tag.trim_matches('"'))
     }
 
-    /// The next piece; nothing at the end. A host that is silent for too long is one that was lost.
+    /// The next chunk; `None` at the end. Long silence counts as a lost connection.
     pub async fn piece(&mut self) -> Result<Option<impl AsRef<[u8]> + use<>>, Error> {
         self.0.chunk().await.map_err(|error| Error::Lost(error.without_url()))
     }

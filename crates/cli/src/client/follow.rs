@@ -1,6 +1,6 @@
-//! Reads a run's results to its end, over as many connections as it takes.
+//! Follows the results of a run to its end, with reconnects.
 //!
-//! Invariant: every result once and in order; a lost connection resumes after the last number seen.
+//! Invariant: every result once and in order; a new connection resumes after the last sequence number.
 
 use super::sse::Parser;
 use super::{Client, Error, Stream, waits};
@@ -12,9 +12,9 @@ use greenroom_protocol::{AgentRunResult, RunError, RunStatus, RunView};
 use std::pin::pin;
 use std::time::{Duration, Instant};
 
-/// How long a host may be unreachable before following is given up.
+/// How long the host may be unreachable before the command fails.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Silence after which it is worth asking what a run waits for.
+/// Silence after which the command looks up what the run waits for.
 const QUIET: Duration = Duration::from_millis(1_000);
 const PAUSE_MIN: Duration = Duration::from_millis(100);
 const PAUSE_MAX: Duration = Duration::from_secs(2);
@@ -34,7 +34,7 @@ impl From<RunView> for End {
 }
 
 impl End {
-    /// By its terminal result alone.
+    /// From the terminal result.
     fn by(terminal: AgentRunResult) -> Self {
         let status = match terminal.kind.as_str() {
             kind::RUN_COMPLETED => RunStatus::Completed,
@@ -45,7 +45,7 @@ impl End {
     }
 }
 
-/// Gives every result above `after` to the reading and returns how the run ended.
+/// Passes every result above `after` to the reader and returns how the run ended.
 pub async fn follow(
     client: &Client,
     run_id: &str,
@@ -53,12 +53,12 @@ pub async fn follow(
     reading: &mut Reading,
 ) -> Result<End, Failure> {
     let mut last = after;
-    let (mut pause, mut quiet_since, mut is_told) = (PAUSE_MIN, Instant::now(), false);
+    let (mut pause, mut quiet_since, mut is_reported) = (PAUSE_MIN, Instant::now(), false);
     loop {
         let before = last;
         let end = match connection(client, run_id, &mut last, reading).await {
             Ok(Some(terminal)) => {
-                // A host that stops stays for its runs and their readers, and no longer.
+                // A stopping host waits for its runs and their readers, and no longer.
                 let run = client.run(run_id).await.ok().filter(|run| !run.status.is_open());
                 return Ok(run.map_or_else(|| End::by(terminal), End::from));
             }
@@ -66,7 +66,7 @@ pub async fn follow(
             Err(broken) => Err(broken),
         };
         if last > before {
-            (pause, quiet_since, is_told) = (PAUSE_MIN, Instant::now(), false);
+            (pause, quiet_since, is_reported) = (PAUSE_MIN, Instant::now(), false);
         }
         let has_patience = quiet_since.elapsed() < PATIENCE;
         match end {
@@ -74,8 +74,8 @@ pub async fn follow(
             Ok(run) if run.last_sequence <= last || !has_patience => return Ok(run.into()),
             Ok(_) => {}
             Err(Broken::Lost(_)) if has_patience => {
-                if !std::mem::replace(&mut is_told, true) {
-                    output::note("warning: the connection to the host was lost, trying again");
+                if !std::mem::replace(&mut is_reported, true) {
+                    output::note("warning: lost the connection to the host, reconnecting");
                 }
             }
             Err(Broken::Lost(error)) => return Err(error.into()),
@@ -86,7 +86,7 @@ pub async fn follow(
     }
 }
 
-/// Why a connection broke, and whether another one may help.
+/// Why a connection broke, and whether to reconnect.
 enum Broken {
     Lost(Error),
     Final(Failure),
@@ -130,7 +130,7 @@ async fn connection(
     Ok(None)
 }
 
-/// The next bytes; while none come, the reading learns what the run waits for.
+/// The next bytes; during silence, reports what the run waits for.
 async fn next(
     client: &Client,
     run_id: &str,
@@ -147,7 +147,7 @@ async fn next(
         if let Ok(chunk) = tokio::time::timeout(QUIET, &mut next).await {
             return Ok(chunk?);
         }
-        // Whoever may not see it watches the answer alone.
+        // A token that may not read this only follows the answer.
         match waits::look(client, run_id, has_results).await {
             Ok(waits) => reading.waits(&waits, &client.option()).map_err(Broken::Final)?,
             Err(error) => is_looked_at = error.is_passing(),

@@ -1,7 +1,7 @@
-//! Trust in a host that serves TLS itself, by its data folder: in the certificate that it announces there, and in
-//! no other. Who issued it, and for which name, does not matter then.
+//! Certificate pinning for a host that serves TLS itself: trusts exactly the certificate that the host announces in
+//! its data folder, whatever its issuer and name.
 //!
-//! Invariant: the other end has the key of that certificate, as with every certificate.
+//! Invariant: the server proves that it has the key of that certificate.
 
 use super::place::HostFile;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// How to talk to the host of a folder.
+/// An HTTP client for the host of a folder.
 pub(super) fn config(dir: &Path) -> Result<ClientConfig, Error> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let verifier = Arc::new(Pinned { dir: dir.to_owned(), provider: Arc::clone(&provider) });
@@ -28,7 +28,7 @@ struct Pinned {
 }
 
 impl ServerCertVerifier for Pinned {
-    /// The file is read anew: a host takes other certificates while it runs.
+    /// Reads the file again: a host may replace its certificate while it runs.
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,

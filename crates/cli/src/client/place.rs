@@ -1,6 +1,6 @@
-//! Where the host is and how to show who one is: a data folder, or an address and a token.
+//! How to reach the host: a data folder, or an address and a token.
 //!
-//! Invariant: a folder is read anew on every use, because a restarted host may have another address.
+//! Invariant: the folder is read on every use, because a restarted host may have another address.
 
 use super::pin;
 use crate::failure::{Exit, Failure};
@@ -13,10 +13,10 @@ use std::path::{Path, PathBuf};
 
 pub const DEFAULT_DATA: &str = "greenroom-data";
 
-/// The options of every command that talks to a host.
+/// The options of every command that calls a host.
 #[derive(Debug, Clone, Args)]
 pub struct HostArgs {
-    /// Data folder of the host to talk to [default: ./greenroom-data, or `GREENROOM_URL` with
+    /// Data folder of the host [default: ./greenroom-data, or `GREENROOM_URL` with
     /// `GREENROOM_TOKEN`]
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
@@ -28,33 +28,33 @@ pub enum Place {
     Folder(PathBuf),
 }
 
-/// The host as it can be reached right now.
+/// The address and token of a host.
 #[derive(Debug, Clone)]
 pub struct Host {
     pub url: Url,
     pub token: Secret,
 }
 
-/// What a host says about itself in its folder.
+/// `host.json`, which the host writes into its data folder.
 #[derive(Deserialize)]
 pub(super) struct HostFile {
     url: String,
-    /// Of its own certificate, where it serves TLS itself.
+    /// Fingerprint of its certificate, if it serves TLS itself.
     pub(super) certificate_sha256: Option<String>,
 }
 
 impl HostFile {
     pub(super) fn read(dir: &Path) -> Result<Self, Failure> {
         let no_host = |source: std::io::Error| {
-            let message = format!("no host runs with the data folder `{}`", dir.display());
+            let message = format!("no host is running with the data folder `{}`", dir.display());
             Failure::from(anyhow::Error::new(source).context(message)).exit(Exit::NotFound).hint(
-                "start one with `greenroom serve`, or name another with `--data DIR` or `GREENROOM_URL`",
+                "start one with `greenroom serve`, or select another with `--data DIR` or `GREENROOM_URL`",
             )
         };
         let path = dir.join("host.json");
         let text = std::fs::read_to_string(&path).map_err(no_host)?;
         Ok(serde_json::from_str(&text).map_err(|error| {
-            anyhow::Error::new(error).context(format!("`{}` cannot be understood", path.display()))
+            anyhow::Error::new(error).context(format!("cannot parse `{}`", path.display()))
         })?)
     }
 }
@@ -77,7 +77,7 @@ impl Place {
         Ok(Place::Address { url: address(&url)?, token })
     }
 
-    /// A client that trusts the host there.
+    /// A client that trusts this host.
     pub fn http(&self, builder: reqwest::ClientBuilder) -> Result<reqwest::Client, Failure> {
         let builder = match self {
             Place::Address { .. } => builder,

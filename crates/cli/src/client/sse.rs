@@ -1,8 +1,8 @@
-//! Server-sent events, parsed from bytes as they come.
+//! An incremental parser of server-sent events.
 //!
-//! Invariant: how the bytes are cut into pieces makes no difference to the frames.
+//! Invariant: the frames do not depend on how the bytes are split.
 
-/// Longest line that is accepted; a result is far smaller.
+/// Longest accepted line; results are far smaller.
 const LINE_BYTES_MAX: usize = 64 << 20;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub(super) struct Parser {
 }
 
 impl Parser {
-    /// Takes the next bytes and gives the frames they complete.
+    /// Adds bytes and returns the frames they complete.
     pub(super) fn push(&mut self, bytes: &[u8]) -> Result<Vec<Frame>, LineTooLong> {
         let mut frames = Vec::new();
         let mut rest = bytes;
@@ -88,14 +88,14 @@ mod tests {
     proptest! {
         #[test]
         fn cuts_make_no_difference(cuts in prop::collection::vec(1..9usize, 1..60)) {
-            let (mut parser, mut found, mut rest) = (Parser::default(), Vec::new(), STREAM.as_bytes());
+            let (mut parser, mut parsed, mut rest) = (Parser::default(), Vec::new(), STREAM.as_bytes());
             for cut in cuts.into_iter().cycle() {
                 let (piece, next) = rest.split_at(cut.min(rest.len()));
-                found.extend(parser.push(piece).unwrap());
+                parsed.extend(parser.push(piece).unwrap());
                 rest = next;
                 if rest.is_empty() { break; }
             }
-            prop_assert_eq!(found, frames());
+            prop_assert_eq!(parsed, frames());
         }
 
         #[test]

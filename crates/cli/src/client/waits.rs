@@ -1,6 +1,6 @@
-//! What a run waits for while nothing comes of it.
+//! What a silent run waits for.
 //!
-//! Invariant: asks and changes nothing; what may not be seen is left out.
+//! Invariant: only reads; omits what the token may not read.
 
 use super::{Client, Error, Page};
 use greenroom_protocol::api::platform::ApprovalView;
@@ -10,19 +10,19 @@ use serde_json::Value;
 /// A reason for silence.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Wait {
-    /// Somebody has to say yes.
+    /// An approval is pending.
     Approval(Box<ApprovalView>),
-    /// A server of tools is starting for the first time.
+    /// A tool server is starting for the first time.
     Server(String),
-    /// The runner is about to start, or to start again after what went wrong.
+    /// The runner is starting, or restarting after an error.
     Runner { name: String, error: Option<String> },
-    /// The runner comes from elsewhere and is not connected.
+    /// A remote runner is not connected.
     Remote(String),
-    /// An earlier run of the conversation goes on: this one, as far as it may be seen.
+    /// An earlier run of the conversation is active; its id, if the token may read it.
     Lane(Option<String>),
 }
 
-/// Looks whom or what a run waits for; a run that has begun to answer waits for no server and no runner.
+/// Looks up what a run waits for; a run that has produced output waits for no server and no runner.
 pub(super) async fn look(
     client: &Client,
     run_id: &str,
@@ -50,7 +50,7 @@ pub(super) async fn look(
             let id = RunnerId::parse(&run.runner_id);
             id.is_ok_and(|id| id.plugin() == word(runner, "plugin"))
         };
-        // Which plugin one is that has never come is not known.
+        // The plugin of a runner that never connected is unknown.
         let may_be_its = |runner: &&Object| word(runner, "plugin").is_empty();
         let runner = runners.items.iter().find(is_its);
         let runner = runner.or_else(|| runners.items.iter().find(may_be_its));
@@ -59,7 +59,7 @@ pub(super) async fn look(
     Ok(waits)
 }
 
-/// The run that a queued one waits for.
+/// The run that a queued run waits for.
 async fn ahead_of(client: &Client, run: &RunView) -> Option<RunView> {
     let conversation = run.conversation_id.clone()?;
     let query = [
@@ -77,8 +77,8 @@ async fn approvals(client: &Client, run_id: &str) -> Result<Vec<Wait>, Error> {
 
 async fn approvals_of(client: &Client, run: &RunView) -> Result<Vec<Wait>, Error> {
     let mut waits = Vec::new();
-    let asked = run.extra.get("approvals").and_then(Value::as_array);
-    for approval in asked.into_iter().flatten() {
+    let approvals = run.extra.get("approvals").and_then(Value::as_array);
+    for approval in approvals.into_iter().flatten() {
         let word = |key: &str| approval.get(key).and_then(Value::as_str);
         let (Some("pending"), Some(id)) = (word("status"), word("approval_id")) else { continue };
         let approval: ApprovalView = client.get(&["v1", "approvals", id], &[]).await?;

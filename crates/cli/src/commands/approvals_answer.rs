@@ -1,4 +1,4 @@
-//! `greenroom approvals allow` and `deny`: the answer to an action that is asked about.
+//! `greenroom approvals allow` and `deny`: answers an approval request.
 
 use super::approvals_show::load;
 use crate::client::{Client, HostArgs};
@@ -11,7 +11,7 @@ use serde_json::json;
 pub struct Args {
     /// Id of the approval
     approval: String,
-    /// Nonce of the approval that was looked at [default: the one it has now]
+    /// Nonce of the approval that was reviewed [default: its current nonce]
     #[arg(long, value_name = "NONCE")]
     nonce: Option<String>,
     /// Print JSON

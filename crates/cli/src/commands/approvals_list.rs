@@ -1,4 +1,4 @@
-//! `greenroom approvals list`: actions that wait for approval, newest first.
+//! `greenroom approvals list`: approvals, newest first.
 
 use crate::client::{Client, HostArgs, Page};
 use crate::failure::{Exit, Outcome};
@@ -7,18 +7,18 @@ use crate::{calls, output, times};
 use greenroom_protocol::api::platform::{ApprovalStatus, ApprovalView};
 use greenroom_tools::ui::Language;
 
-/// List actions that wait for approval, newest first
+/// List pending approvals, newest first
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   greenroom approvals list
   greenroom approvals list --status all --run run_0197… --json")]
 pub struct Args {
-    /// Only those with this status
+    /// Only approvals with this status
     #[arg(long, default_value = "pending",
         value_parser = ["pending", "allowed", "denied", "expired", "cancelled", "all"])]
     status: String,
-    /// Only those of this run
+    /// Only approvals of this run
     #[arg(long, value_name = "ID")]
     run: Option<String>,
     #[command(flatten)]
@@ -50,17 +50,17 @@ pub async fn run(args: Args) -> Outcome {
         let (id, option) = (output::plain(&first.approval_id), client.option());
         let answers = calls::answers(first, language, &option);
         output::note(&format!("{id}:\n{answers}"));
-        output::note(&format!("hint: `greenroom approvals show {id}{option}` shows all of it"));
+        output::note(&format!("hint: `greenroom approvals show {id}{option}` shows the details"));
     }
     Ok(Exit::Ok)
 }
 
 fn row(approval: &ApprovalView, language: Language) -> Vec<String> {
-    let (asked, with) = calls::asked(approval, language);
+    let (request, with) = calls::request(approval, language);
     vec![
         approval.approval_id.clone(),
         approval.status.as_str().to_owned(),
-        asked,
+        request,
         with,
         approval.agent.clone(),
         calls::actor(approval).unwrap_or_default(),

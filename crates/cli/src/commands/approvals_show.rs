@@ -1,4 +1,4 @@
-//! `greenroom approvals show`: what is asked, by whom, and what came of it.
+//! `greenroom approvals show`: one approval with its request, actor and outcome.
 
 use crate::calls;
 use crate::client::{Client, HostArgs};
@@ -9,7 +9,7 @@ use greenroom_protocol::Object;
 use greenroom_protocol::api::platform::{ApprovalStatus, ApprovalView, OutcomeStatus};
 use greenroom_tools::ui::Language;
 
-/// Show one approval: the action with its target and payload, and what came of it
+/// Show one approval: action, target, payload and outcome
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -32,7 +32,7 @@ pub async fn run(args: Args) -> Outcome {
         true => output::print_json(&approval)?,
         false => {
             let language = language_of("");
-            output::print(&told(&approval, language))?;
+            output::print(&describe(&approval, language))?;
             if approval.status == ApprovalStatus::Pending {
                 output::note(&calls::answers(&approval, language, &client.option()));
             }
@@ -41,18 +41,17 @@ pub async fn run(args: Args) -> Outcome {
     Ok(Exit::Ok)
 }
 
-/// An approval that a person named.
+/// An approval by the id that a user entered.
 pub(super) async fn load(client: &Client, approval_id: &str) -> Result<ApprovalView, Failure> {
     let found = client.get(&["v1", "approvals", approval_id], &[]).await;
     found.map_err(|error| {
-        Failure::from(error)
-            .or_hint("`greenroom approvals list --status all` shows those that exist")
+        Failure::from(error).or_hint("`greenroom approvals list --status all` lists them")
     })
 }
 
-fn told(approval: &ApprovalView, language: Language) -> String {
+fn describe(approval: &ApprovalView, language: Language) -> String {
     let json = |object: &Object| serde_json::to_string(object).unwrap_or_default();
-    let asked = calls::asked(approval, language).0;
+    let request = calls::request(approval, language).0;
     let answered = approval.answered_at.as_ref().map(|at| {
         let by = approval.answered_by.as_ref().map_or(String::new(), |by| format!(" by {by}"));
         format!("{at}{by}")
@@ -69,7 +68,7 @@ fn told(approval: &ApprovalView, language: Language) -> String {
     });
     let lines = [
         ("action", Some(approval.action.clone())),
-        ("tool", Some(asked).filter(|asked| *asked != approval.action)),
+        ("tool", Some(request).filter(|request| *request != approval.action)),
         ("about", calls::about(approval, language)),
         ("risk", calls::risk(approval)),
         ("target", Some(json(&approval.target))),
@@ -97,7 +96,7 @@ mod tests {
     use serde_json::{from_value, json};
 
     #[test]
-    fn an_approval_is_told_with_what_came_of_it() {
+    fn an_approval_is_shown_with_its_outcome() {
         let approval: ApprovalView = from_value(json!({
             "approval_id": "apr_1", "nonce": "n", "status": "allowed", "action": "message.send",
             "target": {"surface": "hook"}, "payload": {"text": "hi\u{1b}[2J"}, "agent": "helper",
@@ -108,7 +107,7 @@ mod tests {
             "outcome": {"status": "failed", "delivery_id": "dlv_1", "error": "it answered 404"},
         }))
         .unwrap();
-        insta::assert_snapshot!(told(&approval, Language::English), @r#"
+        insta::assert_snapshot!(describe(&approval, Language::English), @r#"
         approval apr_1 allowed
 
           action        message.send

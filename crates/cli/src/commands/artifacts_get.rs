@@ -1,6 +1,6 @@
-//! `greenroom artifacts get`: bytes out of the host.
+//! `greenroom artifacts get`: downloads an artifact.
 //!
-//! Invariant: a file is there whole, with the bytes that were stored, or not at all.
+//! Invariant: the file has exactly the stored bytes, or is not created.
 
 use crate::client::{Client, Download, HostArgs};
 use crate::failure::{Exit, Failure, Outcome};
@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// Print the bytes of an artifact, or write them into a file
+/// Download an artifact to standard output or a file
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -17,7 +17,7 @@ Examples:
 pub struct Args {
     /// Id of the artifact
     artifact: String,
-    /// Write into this file; one that is there is not replaced
+    /// Write to this file; an existing file is not overwritten
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
     #[command(flatten)]
@@ -40,7 +40,7 @@ async fn write_file(download: Download, path: &Path) -> Result<(), Failure> {
         Failure::from(anyhow::Error::new(error).context(context))
     };
     if path.exists() {
-        return Err(Failure::new(format!("`{}` is there already", path.display())));
+        return Err(Failure::new(format!("`{}` already exists", path.display())));
     }
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".part");
@@ -54,7 +54,7 @@ async fn write_file(download: Download, path: &Path) -> Result<(), Failure> {
     written
 }
 
-/// Copies what comes, and compares it with what was stored.
+/// Copies the bytes and verifies their hash.
 async fn copy(mut download: Download, to: &mut impl Write) -> Result<(), Failure> {
     let expected = download.sha256().map(str::to_owned);
     let mut hash = Sha256::new();
@@ -66,7 +66,7 @@ async fn copy(mut download: Download, to: &mut impl Write) -> Result<(), Failure
     let found: String = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
     match expected {
         Some(expected) if expected != found => {
-            Err(Failure::new("the bytes that came are not those that were stored"))
+            Err(Failure::new("the downloaded bytes do not match the stored hash"))
         }
         _ => Ok(()),
     }

@@ -1,4 +1,4 @@
-//! `greenroom artifacts put`: bytes into the host.
+//! `greenroom artifacts put`: uploads a file.
 
 use crate::client::{Client, HostArgs};
 use crate::failure::{Exit, Failure, Outcome};
@@ -7,7 +7,7 @@ use reqwest::Body;
 use std::path::{Path, PathBuf};
 use tokio::io::AsyncReadExt;
 
-/// Keep a file as an artifact, and print its id
+/// Upload a file as an artifact and print its id
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -16,16 +16,16 @@ Examples:
 pub struct Args {
     /// The file; `-` reads standard input
     file: PathBuf,
-    /// Name of the artifact [default: that of the file]
+    /// Name of the artifact [default: the name of the file]
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
-    /// MIME type [default: what the bytes look like]
+    /// MIME type [default: detected from the bytes]
     #[arg(long = "type", value_name = "MIME")]
     mime_type: Option<String>,
-    /// The conversation it is for [default: that of the event that names it first]
+    /// Conversation of the artifact [default: that of the first event that refers to it]
     #[arg(long, value_name = "CONVERSATION")]
     conversation: Option<String>,
-    /// After so many seconds it is gone
+    /// Delete it after this many seconds
     #[arg(long, value_name = "SECONDS")]
     expires_in: Option<u32>,
     /// Print JSON on one line
@@ -50,7 +50,7 @@ pub async fn run(args: Args) -> Outcome {
     Ok(Exit::Ok)
 }
 
-/// Whether a file stands for standard input.
+/// Whether the path means standard input.
 pub(super) fn is_stdin(file: &Path) -> bool {
     file.as_os_str() == "-"
 }
@@ -72,7 +72,7 @@ pub(super) async fn body_of(file: &Path) -> Result<Body, Failure> {
     }
     if file.is_dir() {
         let message = format!("`{}` is a folder", file.display());
-        return Err(Failure::new(message).exit(Exit::Usage).hint("name the files in it"));
+        return Err(Failure::new(message).exit(Exit::Usage).hint("upload its files one by one"));
     }
     let opened = tokio::fs::File::open(file).await.map_err(|error| {
         let context = format!("cannot read `{}`", file.display());

@@ -1,11 +1,11 @@
-//! `greenroom artifacts show`: what is known of an artifact.
+//! `greenroom artifacts show`: the metadata of an artifact.
 
 use crate::client::{Client, HostArgs};
 use crate::failure::{Exit, Outcome};
 use crate::output;
 use greenroom_protocol::api::artifacts::ArtifactView;
 
-/// Show what is known of an artifact
+/// Show the metadata of an artifact
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Id of the artifact

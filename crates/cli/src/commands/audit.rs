@@ -1,4 +1,4 @@
-//! `greenroom audit`: every call of a runner, newest first.
+//! `greenroom audit`: calls of runners, newest first.
 
 use crate::client::{Client, HostArgs, Page};
 use crate::failure::{Exit, Outcome};
@@ -23,7 +23,7 @@ pub struct Args {
     /// Only calls of this method, e.g. `history.page`
     #[arg(long, value_name = "METHOD")]
     method: Option<String>,
-    /// Only calls that ended so: `ok` or an error code
+    /// Only calls with this outcome: `ok` or an error code
     #[arg(long, value_parser = codes())]
     code: Option<String>,
     /// Only calls that were refused
@@ -91,7 +91,7 @@ mod tests {
     use super::took;
 
     #[test]
-    fn times_are_told_in_the_unit_that_fits() {
+    fn a_duration_has_the_unit_that_fits() {
         let cases = [(0, "0 µs"), (999, "999 µs"), (1_250, "1.2 ms"), (2_900_000, "2.9 s")];
         for (duration_us, text) in cases {
             assert_eq!(took(duration_us), text);

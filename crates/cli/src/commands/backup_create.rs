@@ -1,7 +1,6 @@
-//! `greenroom backup create`: everything that a host keeps, in one file.
+//! `greenroom backup create`: everything a host stores, in one file.
 //!
-//! Invariant: a running host is not disturbed and nothing of it is changed; whatever it has acknowledged before the
-//! command began is in the archive.
+//! Invariant: only reads from the host; the archive has everything that was acknowledged before the command began.
 
 use crate::backup::archive::{ArchiveWriter, part_of};
 use crate::backup::manifest::{FORMAT, Manifest};
@@ -20,12 +19,12 @@ use time::format_description::well_known::Rfc3339;
 use time::macros::format_description;
 use tokio::runtime::Handle;
 
-/// Copy everything a host keeps into one file; the host may run
+/// Back up everything a host stores into one file; the host may be running
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 The archive holds the database, the bytes of artifacts, the admin token, what runners keep in the data
 folder, the configuration and the files it names. It holds secrets: keep it as you keep those.
-Values of environment variables and the programs of runners are not in it.
+It does not contain values of environment variables or programs of runners.
 
 Examples:
   greenroom backup create
@@ -77,18 +76,18 @@ fn create(args: &Args, runtime: &Handle) -> Outcome {
         config,
         members: Vec::new(),
     };
-    let (told, environment) = (summary(&manifest), environment(&manifest));
+    let (contents, environment) = (summary(&manifest), environment(&manifest));
     let bytes = archive
         .finish(manifest.clone())
         .with_context(|| format!("cannot write `{}`", target.display()))?;
     for file in &left_out {
-        output::note(&format!("note: left out {file}"));
+        output::note(&format!("note: skipped {file}"));
     }
     if !environment.is_empty() {
-        output::note(&format!("note: not in it: the values of {}", environment.join(", ")));
+        output::note(&format!("note: not included: the values of {}", environment.join(", ")));
     }
-    output::note(&format!("backup of {told}, {}", size(bytes)));
-    output::note("note: it holds secrets; keep it where only you can read it");
+    output::note(&format!("backup of {contents}, {}", size(bytes)));
+    output::note("note: it contains secrets; store it where only you can read it");
     if args.json {
         output::print_json(
             &json!({"file": target, "bytes": bytes, "created_at": manifest.created_at,
@@ -109,7 +108,7 @@ fn not_begun(target: &Path, error: std::io::Error) -> Failure {
     let failure = anyhow::Error::new(error).context(format!("cannot write `{}`", part.display()));
     match exists {
         true => Failure::from(failure)
-            .hint("another backup is being written there; if it was killed, remove the file"),
+            .hint("another backup is being written to it; if that was killed, remove the file"),
         false => failure.into(),
     }
 }
@@ -123,13 +122,13 @@ fn environment(manifest: &Manifest) -> Vec<String> {
     manifest.config.as_ref().map(|config| config.environment.clone()).unwrap_or_default()
 }
 
-/// The file to write: the one that is named, or one named after the time in a folder.
+/// The file to write: the given one, or one named after the time in the given folder.
 fn target(to: &Path, at: SystemTime) -> Result<PathBuf, Failure> {
     let is_folder = to.is_dir() || to.as_os_str().as_encoded_bytes().ends_with(b"/");
     if !is_folder {
         return match to.exists() {
-            true => Err(Failure::new(format!("`{}` exists already", to.display()))
-                .hint("name another file, or a folder, with `--to`")),
+            true => Err(Failure::new(format!("`{}` already exists", to.display()))
+                .hint("choose another file or a folder with `--to`")),
             false => Ok(to.to_owned()),
         };
     }
@@ -139,5 +138,5 @@ fn target(to: &Path, at: SystemTime) -> Result<PathBuf, Failure> {
     let others = (2..1_000).map(|n| name(&format!("-{n}")));
     let is_free = |path: &PathBuf| !path.exists() && !part_of(path).exists();
     let mut names = std::iter::once(name("")).chain(others);
-    names.find(is_free).ok_or_else(|| Failure::new("there are too many backups of this second"))
+    names.find(is_free).ok_or_else(|| Failure::new("too many backups within this second"))
 }

@@ -1,4 +1,4 @@
-//! `greenroom backup list`: the archives of a folder, and whether they are whole.
+//! `greenroom backup list`: the archives in a folder and their state.
 
 use crate::backup::archive::{Archive, ArchiveError};
 use crate::backup::progress::{Progress, size};
@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 /// List backups with their time, size and contents
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-A backup is `complete` when its end is there, and `verified` when all of it was read and is as it was written.
-Exits with 1 when one of them is damaged or incomplete.
+A backup is `complete` if its end is present, and `verified` if all checksums match.
+Exits with 1 if a backup is damaged or incomplete.
 
 Examples:
   greenroom backup list
@@ -20,7 +20,7 @@ pub struct Args {
     /// Folder with backups, or one backup [default: .]
     #[arg(value_name = "PATH", default_value = ".", hide_default_value = true)]
     path: PathBuf,
-    /// Read all of every backup and compare it with its checksums
+    /// Read every backup completely and verify its checksums
     #[arg(long)]
     verify: bool,
     /// Print JSON
@@ -70,14 +70,14 @@ pub fn run(args: &Args) -> Outcome {
     Ok(if is_well { Exit::Ok } else { Exit::Failure })
 }
 
-/// How a file came to be looked at.
+/// How a file was selected.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Named {
     ByUser,
     ByFolder,
 }
 
-/// Files of the folder that may be backups, by name.
+/// Files of the folder that may be backups, sorted by name.
 fn archives(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in std::fs::read_dir(folder)? {
@@ -92,7 +92,7 @@ fn archives(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// What is known of a file; nothing of one that is no backup and was not named.
+/// The entry of a file; `None` for a file in a folder that is not a backup.
 fn look(file: &Path, named: Named, args: &Args, progress: &mut Progress) -> Option<Value> {
     let bytes = std::fs::metadata(file).map_or(0, |about| about.len());
     let bad = |error: &ArchiveError| {

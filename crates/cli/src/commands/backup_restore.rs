@@ -1,8 +1,8 @@
-//! `greenroom backup restore`: a host from an archive.
+//! `greenroom backup restore`: restores a host from an archive.
 //!
-//! Invariant: everything in the archive is checked before anything is written; nothing that is there is replaced. A
-//! restore that does not finish leaves a mark in the data folder, with which no host starts. The database comes last:
-//! when it is there, its bytes are.
+//! Invariant: the whole archive is verified before anything is written; nothing is overwritten. An unfinished restore
+//! leaves a mark in the data folder that keeps hosts from starting. The database is written after the bytes that its
+//! rows refer to.
 
 use crate::backup::archive::Archive;
 use crate::backup::manifest::Manifest;
@@ -19,7 +19,7 @@ use serde_json::json;
 use std::path::{Path, PathBuf};
 use tokio::runtime::Handle;
 
-/// Make a data folder, its database and its artifacts from a backup
+/// Restore a data folder, its database and its artifacts from a backup
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 The data folder must not exist or be empty, and so must the database. Without `--store` and `--config`
@@ -31,15 +31,15 @@ Examples:
   greenroom backup restore backup.tar --data new --store env:DATABASE_URL
   greenroom backup restore backup.tar --data new --config greenroom.toml")]
 pub struct Args {
-    /// Archive that `greenroom backup create` wrote
+    /// Archive written by `greenroom backup create`
     file: PathBuf,
-    /// Data folder to make [default: ./greenroom-data]
+    /// Data folder to create [default: ./greenroom-data]
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
-    /// Database to fill: `sqlite:PATH`, `postgres://…`, or `env:NAME` for a variable with one
+    /// Database to fill: `sqlite:PATH`, `postgres://…`, or `env:NAME` for an environment variable
     #[arg(long, value_name = "URL")]
     store: Option<String>,
-    /// Configuration of the restored host: its `[store]` and `[artifacts]` say where things go
+    /// Configuration of the restored host; `[store]` and `[artifacts]` are the targets
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Folder for the configuration in the archive [default: `config` in the data folder]
@@ -94,7 +94,7 @@ fn restore(args: &Args, runtime: &Handle) -> Outcome {
         })
         .with_context(|| format!("cannot restore into {}", setup.location))?;
     progress.done(&format!(
-        "database: {} in {tables} tables of {}, read back and compared",
+        "database: {} in {tables} tables of {}, read back and verified",
         count(rows, "row"),
         setup.location
     ));
@@ -113,7 +113,7 @@ fn restore(args: &Args, runtime: &Handle) -> Outcome {
 }
 
 fn open(file: &Path, progress: &mut Progress) -> Result<Archive, Failure> {
-    let hint = "`greenroom backup list --verify` says which backups are whole";
+    let hint = "`greenroom backup list --verify` shows which backups are intact";
     let refused = |error| Failure::from(anyhow::Error::new(error)).hint(hint);
     let archive = Archive::open(file).map_err(refused)?;
     archive
@@ -121,16 +121,16 @@ fn open(file: &Path, progress: &mut Progress) -> Result<Archive, Failure> {
             progress.update(|| format!("checking {} of {}", size(read), size(archive.bytes)));
         })
         .map_err(refused)?;
-    progress.done(&format!("archive: {}, all of it as it was written", size(archive.bytes)));
+    progress.done(&format!("archive: {}, all checksums match", size(archive.bytes)));
     Ok(archive)
 }
 
-/// What somebody has to look at before the start.
+/// What to check before the first start.
 fn notes(manifest: &Manifest, args: &Args, config_to: &Path, outside: &[PathBuf]) -> Vec<String> {
     let mut notes = Vec::new();
     if !manifest.artifacts.collected.is_empty() {
         let gone = count(manifest.artifacts.collected.len() as u64, "artifact");
-        notes.push(format!("{gone} had been removed by the host while the backup was made"));
+        notes.push(format!("{gone} were deleted by the host while the backup was written"));
     }
     let Some(config) = &manifest.config else { return notes };
     notes.push(format!("the configuration of the backup is in `{}`", config_to.display()));
@@ -139,15 +139,18 @@ fn notes(manifest: &Manifest, args: &Args, config_to: &Path, outside: &[PathBuf]
         ("artifacts", config.names_artifacts),
     ] {
         if is_named && args.config.is_none() {
-            notes.push(format!("check `{section}.url` in it: it must name what was restored now"));
+            notes.push(format!("check `{section}.url` in it: it must refer to what was restored"));
         }
     }
     if !config.environment.is_empty() {
-        notes.push(format!("it takes these variables: {}", config.environment.join(", ")));
+        notes.push(format!(
+            "it needs these environment variables: {}",
+            config.environment.join(", ")
+        ));
     }
     for file in outside {
         notes.push(format!(
-            "`{}` stood elsewhere: put it where the configuration names it",
+            "`{}` was outside the folder: move it to the path in the configuration",
             file.display()
         ));
     }

@@ -7,10 +7,10 @@ use greenroom_bench::Plan;
 use std::path::PathBuf;
 use tokio::signal::unix::{SignalKind, signal};
 
-/// Measure this machine: latency, throughput, memory, each beside its baseline
+/// Measure latency, throughput and memory on this machine, beside their baselines
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Starts hosts of its own in temporary folders on a real disk; a host that runs already is not touched.
+Starts its own hosts in temporary folders; running hosts are not touched.
 Rows: 1 one run at a time, 2 runs at once, 3 processor time, 4 calls from a run, 5 deltas,
 6 an idle host, 7 ten thousand open runs, 8 turns of the reference agent, 9 open streams,
 10 a Python runner on both wires (needs `--python`).
@@ -29,7 +29,7 @@ pub struct Args {
     /// Interpreter that has `greenroom-sdk` and `langbot-plugin`, for row 10
     #[arg(long, value_name = "FILE")]
     python: Option<PathBuf>,
-    /// Folder for the hosts' data; it should be on the disk that counts [default: the system's for temporary files]
+    /// Folder for the data of the hosts, on the disk to measure [default: the temporary folder of the system]
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
     /// Also write the table, as Markdown, to this file
@@ -46,13 +46,13 @@ pub async fn run(args: Args) -> Outcome {
     let python = args.python.map(std::path::absolute).transpose()?;
     if python.is_none() && args.only.contains(&10) {
         let hint =
-            "make one with `python3 -m venv`, install both packages, and name its `bin/python`";
-        return Err(Failure::new("row 10 takes `--python FILE`").hint(hint).exit(Exit::Usage));
+            "make one with `python3 -m venv`, install both packages, and pass its `bin/python`";
+        return Err(Failure::new("row 10 needs `--python FILE`").hint(hint).exit(Exit::Usage));
     }
     let (quick, only) = (args.quick, args.only);
     let plan = Plan { quick, only, dir, python, on_progress: output::note };
     if cfg!(debug_assertions) {
-        output::note("note: this is a debug build, its numbers say nothing about the budgets");
+        output::note("note: this is a debug build; its numbers do not compare with the budgets");
     }
     let mut terminate = signal(SignalKind::terminate())?;
     let report = tokio::select! {

@@ -7,7 +7,7 @@ use greenroom_host::settings::Agent;
 use serde_json::json;
 use std::path::PathBuf;
 
-/// Validate the configuration, say what would bind and warn of what is missing
+/// Validate the configuration, list its agents and warn about missing parts
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -22,7 +22,7 @@ pub struct Args {
     pub json: bool,
 }
 
-/// Reads the configuration as `serve` would, and tells what it leads to.
+/// Loads the configuration as `serve` does and prints its agents and runners.
 pub fn run(args: &Args) -> Outcome {
     let (config, loaded) = wiring::load(args.config.as_deref())?;
     let agents = wiring::agents(&config);
@@ -30,8 +30,8 @@ pub fn run(args: &Args) -> Outcome {
     let warnings = loaded.as_ref().map(warnings::all).unwrap_or_default();
     let unchecked = warnings::unchecked(&config).into_iter().map(|(agent, id)| {
         format!(
-            "agent `{agent}`: a running host checks whether a runner offers `{id}`; \
-             `greenroom doctor` asks it"
+            "agent `{agent}`: only a running host knows whether a runner offers `{id}`; \
+             `greenroom doctor` checks it"
         )
     });
     let unchecked: Vec<String> = unchecked.collect();
@@ -59,18 +59,18 @@ pub fn run(args: &Args) -> Outcome {
                 count => format!(", with {count} warnings"),
             };
             output::note(&format!("`{}` is valid{but}", file.display()));
-            warnings.iter().for_each(|warning| output::note(&warning.told(file)));
+            warnings.iter().for_each(|warning| output::note(&warning.show(file)));
             unchecked.iter().for_each(|text| output::note(&format!("note: {text}")));
         }
         None => output::note("no configuration file: the defaults are used"),
     }
-    let head = ["AGENT", "TAKES", "SCOPE", "RUNNER"].map(str::to_owned).to_vec();
+    let head = ["AGENT", "EVENTS", "SCOPE", "RUNNER"].map(str::to_owned).to_vec();
     let rows = agents.iter().map(row);
     let rows: Vec<Vec<String>> = std::iter::once(head).chain(rows).collect();
     output::print(&output::table(&rows))?;
     if agents.iter().filter(|agent| !agent.events.is_empty()).count() > 1 {
         output::note(
-            "note: of several agents that take an event, the one with the narrowest scope has it",
+            "note: if several agents match an event, the one with the narrowest scope handles it",
         );
     }
     Ok(Exit::Ok)
@@ -79,7 +79,7 @@ pub fn run(args: &Args) -> Outcome {
 fn row(agent: &Agent) -> Vec<String> {
     let takes = match agent.events.join(", ") {
         none if none.is_empty() => "only when named".to_owned(),
-        events if agent.built_in => format!("{events} that no other takes"),
+        events if agent.built_in => format!("{events} that no other agent matches"),
         events => events,
     };
     let scope = &agent.scope;

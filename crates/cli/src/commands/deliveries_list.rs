@@ -13,7 +13,7 @@ Status:
   pending    waits to be sent, or to be tried again
   claimed    is being sent
   done       was taken by its surface
-  failed     was refused by its surface, or given up after `limits.delivery_retry_s`
+  failed     refused by its surface, or given up after `limits.delivery_retry_s`
   unknown    may have arrived or not, and is not sent again by itself
   discarded  somebody decided that it is not sent
 
@@ -22,13 +22,13 @@ Examples:
   greenroom deliveries list --status failed --surface helpdesk
   greenroom deliveries list --run run_0197… --json")]
 pub struct Args {
-    /// Only those with this status
+    /// Only deliveries with this status
     #[arg(long, value_parser = ["pending", "claimed", "done", "failed", "unknown", "discarded"])]
     status: Option<String>,
-    /// Only those to this surface
+    /// Only deliveries to this surface
     #[arg(long, value_name = "NAME")]
     surface: Option<String>,
-    /// Only those of this run
+    /// Only deliveries of this run
     #[arg(long, value_name = "ID")]
     run: Option<String>,
     #[command(flatten)]
@@ -75,14 +75,14 @@ pub async fn run(args: Args) -> Outcome {
     Ok(Exit::Ok)
 }
 
-/// Whether somebody has to decide what becomes of a delivery with this status.
+/// Whether a person has to retry or discard deliveries with this status.
 pub(super) fn is_unsuccessful(status: &str) -> bool {
     matches!(status, "failed" | "unknown")
 }
 
 pub(super) fn retry_hint(delivery_id: &str, option: &str) -> String {
     format!(
-        "hint: `greenroom deliveries retry {delivery_id}{option}` sends it again, `discard {delivery_id}{option}` does not"
+        "hint: `greenroom deliveries retry {delivery_id}{option}` sends it again, `discard {delivery_id}{option}` drops it"
     )
 }
 

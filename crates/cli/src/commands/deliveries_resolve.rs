@@ -1,6 +1,6 @@
-//! `greenroom deliveries retry` and `discard`: what becomes of deliveries that did not arrive.
+//! `greenroom deliveries retry` and `discard`: retries or discards undelivered deliveries.
 //!
-//! Invariant: many are handled oldest first, so that a target gets them in their order.
+//! Invariant: deliveries are handled oldest first, so a target gets them in order.
 
 use super::PageArgs;
 use super::deliveries_list::Delivery;
@@ -15,16 +15,16 @@ pub struct Args {
     /// Ids of the deliveries
     #[arg(value_name = "ID", group = "which", conflicts_with_all = ["failed", "unknown"])]
     deliveries: Vec<String>,
-    /// All that were refused or given up
+    /// All failed deliveries
     #[arg(long, group = "which")]
     failed: bool,
-    /// All with an unknown outcome
+    /// All deliveries with an unknown outcome
     #[arg(long, group = "which")]
     unknown: bool,
-    /// With `--failed` or `--unknown`: only those to this surface
+    /// With `--failed` or `--unknown`: only deliveries to this surface
     #[arg(long, value_name = "NAME", conflicts_with = "deliveries")]
     surface: Option<String>,
-    /// With `--failed` or `--unknown`: only those of this run
+    /// With `--failed` or `--unknown`: only deliveries of this run
     #[arg(long, value_name = "ID", conflicts_with = "deliveries")]
     run: Option<String>,
     /// Print JSON
@@ -34,7 +34,7 @@ pub struct Args {
     host: HostArgs,
 }
 
-/// `verb` as in the address; `done` says what came of it.
+/// `verb` is the last part of the route; `done` describes the result.
 pub async fn run(args: Args, verb: &'static str, done: &'static str) -> Outcome {
     let client = Client::new(&args.host)?;
     let ids = match args.deliveries.is_empty() {
@@ -67,14 +67,14 @@ pub async fn run(args: Args, verb: &'static str, done: &'static str) -> Outcome 
     for (id, error) in &refused {
         output::note(&format!("error: delivery `{}`: {}", output::plain(id), error.message));
     }
-    let hint = "`greenroom deliveries list` shows what there is";
+    let hint = "`greenroom deliveries list` shows all deliveries";
     let exit = Failure::from(Error::Refused(error.clone())).exit;
     Err(Failure::new(format!("delivery `{}`: {}", output::plain(&id), error.message))
         .exit(exit)
         .hint(hint))
 }
 
-/// The ids of all that are meant, oldest first.
+/// The ids of the selected deliveries, oldest first.
 async fn matching(client: &Client, args: &Args) -> Result<Vec<String>, Error> {
     let wanted = [("failed", args.failed), ("unknown", args.unknown)];
     let mut found: Vec<Delivery> = Vec::new();
@@ -86,7 +86,7 @@ async fn matching(client: &Client, args: &Args) -> Result<Vec<String>, Error> {
         let page: Page<Delivery> = all.read(client, &["v1", "deliveries"], filters).await?;
         found.extend(page.items);
     }
-    // Ids are made by time.
+    // Ids sort by time.
     found.sort_by(|one, other| one.delivery_id.cmp(&other.delivery_id));
     Ok(found.into_iter().map(|delivery| delivery.delivery_id).collect())
 }

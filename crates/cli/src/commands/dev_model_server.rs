@@ -1,6 +1,6 @@
-//! `greenroom dev model-server`: scripted models over HTTP, for clients and harnesses that want a provider.
+//! `greenroom dev model-server`: scripted models over HTTP, for clients and tests that need a provider.
 //!
-//! Invariant: faults of a script are faults of the connection; no header of a request is kept, so no key is.
+//! Invariant: a fault in a script is a fault of the connection; headers are not recorded, so keys are not either.
 
 use crate::failure::{Exit, Failure, Outcome};
 use crate::output;
@@ -28,23 +28,23 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_util::task::TaskTracker;
 
 const BODY_BYTES_MAX: usize = 64 * 1024 * 1024;
-/// After a connection could not be accepted, before the next is tried.
+/// Pause after a failed accept.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// Serve scripted models over HTTP, in the wires of OpenAI, Anthropic, Gemini and Ollama
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Prints its address, then serves until it is ended. Any key is taken.
+Prints its address, then serves until it is stopped. Accepts any key.
 
 Examples:
   greenroom dev model-server
   greenroom dev model-server --listen 127.0.0.1:8080 --script demo.toml
   OPENAI_BASE_URL=http://127.0.0.1:8080/v1 OPENAI_API_KEY=any my-program")]
 pub struct Args {
-    /// Address to listen on; port 0 picks one
+    /// Address to listen on; port 0 picks a free one
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0")]
     listen: SocketAddr,
-    /// Rules that say what is answered; without it those of the built-in model
+    /// Script with the answers [default: the built-in rules]
     #[arg(long, value_name = "FILE")]
     script: Option<PathBuf>,
     /// File to append requests to, one JSON object per line
@@ -82,7 +82,7 @@ pub async fn run(args: Args) -> Outcome {
     serve(listener, Arc::new(Server { script: Arc::new(script), log })).await
 }
 
-/// Until the process is ended.
+/// Serves until the process is stopped.
 async fn serve(listener: TcpListener, server: Arc<Server>) -> Outcome {
     let connections = TaskTracker::new();
     loop {
@@ -91,7 +91,7 @@ async fn serve(listener: TcpListener, server: Arc<Server>) -> Outcome {
                 connections.spawn(connection(stream, Arc::clone(&server)));
             }
             Err(error) => {
-                output::note(&format!("a connection could not be accepted: {error}"));
+                output::note(&format!("warning: cannot accept a connection: {error}"));
                 tokio::time::sleep(ACCEPT_PAUSE).await;
             }
         }
@@ -99,17 +99,17 @@ async fn serve(listener: TcpListener, server: Arc<Server>) -> Outcome {
 }
 
 async fn connection(stream: TcpStream, server: Arc<Server>) {
-    // Pieces of an answer are small and each is waited for; without the option they only come later.
+    // Chunks are small and latency matters; failing to set the option only delays them.
     let _ = stream.set_nodelay(true);
     let service = service_fn(move |request| answer(Arc::clone(&server), request));
-    // An error is a cut that the script asked for, or a client that went away.
+    // An error is a disconnect, by the script or by the client.
     let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
 }
 
 async fn answer(server: Arc<Server>, request: Request<Incoming>) -> Result<Response<Body>, Cut> {
     let (head, body) = request.into_parts();
     let Ok(body) = Limited::new(body, BODY_BYTES_MAX).collect().await else {
-        let text = json!({"error": {"message": "the body is too large, or broke off"}}).to_string();
+        let text = json!({"error": {"message": "the body is too large or incomplete"}}).to_string();
         return Ok(whole(413, None, text.into()));
     };
     let body = body.to_bytes();
@@ -158,11 +158,11 @@ impl Server {
         let line = json!({
             "method": call.method, "path": call.path, "query": call.query, "body": body,
         });
-        // In one piece: a file takes every piece of its own with a system call.
+        // One write: every write to a file is a system call.
         let line = format!("{line}\n");
         let mut log = log.lock().unwrap_or_else(PoisonError::into_inner);
         if let Err(error) = log.write_all(line.as_bytes()) {
-            output::note(&format!("a request could not be logged: {error}"));
+            output::note(&format!("warning: cannot log a request: {error}"));
         }
     }
 }

@@ -1,6 +1,6 @@
-//! `greenroom doctor`: says what the host finds on this machine.
+//! `greenroom doctor`: checks the machine, the configuration and the running host.
 //!
-//! Invariant: looks and asks, and changes nothing.
+//! Invariant: changes nothing.
 
 mod deliveries;
 mod running;
@@ -45,7 +45,7 @@ pub struct Args {
     pub json: bool,
 }
 
-/// Looks at everything that a host depends on.
+/// Checks everything that a host depends on.
 pub async fn run(args: &Args) -> Outcome {
     let named = args.data.clone().or_else(|| env::get(env::DATA).map(PathBuf::from));
     let data = named.unwrap_or_else(|| DEFAULT_DATA.into());
@@ -57,7 +57,7 @@ pub async fn run(args: &Args) -> Outcome {
     let config = match wiring::load(args.config.as_deref()) {
         Ok((config, loaded)) => {
             findings.extend(configuration(loaded.as_ref(), running.as_ref()));
-            // The file tells what it says itself; an address can also come from the command line.
+            // The address may also come from the command line, which the warnings of the file do not cover.
             let elsewhere = listening.filter(|address| *address != config.server.listen);
             let exposed = elsewhere.and_then(|address| config.server.exposed(address));
             findings.extend(exposed.map(|text| finding("address", false, &text)));
@@ -65,12 +65,12 @@ pub async fn run(args: &Args) -> Outcome {
         }
         Err(failure) => {
             findings.push(finding("configuration", false, &failure.to_string()));
-            // A mistake in one place says nothing about the others.
+            // The valid parts are still checked.
             config::find_file(args.config.as_deref())
                 .and_then(|path| config::load_lenient(&path, &wiring::known()))
         }
     };
-    let store = config.as_ref().map(|config| look_into_store(config, &data));
+    let store = config.as_ref().map(|config| probe_store(config, &data));
     findings.extend(match (&running, &config, &store) {
         (Some(running), config, _) => running.findings(config.as_ref()).await,
         (None, Some(config), Some(store)) => without_host(config, store).await,
@@ -81,7 +81,7 @@ pub async fn run(args: &Args) -> Outcome {
         let sizes = store.ok().flatten().and_then(|probed| probed.sizes);
         findings.push(sizes::artifacts(&place, sizes.as_ref()));
         if let Some(sizes) = sizes {
-            findings.push(sizes::told(&sizes));
+            findings.push(sizes::summary(&sizes));
             kept = Some(sizes::as_json(&sizes));
         }
         findings.push(finding("limits", true, &changed(&config.limits)));
@@ -126,11 +126,11 @@ fn data_folder(data: &Path) -> Value {
             finding("data folder", problem.is_none(), &problem.unwrap_or(shown.to_string()))
         }
         Ok(_) => finding("data folder", false, &format!("{shown} is not a folder")),
-        Err(_) => finding("data folder", true, &format!("{shown}, made at the first start")),
+        Err(_) => finding("data folder", true, &format!("{shown}, created at the first start")),
     }
 }
 
-/// Why nothing can be written into a folder, or into the one where it will be made.
+/// Why a folder, or the parent in which it will be created, is not writable.
 fn unwritable(folder: &Path) -> Option<String> {
     let absolute = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
     let there = absolute.ancestors().find(|path| path.exists())?;
@@ -138,7 +138,7 @@ fn unwritable(folder: &Path) -> Option<String> {
         return Some(format!("`{}` is not a folder", there.display()));
     }
     let access = rustix::fs::access(there, rustix::fs::Access::WRITE_OK);
-    access.err().map(|error| format!("`{}` cannot be written: {error}", there.display()))
+    access.err().map(|error| format!("`{}` is not writable: {error}", there.display()))
 }
 
 /// The free space where the data folder is, or will be.
@@ -150,11 +150,11 @@ fn disk(data: &Path) -> Value {
             let mib = (disk.f_bavail.saturating_mul(disk.f_frsize)) >> 20;
             finding("disk", mib >= FREE_MIB_MIN, &format!("{mib} MiB free"))
         }
-        Err(error) => finding("disk", false, &format!("its free space is unknown: {error}")),
+        Err(error) => finding("disk", false, &format!("free space unknown: {error}")),
     }
 }
 
-/// The file, what it warns of, and whether the running host uses it.
+/// The file, its warnings, and whether the running host uses it.
 fn configuration(loaded: Option<&Loaded>, running: Option<&Running>) -> Vec<Value> {
     let path = loaded.map(|loaded| loaded.path().to_owned());
     let shown = path.as_ref().map(|path| path.display().to_string());
@@ -178,38 +178,38 @@ fn configuration(loaded: Option<&Loaded>, running: Option<&Running>) -> Vec<Valu
     std::iter::once(finding("configuration", is_used, &text)).chain(warnings).collect()
 }
 
-/// Whether the database, the models and the surfaces can be reached, and each runner could be started.
-async fn without_host(config: &Config, found: &Found) -> Vec<Value> {
+/// Whether the database, models and surfaces are reachable, and the commands of runners exist.
+async fn without_host(config: &Config, probed: &ProbeResult) -> Vec<Value> {
     let runner = |(name, runner): (&String, &config::Runner)| {
         let what = format!("runner {name}");
         let Launch::Process(process) = &runner.launch else {
-            return finding(&what, true, "connects by itself, known once a host runs");
+            return finding(&what, true, "connects to the host; checked while a host runs");
         };
         let problem = match process.dir.is_dir() {
             true => warnings::missing(process),
-            false => Some(format!("there is no folder `{}`", process.dir.display())),
+            false => Some(format!("folder `{}` does not exist", process.dir.display())),
         };
-        let found = problem.as_deref().unwrap_or("its command is there; known once a host runs");
+        let found = problem.as_deref().unwrap_or("its command exists; checked while a host runs");
         finding(&what, problem.is_none(), found)
     };
     let runners = config.runners.iter().map(runner);
-    // One that cannot be made is a mistake of the configuration, which is reported as such.
+    // An invalid model is reported as a mistake in the configuration.
     let models = wiring::models(config).into_iter().filter_map(|model| Model::new(model).ok());
     let models: Vec<Arc<Model>> = models.map(Arc::new).collect();
     let surfaces = wiring::settings(config).surfaces;
     let (models, surfaces) = join(checks::models(&models), checks::surfaces(&surfaces)).await;
     let outside = models.iter().chain(&surfaces).map(checked);
-    std::iter::once(store(found)).chain(runners).chain(outside).collect()
+    std::iter::once(store(probed)).chain(runners).chain(outside).collect()
 }
 
 fn checked(check: &Check) -> Value {
     finding(&format!("{} {}", check.kind, check.name), check.ok, &check.message)
 }
 
-/// The database; nothing when there is none yet.
-type Found = Result<Option<Probed>, (String, StoreError)>;
+/// The database; `None` if it does not exist yet.
+type ProbeResult = Result<Option<Probed>, (String, StoreError)>;
 
-fn look_into_store(config: &Config, data: &Path) -> Found {
+fn probe_store(config: &Config, data: &Path) -> ProbeResult {
     let options = wiring::store(config, data);
     match &options.location {
         Location::Sqlite(path) if !path.exists() => Ok(None),
@@ -220,10 +220,10 @@ fn look_into_store(config: &Config, data: &Path) -> Found {
     }
 }
 
-fn store(found: &Found) -> Value {
-    match found {
+fn store(probed: &ProbeResult) -> Value {
+    match probed {
         Ok(Some(probed)) => finding("database", true, &probed.description),
-        Ok(None) => finding("database", true, "none yet, made at the first start"),
+        Ok(None) => finding("database", true, "none yet, created at the first start"),
         Err((name, error)) => finding("database", false, &format!("{name}: {error}")),
     }
 }

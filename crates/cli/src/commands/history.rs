@@ -1,4 +1,4 @@
-//! `greenroom history`: what was said in a conversation.
+//! `greenroom history`: the transcript of a conversation.
 
 use crate::client::{Client, HostArgs, Page};
 use crate::failure::{Exit, Outcome};
@@ -7,10 +7,10 @@ use crate::times;
 use greenroom_protocol::Object;
 use serde_json::Value;
 
-/// The type of events that are plain messages.
+/// The event type of plain messages.
 const MESSAGE: &str = "message.received";
 
-/// Show what was said in a conversation, or look for something in it
+/// Show or search the transcript of a conversation
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -21,7 +21,7 @@ Examples:
 pub struct Args {
     /// Id of the conversation
     conversation: String,
-    /// Show the items that hold this, the best first
+    /// Show the items that match this text, best first
     #[arg(long, value_name = "TEXT", conflicts_with = "cursor")]
     search: Option<String>,
     #[command(flatten)]
@@ -68,7 +68,7 @@ fn lines(item: &Object) -> String {
     format!("{}\n", format!("{head}{text}").trim_end())
 }
 
-/// What kind of entry it is beyond its role: the type of an event, the tool that answered.
+/// The kind of an item besides its role: the type of an event, or the name of a tool.
 fn kind(item: &Object) -> Option<&str> {
     let metadata = item.get("metadata");
     let word = |key| metadata.and_then(|metadata| metadata.get(key)?.as_str());
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn told(item: Value) -> String {
+    fn shown(item: Value) -> String {
         let mut item = item.as_object().unwrap().clone();
         item.insert("created_at".to_owned(), "2026-01-02T03:04:05.000Z".into());
         lines(&item)
@@ -105,7 +105,7 @@ mod tests {
             "metadata": {"event_type": "issue.opened"}, "artifacts": [
             {"artifact_id": "art_1", "name": "log.txt", "mime_type": "text/plain", "size_bytes": 12_595},
             {"artifact_id": "art_2"}]});
-        insta::assert_snapshot!(told(event), @r"
+        insta::assert_snapshot!(shown(event), @r"
         2026-01-02 03:04:05  event      [issue.opened]
                                         disk full
                                         + log.txt, text/plain, 12.3 KiB: art_1
@@ -113,10 +113,10 @@ mod tests {
         ");
         let message = json!({"role": "user", "text": "hi", "artifacts": [],
             "metadata": {"event_type": "message.received"}});
-        assert_eq!(told(message), "2026-01-02 03:04:05  user       hi\n");
+        assert_eq!(shown(message), "2026-01-02 03:04:05  user       hi\n");
         let tool =
             json!({"role": "tool", "content": "{}", "metadata": {"tool_name": "files.read"}});
-        insta::assert_snapshot!(told(tool), @r"
+        insta::assert_snapshot!(shown(tool), @r"
         2026-01-02 03:04:05  tool       [files.read]
                                         {}
         ");

@@ -24,14 +24,14 @@ pub struct Args {
 pub fn run(args: &Args) -> Outcome {
     let path = args.config.display();
     let failed = |error: std::io::Error| match error.kind() {
-        ErrorKind::AlreadyExists => Failure::new(format!("`{path}` exists already"))
-            .hint("edit it, or name another file with `--config`"),
+        ErrorKind::AlreadyExists => Failure::new(format!("`{path}` already exists"))
+            .hint("edit it, or choose another file with `--config`"),
         _ => anyhow::Error::new(error).context(format!("cannot write `{path}`")).into(),
     };
     let mut file = std::fs::File::create_new(&args.config).map_err(failed)?;
     file.write_all(TEMPLATE.as_bytes()).map_err(failed)?;
     output::note(&format!(
-        "wrote `{path}`\nhint: `greenroom serve` starts with it; a host that runs in this folder takes it over by itself"
+        "wrote `{path}`\nhint: `greenroom serve` uses it; a host that already runs in this folder loads it by itself"
     ));
     Ok(Exit::Ok)
 }

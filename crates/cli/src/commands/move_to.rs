@@ -1,7 +1,7 @@
-//! `greenroom move`: the facts of a stopped host go into another database.
+//! `greenroom move`: copies the database of a stopped host into another one.
 //!
-//! Invariant: the old database is marked only after everything in the new one was compared; from then on no host opens
-//! the old one, so that there are never two living copies unless that was asked for.
+//! Invariant: the old database is marked only after the copy was verified; then no host opens the old one, so two
+//! copies are never in use unless requested.
 
 use crate::backup::places::{Setup, location};
 use crate::backup::progress::{Progress, count};
@@ -14,10 +14,10 @@ use greenroom_store::{Location, StoreError};
 use serde_json::json;
 use std::path::PathBuf;
 
-/// Move a stopped host's facts into another database, from SQLite to PostgreSQL or back
+/// Move the data of a stopped host to another database, SQLite or PostgreSQL
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-The new database must be empty. When everything in it was read back and compared, the old one is marked:
+The new database must be empty. When the copy was read back and verified, the old one is marked:
 no host opens it any more. Then change `store.url` in the configuration as the command says.
 Artifacts and the data folder stay where they are.
 
@@ -28,13 +28,13 @@ Examples:
   greenroom move --undo")]
 #[group(id = "what", required = true)]
 pub struct Args {
-    /// Database to fill: `sqlite:PATH`, `postgres://…`, or `env:NAME` for a variable with one
+    /// Database to fill: `sqlite:PATH`, `postgres://…`, or `env:NAME` for an environment variable
     #[arg(long, value_name = "URL", group = "what")]
     to: Option<String>,
-    /// Let hosts open the configured database again that was moved from; facts since then are not in it
+    /// Let hosts open the old database again; it lacks everything stored since the move
     #[arg(long, group = "what")]
     undo: bool,
-    /// Leave the old database unmarked: a copy, for a trial
+    /// Leave the old database unmarked: a copy for a trial
     #[arg(long, conflicts_with = "undo")]
     keep: bool,
     /// Data folder of the host [default: ./greenroom-data]
@@ -67,7 +67,7 @@ fn copy(args: &Args, to: &str) -> Outcome {
         DataFolder::take(&setup.data).map_err(|failure| failure.or_hint("stop the host first"))?;
     let from = &setup.location;
     if *from == to {
-        return Err(Failure::new(format!("the facts are in {to} already")).exit(Exit::Usage));
+        return Err(Failure::new(format!("the data is already in {to}")).exit(Exit::Usage));
     }
     let mut source = Snapshot::open_alone(from).map_err(|error| read_failed(from, error))?;
     let mut target =
@@ -93,15 +93,15 @@ fn copy(args: &Args, to: &str) -> Outcome {
         })
         .map_err(|error| write_failed(&to, error))?;
     progress.done(&format!(
-        "{} in {tables} tables copied to {to}, read back and compared",
+        "{} in {tables} tables copied to {to}, read back and verified",
         count(rows, "row")
     ));
     if args.keep {
-        output::note(&format!("note: {from} was kept as it is: do not let hosts run with both"));
+        output::note(&format!("note: {from} is unmarked: do not run hosts with both"));
     } else {
         mark_moved(source, &to)
-            .with_context(|| format!("everything is in {to}, but {from} could not be marked"))?;
-        output::note(&format!("{from} is marked: no host opens it any more"));
+            .with_context(|| format!("all data is in {to}, but {from} could not be marked"))?;
+        output::note(&format!("{from} is marked: hosts do not open it any more"));
     }
     let next = setup.change_of_store(&to);
     output::note(&format!("hint: {next}, then start the host"));
@@ -120,7 +120,7 @@ fn undo(args: &Args) -> Outcome {
     let was = clear_moved(from).map_err(|error| read_failed(from, error))?;
     match &was {
         Some(to) => output::note(&format!(
-            "{from} can be opened again\nnote: what was stored in {to} since is not in it; do not use both"
+            "{from} can be opened again\nnote: it lacks what was stored in {to} since; do not use both"
         )),
         None => output::note(&format!("{from} was not marked")),
     }
@@ -134,18 +134,18 @@ fn read_failed(from: &Location, error: CopyError) -> Failure {
     let hint = match &error {
         CopyError::Store(StoreError::Lost(_)) => "stop the host first",
         CopyError::Store(StoreError::Moved { .. }) => {
-            "name that database in the configuration, or let this one be used again with `greenroom move --undo`"
+            "use that database in the configuration, or allow this one again with `greenroom move --undo`"
         }
-        _ => "`--config FILE` and `--data DIR` say which host it is about",
+        _ => "`--config FILE` and `--data DIR` select the host",
     };
     Failure::from(anyhow::Error::new(error).context(format!("cannot read {from}"))).hint(hint)
 }
 
 fn write_failed(to: &Location, error: CopyError) -> Failure {
     let hint = match (&error, to) {
-        (CopyError::NotEmpty(_), Location::Sqlite(_)) => "name a file that does not exist",
-        (CopyError::NotEmpty(_), Location::Postgres(_)) => "name an empty database",
-        _ => "nothing was changed; the same command may be tried again",
+        (CopyError::NotEmpty(_), Location::Sqlite(_)) => "choose a file that does not exist",
+        (CopyError::NotEmpty(_), Location::Postgres(_)) => "choose an empty database",
+        _ => "nothing was changed; the command can be repeated",
     };
     Failure::from(anyhow::Error::new(error).context(format!("cannot fill {to}"))).hint(hint)
 }

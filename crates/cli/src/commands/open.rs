@@ -1,4 +1,4 @@
-//! `greenroom open`: an address that signs in once.
+//! `greenroom open`: a URL that signs in once.
 
 use crate::client::{Client, HostArgs};
 use crate::failure::{Exit, Outcome};
@@ -6,10 +6,10 @@ use crate::{output, sign_in};
 use serde::Deserialize;
 use serde_json::json;
 
-/// Print an address that signs you in to the web interface, once
+/// Print a one-time URL that signs you in to the web interface
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-The address is good once and for ten minutes (`limits.sign_in_code_s`); whoever opens it first is the admin.
+The URL works once within ten minutes (`limits.sign_in_code_s`) and signs in as the admin.
 
 Examples:
   greenroom open

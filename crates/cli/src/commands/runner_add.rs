@@ -1,7 +1,7 @@
-//! `greenroom runner add`: makes a LangBot plugin a runner of this host.
+//! `greenroom runner add`: adds a LangBot plugin as a runner.
 //!
-//! Invariant: a folder that is there already keeps what is in it; the configuration is only added to, and stays
-//! as it was when what was added does not fit.
+//! Invariant: existing files of the plugin are kept; the configuration is only appended to, and unchanged if the
+//! result would be invalid.
 
 mod inspect;
 mod install;
@@ -13,7 +13,7 @@ use greenroom_config as config;
 use inspect::Plugin;
 use std::path::{Path, PathBuf};
 
-/// Make a LangBot plugin a runner of this host
+/// Add a LangBot plugin as a runner
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -22,13 +22,13 @@ Examples:
 pub struct Args {
     /// Folder of the plugin, or its package (.lbpkg)
     path: PathBuf,
-    /// Name of the runner in the configuration [default: the plugin's]
+    /// Name of the runner in the configuration [default: that of the plugin]
     #[arg(long)]
     name: Option<String>,
     /// Configuration to add it to [default: greenroom.toml]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Python to make its environment with
+    /// Python interpreter for its virtual environment
     #[arg(long, value_name = "PROGRAM", default_value = "python3")]
     python: String,
     /// Print JSON
@@ -51,19 +51,20 @@ pub fn run(args: &Args) -> Outcome {
     if let Some(name) = runners.in_folder(&folder) {
         let message = format!("`{}` is `[runners.{name}]` already", folder.display());
         return Err(Failure::new(message)
-            .hint("to have its requirements installed again, take that section out first"));
+            .hint("to install its requirements again, remove that section first"));
     }
     let interpreter = install::environment(&folder, &args.python)?;
     let plugin = inspect::inspect(&folder, &interpreter)?;
     let name = args.name.clone().unwrap_or_else(|| plugin.runner_name());
     if let Some(other) = runners.of_plugin(&plugin.path()) {
         let message = format!("`{}` is `[runners.{other}]` already", plugin.path());
-        return Err(Failure::new(message)
-            .hint("a plugin runs once: take that section out to use this folder instead"));
+        return Err(Failure::new(message).hint(
+            "a plugin can be configured once: remove that section to use this folder instead",
+        ));
     }
     if runners.has(&name) {
-        let message = format!("there is a `[runners.{name}]` already");
-        return Err(Failure::new(message).hint("name this one otherwise with `--name`"));
+        let message = format!("`[runners.{name}]` already exists");
+        return Err(Failure::new(message).hint("choose another name with `--name`"));
     }
     if plugin.runners.is_empty() {
         return Err(Failure::new(format!("`{}` offers no runner", plugin.path()))
@@ -86,7 +87,7 @@ fn folder(args: &Args, file: &Path) -> Result<PathBuf, Failure> {
     let stem = args.path.file_stem().unwrap_or_default();
     let folder = file.parent().unwrap_or(file).join("plugins").join(stem);
     if folder.exists() {
-        return Err(Failure::new(format!("`{}` exists already", folder.display()))
+        return Err(Failure::new(format!("`{}` already exists", folder.display()))
             .hint("remove it to unpack the package again, or add the folder itself"));
     }
     install::unpack(&args.path, &folder, &args.python)?;
@@ -124,7 +125,7 @@ fn asks_for_models(plugin: &Plugin) -> bool {
     first.is_some_and(|operations| !operations.is_empty())
 }
 
-/// What a manifest asks for, in one line.
+/// The permissions of a manifest, in one line.
 pub(crate) fn asks_for(permissions: &serde_json::Value) -> String {
     let asked = permissions.as_object().into_iter().flatten().filter_map(|(area, operations)| {
         let operations: Vec<&str> =

@@ -1,4 +1,4 @@
-//! `greenroom runner list`: the runners the host knows.
+//! `greenroom runner list`: the runners of the host.
 
 use super::runner_add::asks_for;
 use crate::client::{Client, HostArgs, Page};
@@ -10,7 +10,7 @@ use serde_json::Value;
 /// Characters of an error that a table shows; `--json` has all of it.
 const ERROR_SHOWN: usize = 240;
 
-/// List the runners the host knows
+/// List the runners of the host
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Print JSON
@@ -34,26 +34,26 @@ pub async fn run(args: Args) -> Outcome {
     super::print_page(head, rows, &page.next_cursor)
 }
 
-/// What was left out of what a process offers.
+/// Ignored parts of the offer of a process.
 fn warnings(runner: &Object) -> Vec<String> {
     let name = runner.get("name").and_then(Value::as_str).unwrap_or_default();
     let warnings = runner.get("warnings").and_then(Value::as_array).into_iter().flatten();
-    let told = warnings.filter_map(Value::as_str);
-    told.map(|text| output::plain(&format!("note: runner `{name}`: {text}"))).collect()
+    let texts = warnings.filter_map(Value::as_str);
+    texts.map(|text| output::plain(&format!("note: runner `{name}`: {text}"))).collect()
 }
 
-/// A row for each runner that the process offers; what is said of the process stands in the first.
+/// A row for each runner of the process; the first row has the state of the process.
 fn rows_of(runner: &Object) -> Vec<Vec<String>> {
     let word = |key| runner.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
     let offered = runner.get("runners").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     let error = Some(word("last_error")).filter(|error| !error.is_empty());
     let error = error.unwrap_or_else(|| failures(runner));
     let error: String = error.chars().take(ERROR_SHOWN).collect();
-    let told = |manifest: &Value| {
+    let row = |manifest: &Value| {
         let id = manifest["id"].as_str().unwrap_or_default().to_owned();
         (id, asks_for(&manifest["permissions"]))
     };
-    let mut offers: Vec<(String, String)> = offered.iter().map(told).collect();
+    let mut offers: Vec<(String, String)> = offered.iter().map(row).collect();
     if offers.is_empty() {
         offers.push((String::new(), String::new()));
     }
@@ -68,17 +68,17 @@ fn rows_of(runner: &Object) -> Vec<Vec<String>> {
     offers.into_iter().map(row).collect()
 }
 
-/// How often a process that serves had to be started again, and why it was the last time.
+/// How often a running process was restarted, and the last reason.
 fn failures(runner: &Object) -> String {
     let last = runner.get("last_failure").unwrap_or(&Value::Null);
     let (Some(at), Some(message)) = (last["at"].as_str(), last["message"].as_str()) else {
         return String::new();
     };
     let restarts = runner.get("restarts").and_then(Value::as_u64).unwrap_or_default();
-    format!("started again {restarts}x, last {at}: {message}")
+    format!("restarted {restarts}x, last {at}: {message}")
 }
 
-/// The wire, and of a LangBot plugin its dialect and its SDK; nothing while it is not known.
+/// The wire; for a LangBot plugin also its dialect and SDK, once known.
 fn wire(offered: &[Value]) -> String {
     let Some(manifest) = offered.first() else { return String::new() };
     let about = |key: &str| manifest["metadata"][key].as_str();

@@ -1,4 +1,4 @@
-//! `greenroom runner new`: writes a runner that works.
+//! `greenroom runner new`: creates a working runner.
 //!
 //! Invariant: writes into a new folder only.
 
@@ -9,14 +9,14 @@ use crate::output;
 use greenroom_sdk::template::{self, SdkSource};
 use std::path::{Path, PathBuf};
 
-/// Names that a program in Rust cannot have: the words of the language, and the libraries that come with it.
+/// Names that a Rust package cannot have: keywords and standard crates.
 const RUST_WORDS: &str = "abstract alloc as async await become box break const continue core crate do dyn else \
     enum extern false final fn for gen if impl in let loop macro match mod move mut override priv \
     proc-macro pub ref return self static std struct super test trait true try type typeof unsafe \
     unsized use virtual where while yield";
 const NAME_CHARS_MAX: usize = 64;
 
-/// Write a new runner that works
+/// Create a new, working runner
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -24,13 +24,13 @@ Examples:
   greenroom runner new --lang python --from plain my-script
   greenroom runner new --lang rust --from local-agent my-agent")]
 pub struct Args {
-    /// Name of the runner: lower case letters, digits and dashes
+    /// Name of the runner: lowercase letters, digits and dashes
     name: String,
-    /// Language to write it in
+    /// Programming language
     #[arg(long, value_enum)]
     lang: Lang,
-    /// What to begin with, instead of the smallest runner: a copy of the built-in agent (Rust), or one
-    /// file without any dependency (Python)
+    /// Template, instead of the smallest runner: a copy of the built-in agent (Rust), or one file without
+    /// dependencies (Python)
     #[arg(long, value_enum)]
     from: Option<Origin>,
     /// Folder to write [default: ./NAME]
@@ -67,19 +67,19 @@ pub fn run(args: &Args) -> Outcome {
         (Lang::Python, None) => template::python(&args.name, sdk(&python_sdk, "pyproject.toml")),
         (Lang::Python, Some(Origin::Plain)) => template::plain_python(&args.name),
         (Lang::Rust, Some(Origin::Plain)) => {
-            return Err(Failure::new("a runner without any dependency is written in Python")
+            return Err(Failure::new("the template `plain` is for Python")
                 .exit(Exit::Usage)
                 .hint("write `--lang python --from plain`"));
         }
         (Lang::Python, Some(Origin::LocalAgent)) => {
-            return Err(Failure::new("the local agent is written in Rust")
+            return Err(Failure::new("the template `local-agent` is for Rust")
                 .exit(Exit::Usage)
                 .hint("write `--lang rust --from local-agent`"));
         }
     };
     if dir.exists() {
-        return Err(Failure::new(format!("`{}` exists already", dir.display()))
-            .hint("name another folder with `--dir`"));
+        return Err(Failure::new(format!("`{}` already exists", dir.display()))
+            .hint("choose another folder with `--dir`"));
     }
     for (path, text) in files {
         write(&dir.join(path), &text)?;
@@ -97,7 +97,7 @@ pub fn run(args: &Args) -> Outcome {
         }
     };
     output::note(&format!(
-        "wrote `{dir}`\nhint: `{next}` comes next; its README says how to try and bind it"
+        "wrote `{dir}`\nhint: run `{next}` next; its README explains how to test and bind it"
     ));
     Ok(Exit::Ok)
 }
@@ -110,14 +110,14 @@ fn write(path: &Path, text: &str) -> Result<(), Failure> {
     })
 }
 
-/// A folder of the checkout this program was built from, so many folders above this crate.
+/// A folder of the checkout this program was built from.
 fn in_checkout(above: usize, folder: &str) -> String {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let root = here.ancestors().nth(above).unwrap_or(here);
     root.join(folder).display().to_string()
 }
 
-/// The checkout, as long as it is there.
+/// The checkout, if it still exists.
 fn sdk<'p>(path: &'p str, file: &str) -> SdkSource<'p> {
     match Path::new(path).join(file).exists() {
         true => SdkSource::Path(path),
@@ -125,21 +125,21 @@ fn sdk<'p>(path: &'p str, file: &str) -> SdkSource<'p> {
     }
 }
 
-/// What to write instead of a name that cannot be one.
+/// What is wrong with a name.
 fn wrong_name(name: &str, lang: Lang) -> Option<String> {
     let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     let is_word = || RUST_WORDS.split_whitespace().any(|word| word == name);
     if name.is_empty() || !name.chars().all(allowed) {
-        return Some("write lower case letters, digits and dashes, e.g. `my-runner`".to_owned());
+        return Some("write lowercase letters, digits and dashes, e.g. `my-runner`".to_owned());
     }
     if !name.starts_with(|c: char| c.is_ascii_lowercase()) {
-        return Some("begin with a lower case letter, e.g. `my-runner`".to_owned());
+        return Some("begin with a lowercase letter, e.g. `my-runner`".to_owned());
     }
     if name.len() > NAME_CHARS_MAX {
         return Some(format!("write at most {NAME_CHARS_MAX} characters, e.g. `my-runner`"));
     }
     (matches!(lang, Lang::Rust) && is_word())
-        .then(|| format!("Rust keeps this name for itself; write e.g. `{name}-runner`"))
+        .then(|| format!("this name is reserved in Rust; write e.g. `{name}-runner`"))
 }
 
 #[cfg(test)]
@@ -150,11 +150,11 @@ mod tests {
     fn a_name_is_refused_with_what_it_lacks() {
         let lacks = |name: &str, lang| wrong_name(name, lang).unwrap_or_default();
         for name in ["", "My Runner", "my_runner", "läufer"] {
-            let hint = "write lower case letters, digits and dashes, e.g. `my-runner`";
+            let hint = "write lowercase letters, digits and dashes, e.g. `my-runner`";
             assert_eq!(lacks(name, Lang::Python), hint, "{name}");
         }
         for name in ["1abc", "-abc"] {
-            let hint = "begin with a lower case letter, e.g. `my-runner`";
+            let hint = "begin with a lowercase letter, e.g. `my-runner`";
             assert_eq!(lacks(name, Lang::Python), hint, "{name}");
         }
         let hint = "write at most 64 characters, e.g. `my-runner`";
@@ -168,7 +168,7 @@ mod tests {
     #[test]
     fn what_rust_keeps_for_itself_is_no_name_in_rust_alone() {
         for name in ["fn", "async", "self", "type", "core", "proc-macro"] {
-            let hint = format!("Rust keeps this name for itself; write e.g. `{name}-runner`");
+            let hint = format!("this name is reserved in Rust; write e.g. `{name}-runner`");
             assert_eq!(wrong_name(name, Lang::Rust), Some(hint));
             assert_eq!(wrong_name(name, Lang::Python), None);
         }

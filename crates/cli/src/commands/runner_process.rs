@@ -1,15 +1,15 @@
-//! `greenroom runner-process`: a reference runner, started by the host as any other runner.
+//! `greenroom runner-process`: a built-in runner, started by the host like any other.
 
 use std::process::ExitCode;
 
-/// Be a built-in runner on standard input and output
+/// Run a built-in runner on standard input and output
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Name of the runner, e.g. `echo`
     pub name: String,
 }
 
-/// Carries the runner out until its input ends.
+/// Runs until its input ends.
 pub fn run(args: &Args) -> ExitCode {
     match args.name.as_str() {
         "echo" => greenroom_echo::main(),

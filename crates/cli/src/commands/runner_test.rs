@@ -11,9 +11,9 @@ use std::time::Duration;
 /// Check a runner process against the contract
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Starts the command and speaks to it as the host does: introduction, manifests, a run, two runs at
-once, cancel, unknown methods, broken lines, shutdown, the end of its input.
-Whatever the runner asks the host for is refused; a run that fails because of it fails the test.
+Starts the command and calls it as the host does: handshake, manifests, one run, two concurrent
+runs, cancel, unknown methods, invalid lines, shutdown, end of input.
+Calls of the runner to the host are refused; a run that fails because of it fails the test.
 
 Examples:
   greenroom runner test python3 runner.py
@@ -22,7 +22,7 @@ pub struct Args {
     /// Runner to check, by its name in the plugin [default: the first]
     #[arg(long, value_name = "NAME")]
     runner: Option<String>,
-    /// What the test runs are told
+    /// Message of the test runs
     #[arg(long, default_value = "hello")]
     text: String,
     /// `ctx.config` of the test runs, as a JSON object
@@ -47,7 +47,7 @@ pub struct Args {
 pub async fn run(args: Args) -> Outcome {
     if let Some(plugin) = args.command.iter().map(Path::new).find_map(plugin_of) {
         let plugin = plugin.display();
-        let message = format!("`{plugin}` is a plugin of LangBot, which is not checked here");
+        let message = format!("`{plugin}` is a LangBot plugin, which this command cannot check");
         let hint =
             format!("add it with `greenroom runner add {plugin}` and try it with `greenroom send`");
         return Err(Failure::new(message).exit(Exit::Usage).hint(hint));
@@ -67,7 +67,7 @@ pub async fn run(args: Args) -> Outcome {
     Ok(if report.ok { Exit::Ok } else { Exit::Failure })
 }
 
-/// The folder of a LangBot plugin that a word of the command is, or is in.
+/// The folder of a LangBot plugin, if an argument of the command is in one.
 fn plugin_of(path: &Path) -> Option<PathBuf> {
     let folder = match path.is_dir() {
         true => path.to_owned(),

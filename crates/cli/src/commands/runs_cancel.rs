@@ -1,4 +1,4 @@
-//! `greenroom runs cancel`: ends a run.
+//! `greenroom runs cancel`: cancels a run.
 
 use crate::client::{Client, HostArgs};
 use crate::failure::{Exit, Outcome};
@@ -25,7 +25,7 @@ pub async fn run(args: Args) -> Outcome {
         true => output::print_json(&answer)?,
         false if !before.status.is_open() => {
             let status = before.status.as_str();
-            output::note(&format!("run `{}` had ended as {status}: nothing was done", args.run));
+            output::note(&format!("run `{}` already ended as {status}", args.run));
         }
         false => {
             let run = client.run(&args.run).await?;

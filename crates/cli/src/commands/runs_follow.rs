@@ -1,10 +1,10 @@
-//! `greenroom runs follow`: a run's answer as it comes, from its beginning.
+//! `greenroom runs follow`: the answer of a run while it is produced.
 
 use crate::client::{Client, HostArgs, follow};
 use crate::failure::Outcome;
 use crate::reading::{Reading, language_of};
 
-/// Print the answer of a run as it comes, from its beginning
+/// Print the answer of a run from the beginning, while it is produced
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -13,7 +13,7 @@ Examples:
 pub struct Args {
     /// Id of the run
     run: String,
-    /// Begin after this result
+    /// Start after this sequence number
     #[arg(long, value_name = "SEQUENCE", default_value_t = 0)]
     after: i64,
     /// Print every result as JSON on a line

@@ -1,4 +1,4 @@
-//! `greenroom runs replay`: the event of a run once more, marked as such and without delivery.
+//! `greenroom runs replay`: sends the event of a run again, marked as a replay and without delivery.
 
 use crate::client::{Client, HostArgs};
 use crate::failure::Outcome;
@@ -16,7 +16,7 @@ Examples:
 pub struct Args {
     /// Id of the run
     run: String,
-    /// Agent that shall take it [default: the one that took it]
+    /// Agent for the event [default: the agent of the run]
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! `greenroom runs show`: the story of a run.
+//! `greenroom runs show`: the timeline of a run.
 
 mod story;
 
@@ -11,10 +11,10 @@ use greenroom_protocol::{AgentRunResult, Object, RunView};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// Results that are read to tell the story; the rest is counted.
+/// Most results that are loaded.
 const RESULTS_MAX: usize = 2_000;
 
-/// Show what happened in a run: when it was accepted, started, answered and ended
+/// Show the timeline of a run: accepted, started, answered, ended
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Id of the run
@@ -45,7 +45,7 @@ pub async fn run(args: Args) -> Outcome {
     Ok(Exit::Ok)
 }
 
-/// What is known of a run beside itself.
+/// Facts about a run besides its own row.
 #[derive(Debug, Default)]
 struct Beside {
     approvals: Vec<ApprovalView>,
@@ -53,7 +53,7 @@ struct Beside {
     model_calls: Vec<AuditView>,
 }
 
-/// Which models were asked; whoever may not see it reads how often.
+/// The model calls; without access only their number is shown.
 async fn model_calls(client: &Client, run: &RunView) -> Vec<AuditView> {
     if run.model_calls.as_ref().is_none_or(|calls| calls.calls == 0) {
         return Vec::new();
@@ -64,7 +64,7 @@ async fn model_calls(client: &Client, run: &RunView) -> Vec<AuditView> {
     page.map(|page| page.items.into_iter().filter(asks).collect()).unwrap_or_default()
 }
 
-/// What was asked on the way; whoever may not see it reads the run's own words.
+/// The approvals of the run; without access only its own results are shown.
 async fn approvals(client: &Client, run: &RunView) -> Vec<ApprovalView> {
     let has_some = run.extra.get("approvals").and_then(Value::as_array);
     if has_some.is_none_or(Vec::is_empty) {
@@ -75,7 +75,7 @@ async fn approvals(client: &Client, run: &RunView) -> Vec<ApprovalView> {
     page.map(|page| page.items).unwrap_or_default()
 }
 
-/// A page of results; the number of its last one is where the next begins.
+/// A page of results; the next begins after its last sequence number.
 #[derive(Deserialize)]
 struct Results {
     items: Vec<AgentRunResult>,

@@ -1,7 +1,7 @@
-//! `greenroom send`: one event in, most often a message, and on request its answer as it comes.
+//! `greenroom send`: sends one event, usually a message, and optionally follows its answer.
 //!
-//! Invariant: the event has an id of ours before it is sent, so the same command line can be repeated safely
-//! with `--event-id`. What is attached is kept before the event that names it is sent.
+//! Invariant: the event has an id before it is sent, so the command can be repeated safely with `--event-id`.
+//! Attachments are uploaded before the event that refers to them is sent.
 
 mod json;
 
@@ -16,14 +16,14 @@ use greenroom_protocol::{
 use std::io::Read;
 use std::path::PathBuf;
 
-/// The type of an event that is a plain message.
+/// The event type of plain messages.
 const MESSAGE: &str = "message.received";
 
-/// Send a message, or any other event, to an agent
+/// Send a message or another event to an agent
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Without `--follow` the run's id is printed; with it the answer, as it comes.
-The answer alone is on standard output, everything else on standard error.
+Without `--follow`, prints the id of the run; with it, the answer while it is produced.
+Standard output has the answer only, standard error everything else.
 
 Examples:
   greenroom send \"hello\" --follow
@@ -34,7 +34,7 @@ Examples:
   greenroom send \"disk full\" --type alert.raised --data @alert.json --source monitor
   jq .issue hook.json | greenroom send --type issue.opened --data -")]
 pub struct Args {
-    /// The message; `-` reads it from standard input. An event of another type needs none
+    /// The message; `-` reads it from standard input. Optional for events of another type
     text: Option<String>,
     /// Type of the event
     #[arg(long = "type", value_name = "TYPE", default_value = MESSAGE)]
@@ -44,49 +44,48 @@ pub struct Args {
     /// `GREENROOM_TOKEN`]
     #[arg(long, value_name = "JSON|DIR")]
     data: Vec<String>,
-    /// Agent that shall take it; without it the bindings decide
+    /// Agent for the event [default: decided by the bindings]
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
-    /// Conversation it belongs to
+    /// Conversation of the event
     #[arg(long, value_name = "ID", default_value = "cli")]
     conversation: String,
     /// Thread of the conversation
     #[arg(long, value_name = "ID")]
     thread: Option<String>,
-    /// Where the event comes from; event ids are unique per source
+    /// Source of the event; event ids are unique per source
     #[arg(long, value_name = "NAME", default_value = "api")]
     source: String,
-    /// What the event is about, a JSON object with `subject_type`, `subject_id` and `data`
+    /// Subject of the event, a JSON object with `subject_type`, `subject_id` and `data`
     #[arg(long, value_name = "JSON")]
     subject: Option<String>,
     /// Id of the sender
     #[arg(long, value_name = "ID", default_value = "cli")]
     actor: String,
-    /// File that goes with the message, kept as an artifact; may be given several times
+    /// File to attach, stored as an artifact; may be given several times
     #[arg(long, value_name = "FILE", conflicts_with = "event_id")]
     attach: Vec<PathBuf>,
-    /// Id of the event; sending the same one again gives the first answer
+    /// Id of the event; sending the same id again returns the first answer
     #[arg(long, value_name = "ID")]
     event_id: Option<String>,
     #[command(flatten)]
     watch: WatchArgs,
 }
 
-/// What `--data` was given for.
+/// The two meanings of `--data`.
 struct Data {
     json: Option<String>,
     host: HostArgs,
 }
 
 impl Data {
-    /// A value that looks like JSON, `@FILE` or `-` is the event's, any other one a folder.
+    /// JSON, `@FILE` and `-` are data of the event; any other value is a folder.
     fn of(values: &[String]) -> Result<Self, Failure> {
         let is_json = |value: &&String| value.starts_with(['{', '[', '"', '@']) || *value == "-";
         let (json, folders): (Vec<&String>, Vec<&String>) = values.iter().partition(is_json);
         if json.len() > 1 || folders.len() > 1 {
-            let failure = Failure::new("`--data` is given twice for the same thing");
-            let hint =
-                "JSON, `@FILE` or `-` is the data of the event, anything else the host's folder";
+            let failure = Failure::new("`--data` is given twice with the same meaning");
+            let hint = "JSON, `@FILE` or `-` is the data of the event, any other value the data folder of the host";
             return Err(failure.hint(hint).exit(Exit::Usage));
         }
         let data = folders.first().map(PathBuf::from);
@@ -97,10 +96,10 @@ impl Data {
 /// How the answer is shown.
 #[derive(Debug, clap::Args)]
 pub(super) struct WatchArgs {
-    /// Print the answer as it comes
+    /// Print the answer while it is produced
     #[arg(long, short)]
     follow: bool,
-    /// Print JSON: what the host answered, then every result on a line
+    /// Print JSON: the response of the host, then every result on a line
     #[arg(long)]
     pub(super) json: bool,
 }
@@ -128,23 +127,23 @@ pub async fn run(args: Args) -> Outcome {
     finish(&client, &answer, &args.watch, reading).await
 }
 
-/// What no event can be made of.
+/// Refuses invalid combinations of arguments.
 fn check(args: &Args, data: &Data) -> Result<(), Failure> {
     let words = [&args.text, &data.json, &args.subject].into_iter().flatten();
     let piped = words.filter(|word| *word == "-").count();
     if piped + args.attach.iter().filter(|file| is_stdin(file)).count() > 1 {
         let failure = Failure::new("standard input can be read only once");
-        return Err(failure.hint("name a file instead of one `-`").exit(Exit::Usage));
+        return Err(failure.hint("use a file instead of one `-`").exit(Exit::Usage));
     }
     if args.event_type == MESSAGE && args.text.is_none() && args.attach.is_empty() {
         let failure = Failure::new("the message is missing");
-        let hint = "write it behind `send`, or name another type of event with `--type`";
+        let hint = "write it after `send`, or choose another event type with `--type`";
         return Err(failure.hint(hint).exit(Exit::Usage));
     }
     Ok(())
 }
 
-/// The agents there are, for whoever named one that does not exist.
+/// Adds the existing agents to an error about an unknown one.
 async fn with_agents(client: &Client, failure: Failure) -> Failure {
     if failure.refusal().is_none_or(|refusal| refusal.code != ErrorCode::NotFound) {
         return failure;
@@ -152,10 +151,10 @@ async fn with_agents(client: &Client, failure: Failure) -> Failure {
     let Ok(page) = client.get::<Page<Object>>(&["v1", "agents"], &[]).await else { return failure };
     let names = page.items.iter().filter_map(|agent| agent.get("name")?.as_str());
     let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
-    failure.or_hint(format!("there are {}", names.join(", ")))
+    failure.or_hint(format!("available: {}", names.join(", ")))
 }
 
-/// Tells what became of an event, and follows its run if asked to.
+/// Prints the response to an event, and follows its run if requested.
 pub(super) async fn finish(
     client: &Client,
     answer: &EventAnswer,
@@ -169,9 +168,9 @@ pub(super) async fn finish(
         output::note(&format!("warning: {}", output::plain(warning)));
     }
     let Some(run_id) = &answer.run_id else {
-        return Err(Failure::new(format!("no agent takes the event `{}`", answer.event_id))
+        return Err(Failure::new(format!("no agent matches the event `{}`", answer.event_id))
             .exit(Exit::NotFound)
-            .hint("name one with `--agent`, or add an agent that matches to the configuration"));
+            .hint("choose one with `--agent`, or configure an agent that matches"));
     };
     if !watch.follow {
         if !watch.json {
@@ -186,15 +185,15 @@ pub(super) async fn finish(
     let run = tokio::select! {
         run = follow(client, run_id, 0, &mut reading) => run?,
         _ = tokio::signal::ctrl_c() => {
-            return Err(Failure::new("interrupted; the run goes on").hint(format!(
-                "`greenroom runs follow {run_id}` shows the rest, `greenroom runs cancel {run_id}` ends it"
+            return Err(Failure::new("interrupted; the run continues").hint(format!(
+                "`greenroom runs follow {run_id}` shows the rest, `greenroom runs cancel {run_id}` cancels it"
             )));
         }
     };
     reading.end(&run)
 }
 
-/// Keeps what goes with the message, for its conversation.
+/// Uploads the attachments.
 async fn attachments(client: &Client, args: &Args) -> Result<Vec<ArtifactRef>, Failure> {
     let mut kept = Vec::new();
     for file in &args.attach {
@@ -218,7 +217,7 @@ fn event(args: &Args, data: &Data) -> Result<NewEvent, Failure> {
     let subject = subject.transpose()?.map(|subject| serde_json::from_value(subject.into()));
     let subject = subject.transpose().map_err(|error| {
         Failure::new(format!("`--subject` is not a subject: {error}"))
-            .hint("it has a `subject_type`, and may have a `subject_id` and `data`")
+            .hint("it needs a `subject_type`, and may have a `subject_id` and `data`")
             .exit(Exit::Usage)
     })?;
     Ok(NewEvent {

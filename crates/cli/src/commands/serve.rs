@@ -39,13 +39,13 @@ pub struct Args {
     /// Configuration file [default: `GREENROOM_CONFIG`, else ./greenroom.toml if it exists]
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// Folder for everything the host keeps [default: ./greenroom-data]
+    /// Data folder [default: ./greenroom-data]
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
     /// Address to listen on; port 0 picks a free one [default: 127.0.0.1:8700]
     #[arg(long, value_name = "ADDR")]
     pub listen: Option<SocketAddr>,
-    /// What to do about a database of an older version; SQLite files are copied aside first
+    /// What to do with a database of an older version; SQLite files are backed up first
     #[arg(long, value_enum, value_name = "yes|no", default_value_t = Migrate::Yes, hide_possible_values = true)]
     pub migrate: Migrate,
 }
@@ -58,12 +58,12 @@ pub enum Migrate {
     No,
 }
 
-/// How long runner processes of an earlier host may take to end.
+/// How long runner processes of a previous host may take to exit.
 const ORPHANS_WAIT: Duration = Duration::from_secs(10);
-/// How often the configuration file is looked at.
+/// How often the configuration file is checked for changes.
 const LOOK_AT_FILE: Duration = Duration::from_secs(1);
 
-/// Starts the host and serves until a signal ends it.
+/// Starts the host and serves until a signal stops it.
 pub async fn run(args: Args) -> Outcome {
     greenroom_runtime::make_undumpable();
     let redactor = Redactor::new();
@@ -75,25 +75,25 @@ pub async fn run(args: Args) -> Outcome {
     let (config, loaded) = wiring::load(args.config.as_deref())?;
     let named = args.data.clone().or_else(|| env::get(env::DATA).map(PathBuf::from));
     let folder = DataFolder::take(&named.unwrap_or_else(|| DEFAULT_DATA.into()))?;
-    loaded.iter().for_each(tell_warnings);
+    loaded.iter().for_each(print_warnings);
     let file = Watched::new(loaded.map(|loaded| loaded.path().to_owned()), &config);
     let signals = Signals::listen()?;
     let running = Running::start(config, folder, file, &args, redactor).await?;
     running.serve(signals).await
 }
 
-/// What `check` would say of a file that is valid.
-fn tell_warnings(loaded: &Loaded) {
-    warnings::all(loaded).iter().for_each(|warning| output::note(&warning.told(loaded.path())));
+/// Prints the warnings that `check` prints.
+fn print_warnings(loaded: &Loaded) {
+    warnings::all(loaded).iter().for_each(|warning| output::note(&warning.show(loaded.path())));
 }
 
-/// Listened to before anyone can know that the host is there: unheard, each of them would end it at once.
+/// The signals, registered before the host is announced: without a handler each would kill it.
 struct Signals {
     end: End,
     reload: Signal,
 }
 
-/// Someone wants the host to end.
+/// Waits for a signal to stop.
 struct End {
     interrupt: Signal,
     terminate: Signal,
@@ -116,7 +116,7 @@ impl End {
     }
 }
 
-/// Everything that runs, in the order in which it ends.
+/// Everything that runs, in the order in which it stops.
 struct Running {
     folder: DataFolder,
     admin_token: String,
@@ -126,13 +126,13 @@ struct Running {
     doors: Doors,
     stop: CancellationToken,
     file: Watched,
-    /// As the file was read last.
+    /// The loaded configuration.
     config: Config,
-    /// As they were started last.
+    /// The resources in use.
     runners: Vec<RunnerSpec>,
     resources: ResourceSettings,
     secrets: Secrets,
-    /// Tools that are granted and not there, as they were told last.
+    /// Missing tools that were reported last.
     missing: Vec<String>,
 }
 
@@ -151,8 +151,8 @@ impl Running {
         let doors = Doors::open(&config.server, args.listen)?;
         let left = greenroom_runtime::wait_for_orphans(&data.join("run"), ORPHANS_WAIT).await;
         if left > 0 {
-            let message = format!("{left} runner processes of an earlier host are still there");
-            return Err(Failure::new(message).hint("end them, then start again"));
+            let message = format!("{left} runner processes of a previous host are still running");
+            return Err(Failure::new(message).hint("stop them, then start again"));
         }
         for own in ["echo", "local-agent"] {
             std::fs::create_dir_all(data.join("runners").join(own))?;
@@ -225,10 +225,10 @@ impl Running {
                     } else {
                         self.restart_changed().await;
                     }
-                    self.tell_missing();
+                    self.print_missing();
                 }
                 error = self.lost() => {
-                    // Nothing may be promised any more: end at once, the next start settles the rest.
+                    // Nothing can be committed any more: exit now, the next start recovers.
                     output::note(&format!("error: {error}"));
                     self.folder.withdraw();
                     std::process::exit(Exit::Failure as i32);
@@ -237,27 +237,27 @@ impl Running {
         }
         let grace = self.config.limits.shutdown_grace;
         output::note(&format!(
-            "stopping: runs get {} s to finish; a second signal ends the host at once",
+            "stopping: runs get {} s to finish; a second signal stops the host at once",
             grace.as_secs()
         ));
         tokio::select! {
             outcome = self.finish(serving, grace) => outcome,
             () = end.heard() => {
-                output::note("ended at once: the next start settles what was open");
+                output::note("stopped at once; the next start recovers open runs");
                 self.folder.withdraw();
                 std::process::exit(Exit::Failure as i32);
             }
         }
     }
 
-    /// Takes nothing new, lets runs finish while their readers watch, then ends everything.
+    /// Refuses new work, lets runs finish while clients follow them, then stops everything.
     async fn finish(&self, serving: JoinHandle<()>, grace: Duration) -> Outcome {
         self.stop.cancel();
         self.server.drained().await;
         self.host.stop(grace).await;
         self.server.close_streams();
         if serving.await.is_err() {
-            tracing::warn!("the server ended badly");
+            tracing::warn!("the server task panicked");
         }
         let store = self.host.store().clone();
         let closed = tokio::task::spawn_blocking(move || store.close()).await;
@@ -270,19 +270,19 @@ impl Running {
         self.host.store().lost().await
     }
 
-    /// All or nothing: a file with a mistake changes nothing.
+    /// Applies the file completely; a file with a mistake changes nothing.
     async fn reload(&mut self) {
         let Some(file) = self.file.path().map(Path::to_owned) else {
-            return output::note("note: there is no configuration file to read");
+            return output::note("note: there is no configuration file to reload");
         };
         let (config, loaded) = match wiring::load(Some(&file)) {
             Ok(found) => found,
             Err(failure) => {
-                output::note(&format!("{failure}\nnote: the configuration in force is unchanged"));
+                output::note(&format!("{failure}\nnote: the configuration is unchanged"));
                 return;
             }
         };
-        // Known before anything that uses them starts.
+        // Registered before anything that uses them starts.
         self.secrets.add(wiring::secrets(&config, &self.admin_token));
         let data = self.folder.path();
         let runners = wiring::runners(&config, &self.program, data);
@@ -294,15 +294,17 @@ impl Running {
                 self.server.set_access(wiring::access(&config, &self.admin_token));
                 self.server.set_front(wiring::front(&config));
                 self.doors.reload(&config.server);
-                tracing::info!(file = %file.display(), "the configuration was reloaded");
-                loaded.iter().for_each(tell_warnings);
+                tracing::info!(file = %file.display(), "reloaded the configuration");
+                loaded.iter().for_each(print_warnings);
                 for key in self.config.keys_for_restart(&config) {
-                    output::note(&format!("note: `{key}` changed: takes effect at the next start"));
+                    output::note(&format!(
+                        "note: `{key}` changed; it takes effect at the next start"
+                    ));
                 }
                 self.file.refers_to(&config);
                 self.config = config;
                 if let Err(error) = self.folder.announce(&self.doors, Some(&file)) {
-                    tracing::warn!(%error, "`host.json` does not tell which configuration is used");
+                    tracing::warn!(%error, "cannot write the configuration path to `host.json`");
                 }
             }
             Err(error) => output::note(&format!("error: {error}")),
@@ -311,7 +313,7 @@ impl Running {
 }
 
 impl Running {
-    /// A runner or tool server whose program, script or paths changed is started again; runs end on the old process.
+    /// Restarts runners and tool servers whose program, script or paths changed; runs finish on the old process.
     async fn restart_changed(&mut self) {
         let runners = wiring::runners(&self.config, &self.program, self.folder.path());
         let resources = wiring::resources(&self.config, &self.program, self.doors.for_children());
@@ -319,7 +321,7 @@ impl Running {
             return;
         }
         for runner in runners.iter().filter(|runner| !self.runners.contains(runner)) {
-            tracing::info!(runner = runner.name, "its files changed, it is started again");
+            tracing::info!(runner = runner.name, "restarting: its files changed");
         }
         let settings = wiring::settings(&self.config);
         match self.host.reload(settings, runners.clone(), resources.clone()).await {
@@ -328,8 +330,8 @@ impl Running {
         }
     }
 
-    /// Says once what agents name that its source, which runs now, does not offer, and who gets no models.
-    fn tell_missing(&mut self) {
+    /// Prints once which tools and runners of agents do not exist, and which agents lack models.
+    fn print_missing(&mut self) {
         if self.config.agents.is_empty() {
             return;
         }
@@ -361,7 +363,7 @@ impl Running {
     }
 }
 
-/// Where to go, signed in by the first visit; who reads the journal is not meant to sign in.
+/// The URL of the host, with a sign-in code unless the output goes to the journal.
 fn address(
     server: &Server,
     doors: &Doors,
@@ -376,10 +378,10 @@ fn address(
     Ok(sign_in::url(&doors.url(), &code))
 }
 
-/// Every connection takes a descriptor, and systems give programs few unless they ask for more.
+/// Raises the limit of open files: every connection takes a descriptor.
 fn raise_open_files() {
     let limit = getrlimit(Resource::Nofile);
     if let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }) {
-        tracing::warn!(%error, "the limit of open files stays at {:?}", limit.current);
+        tracing::warn!(%error, "cannot raise the limit of open files, it stays at {:?}", limit.current);
     }
 }

@@ -1,8 +1,7 @@
-//! `greenroom tool`: one method of the project CLI or of a module of one's own, for the host's children and for
-//! people.
+//! `greenroom tool`: calls a method of the project CLI or of a configured module, for the host and for people.
 //!
-//! Invariant: standard output carries the structured result and nothing else; with a credential in the environment
-//! nothing but that credential decides whose data it is.
+//! Invariant: standard output carries the structured result only; with a credential in the environment, only that
+//! credential decides whose data is used.
 
 mod own;
 
@@ -21,18 +20,18 @@ use std::io::Read;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// How long the host may take to answer.
+/// Timeout of a call to the host.
 const RECORDS_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Largest input of a method.
 const INPUT_BYTES_MAX: u64 = 1024 * 1024;
 
-/// Call a method of the project CLI, or list what there is
+/// Call or list methods of the project CLI
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Without a method it lists those that there are; `greenroom tool calendar` shows the inputs of each.
-The host starts the same program for agents; it then finds its credential in its environment.
-Modules of your own are those of the configuration (`[tools.NAME]` of the kind `module`); by hand they run confined as on
+Without a method, lists all methods; `greenroom tool calendar` shows their inputs.
+The host runs the same command for agents, with a credential in its environment.
+Modules of your own are configured as `[tools.NAME]` with `kind = \"module\"`; by hand they run confined as on
 the host, but without a credential for records.
 
 Exit codes:
@@ -60,7 +59,7 @@ pub struct Args {
     /// exists]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Whose data it is about
+    /// Actor whose data is used
     #[arg(long, value_name = "ID", default_value = "cli")]
     actor: String,
     /// Workspace of the data
@@ -104,12 +103,12 @@ async fn call(args: &Args, module: &str, method: &str) -> Outcome {
     match &result {
         result if args.json => output::print_json(result)?,
         CliResult::Done { data, .. } => output::print(&format!("{data:#}\n"))?,
-        CliResult::Failed(failure) => output::note(&told(failure)),
+        CliResult::Failed(failure) => output::note(&describe(failure)),
     }
     Ok(exit(&result))
 }
 
-/// On the records of the host, for the actor that was named.
+/// Calls a method on the records of the host, for the given actor.
 async fn built_in(
     args: &Args,
     module: &str,
@@ -118,7 +117,7 @@ async fn built_in(
 ) -> Result<CliResult, Failure> {
     if args.actor.is_empty() || args.actor.chars().any(char::is_control) {
         let message = format!("`--actor` is not the id of an actor: {:?}", args.actor);
-        return Err(Failure::new(message).hint("an id is not empty and stands on one line"));
+        return Err(Failure::new(message).hint("an id is not empty and has one line"));
     }
     let place = Place::find(&args.host, &env::get)?;
     let host = place.locate()?;
@@ -133,18 +132,18 @@ async fn built_in(
     Ok(route(module, method, input, &MethodSet::all(), &records).await)
 }
 
-/// As the host starts it: the payload on standard input, everything else in the environment.
+/// The form in which the host starts it: input on stdin, everything else in the environment.
 async fn as_child(module: &str, method: &str, credential: String) -> CliResult {
     let failed = |code: &str, message: &str| CliResult::Failed(ToolFailure::new(code, message));
     let Some(url) = env::get(env::URL) else {
-        return failed("UNAVAILABLE", "the address of the host is not in the environment");
+        return failed("UNAVAILABLE", "the environment has no address of the host");
     };
-    // Nothing named is nothing allowed.
+    // An empty list allows nothing.
     let allowed = MethodSet::from_list(&env::get(env::METHODS).unwrap_or_default());
     let input = match read_stdin().map(|text| serde_json::from_str(&text)) {
         Ok(Ok(input)) => input,
         Ok(Err(_)) | Err(_) => {
-            return failed("INVALID_ACTION_INPUT", "the input is not JSON, or too long");
+            return failed("INVALID_ACTION_INPUT", "the input is not JSON or too long");
         }
     };
     match HttpRecords::new(&url, credential, None) {
@@ -175,11 +174,11 @@ fn parsed(text: &str) -> Result<Value, Failure> {
     })
 }
 
-/// A failure for people: what, and what the method takes.
-fn told(failure: &ToolFailure) -> String {
+/// An error message with the expected inputs of the method.
+fn describe(failure: &ToolFailure) -> String {
     let mut text = format!("error: {} ({})", output::plain(&failure.message), failure.code);
     if let Some(Value::Object(contract)) = failure.details.get("input_schema") {
-        text.push_str("\nhint: the method takes");
+        text.push_str("\nhint: the inputs are");
         for (field, takes) in contract {
             let takes = takes.as_str().map_or_else(|| takes.to_string(), str::to_owned);
             text.push_str(&format!("\n  {field}: {takes}"));
@@ -259,7 +258,7 @@ fn own_described(method: &ModuleMethod) -> Value {
     })
 }
 
-/// As a built-in one, but for its fields: they are what its JSON Schema says.
+/// Like that of a built-in method, with the fields of its JSON Schema.
 fn own_contract(method: &ModuleMethod) -> String {
     let ModuleMethod { module, method: name, description, risk, input, .. } = method;
     format!("{module} {name}: {description} ({})\n  {}\n", risk.as_str(), input.source())
@@ -274,7 +273,7 @@ fn unknown_method(module: &str, method: &str, own: &Modules) -> Failure {
     let failure = Failure::new(format!("there is no method `{module} {method}`")).exit(Exit::Usage);
     match close_matches(&format!("{module}.{method}"), &methods).first() {
         Some(near) => failure.hint(format!("did you mean `{}`?", near.replacen('.', " ", 1))),
-        None => failure.hint(format!("`greenroom tool {module}` lists those that exist")),
+        None => failure.hint(format!("`greenroom tool {module}` lists them")),
     }
 }
 
@@ -289,6 +288,6 @@ fn unknown(module: &str, own: &Modules) -> Failure {
             failure.hint(format!("write `greenroom tool {module} {method}`"))
         }
         (None, Some(near)) => failure.hint(format!("did you mean `{near}`?")),
-        (None, None) => failure.hint("`greenroom tool` lists those that exist"),
+        (None, None) => failure.hint("`greenroom tool` lists them"),
     }
 }

@@ -1,6 +1,6 @@
-//! What a tool answered, as lines of text: the card that the web would show, or the result itself.
+//! The result of a tool as text: the card of the web interface, or the plain result.
 //!
-//! Invariant: shows the same A2UI that other clients get; what can only be clicked is left out.
+//! Invariant: renders the same A2UI as other clients, without interactive parts.
 
 use crate::calls::short;
 use greenroom_tools::project_cli::TOOL_NAME;
@@ -8,11 +8,11 @@ use greenroom_tools::ui::{self, Language, Options};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// Components within components.
+/// Maximum nesting of components.
 const DEPTH_MAX: usize = 16;
 const LINE_COLUMNS: usize = 100;
 
-/// The lines of a result; none for a result that says nothing.
+/// The lines of a result; none for an empty one.
 pub(super) fn lines(tool_name: &str, result: &Value, language: Language) -> Vec<String> {
     let card = match tool_name {
         TOOL_NAME => ui::hints("terminal", result),
@@ -32,7 +32,7 @@ pub(super) fn lines(tool_name: &str, result: &Value, language: Language) -> Vec<
     }
 }
 
-/// A `ui_schema` as text; `None` when it is not A2UI as we know it.
+/// A `ui_schema` as text; `None` if it is not valid A2UI.
 fn rendered(ui_schema: &Value) -> Option<Vec<String>> {
     let operations = ui_schema.get("operations")?.as_array()?;
     let find = |name: &str, key: &str| operations.iter().find_map(|one| one.get(name)?.get(key));
@@ -91,11 +91,11 @@ impl Surface<'_> {
     }
 
     fn text(&self, text: &Value, item: &Value) -> Option<String> {
-        let found = match text.get("path").and_then(Value::as_str) {
+        let value = match text.get("path").and_then(Value::as_str) {
             Some(path) => self.find(path, item)?,
             None => text,
         };
-        let text = match found {
+        let text = match value {
             Value::String(text) => text.clone(),
             Value::Number(number) => number.to_string(),
             _ => return None,
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_event_is_told_without_its_buttons() {
+    fn a_new_event_is_shown_without_its_buttons() {
         let mut data = event("e1", "Lunch");
         data["outcome"] = "created".into();
         let result = json!({"module": "calendar", "method": "create", "data": data});

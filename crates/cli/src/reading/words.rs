@@ -1,4 +1,4 @@
-//! The words around an answer, in the languages that there are.
+//! Messages around an answer, in English and Chinese.
 //!
 //! Invariant: the same facts in every language.
 
@@ -9,7 +9,7 @@ use crate::{cut, times};
 use greenroom_config::env;
 use greenroom_tools::ui::Language;
 
-/// The language of a reader who wrote this; otherwise that of the terminal.
+/// The language of a text; English text gets the language of the terminal.
 pub fn language_of(text: &str) -> Language {
     let is_chinese = |c: char| matches!(c, '\u{3400}'..='\u{9fff}' | '\u{f900}'..='\u{faff}');
     if text.chars().any(is_chinese) {
@@ -19,7 +19,7 @@ pub fn language_of(text: &str) -> Language {
     Language::from_tag(&tag.unwrap_or_default())
 }
 
-/// A call that ended well.
+/// A call that succeeded.
 pub(super) fn done(language: Language, name: &str, took: &str) -> String {
     match language {
         Language::English => format!("✓ {name} ok, {took}"),
@@ -35,41 +35,41 @@ pub(super) fn failed(language: Language, name: &str, took: &str, why: &str) -> S
     }
 }
 
-/// An answer that did not come to its end.
+/// An incomplete answer.
 pub(super) fn cut(language: Language, reason: &str) -> String {
     match language {
-        Language::English => format!("warning: the answer was {}", cut::told(reason)),
-        Language::Chinese => format!("警告\u{ff1a}回答未完整\u{ff0c}原因\u{ff1a}`{reason}`"),
+        Language::English => format!("warning: the answer was {}", cut::describe(reason)),
+        Language::Chinese => format!("警告\u{ff1a}回答不完整\u{ff08}`{reason}`\u{ff09}"),
     }
 }
 
-/// A run that completed and said nothing.
+/// A run that completed without output.
 pub(super) fn silent(language: Language, run_id: &str) -> String {
     let run_id = plain(run_id);
     match language {
         Language::English => format!(
-            "hint: the run completed without an answer; `greenroom runs show {run_id}` shows what happened"
+            "hint: the run completed without an answer; `greenroom runs show {run_id}` shows the details"
         ),
         Language::Chinese => format!(
-            "提示\u{ff1a}运行已完成\u{ff0c}但没有回答\u{ff1b}`greenroom runs show {run_id}` 显示其经过"
+            "提示\u{ff1a}运行已完成\u{ff0c}但没有输出回答\u{ff1b}运行 `greenroom runs show {run_id}` 查看详情"
         ),
     }
 }
 
-/// What a run waits for, and what can be done about it.
+/// What a run waits for, and the commands that help.
 pub(super) fn waits(language: Language, wait: &Wait, option: &str) -> String {
     match (wait, language) {
         (Wait::Lane(run), language) => {
             let cancel = run.as_ref().map(|run| {
                 let cancel = format!("`greenroom runs cancel {}{option}`", plain(run));
                 match language {
-                    Language::English => format!("\n  end it: {cancel}"),
-                    Language::Chinese => format!("\n  结束它\u{ff1a}{cancel}"),
+                    Language::English => format!("\n  cancel it: {cancel}"),
+                    Language::Chinese => format!("\n  取消该运行\u{ff1a}{cancel}"),
                 }
             });
             let waits = match language {
                 Language::English => "… waits for an earlier run of this conversation",
-                Language::Chinese => "… 等待本会话中更早的运行结束",
+                Language::Chinese => "… 正在等待本会话中之前的运行结束",
             };
             format!("{waits}{}", cancel.unwrap_or_default())
         }
@@ -77,28 +77,28 @@ pub(super) fn waits(language: Language, wait: &Wait, option: &str) -> String {
             format!("… waits for the tool server `{}` to start", plain(name))
         }
         (Wait::Server(name), Language::Chinese) => {
-            format!("… 等待工具服务器 `{}` 启动", plain(name))
+            format!("… 正在等待工具服务器 `{}` 启动", plain(name))
         }
         (Wait::Remote(name), Language::English) => {
             format!("… waits for the runner `{}` to connect", plain(name))
         }
         (Wait::Remote(name), Language::Chinese) => {
-            format!("… 等待运行器 `{}` 连接", plain(name))
+            format!("… 正在等待运行器 `{}` 连接", plain(name))
         }
         (Wait::Runner { name, error: None }, Language::English) => {
             format!("… waits for the runner `{}` to start", plain(name))
         }
         (Wait::Runner { name, error: None }, Language::Chinese) => {
-            format!("… 等待运行器 `{}` 启动", plain(name))
+            format!("… 正在等待运行器 `{}` 启动", plain(name))
         }
         (Wait::Runner { error: Some(error), .. }, Language::English) => {
-            format!("… waits for its runner, which is started again: {}", plain(error))
+            format!("… waits for its runner to restart: {}", plain(error))
         }
         (Wait::Runner { error: Some(error), .. }, Language::Chinese) => {
-            format!("… 等待运行器重新启动\u{ff1a}{}", plain(error))
+            format!("… 正在等待运行器重启\u{ff1a}{}", plain(error))
         }
         (Wait::Approval(approval), language) => {
-            let (what, with) = calls::asked(approval, language);
+            let (what, with) = calls::request(approval, language);
             let what = format!("{what} {with}");
             let what = what.trim_end();
             let risk = calls::risk(approval);
@@ -111,7 +111,9 @@ pub(super) fn waits(language: Language, wait: &Wait, option: &str) -> String {
                 }
                 Language::Chinese => {
                     let risk = risk.map(|risk| format!("{risk}\u{ff0c}")).unwrap_or_default();
-                    format!("? 等待批准\u{ff1a}{what} ({risk}{until} UTC 之前)\n{answers}")
+                    format!(
+                        "? 等待审批\u{ff1a}{what}\u{ff08}{risk}截止 {until} UTC\u{ff09}\n{answers}"
+                    )
                 }
             }
         }

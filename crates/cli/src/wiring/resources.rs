@@ -1,6 +1,6 @@
-//! Models and tools: from the configuration, or what can be had without one.
+//! Models and tools of the configuration, or the defaults without one.
 //!
-//! Invariant: without a key there is the scripted model, which says what it is; nothing is called by itself.
+//! Invariant: without any key the scripted model is used, which identifies itself; nothing is called at startup.
 
 use crate::failure::{Exit, Failure};
 use greenroom_config::env;
@@ -16,10 +16,10 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 
-/// Names of sources that the host's own tools have.
+/// Source names of built-in tools.
 const RESERVED: [&str; 2] = ["skill", "project_cli"];
 
-/// Which model of a provider is taken where nobody says.
+/// The default model of each provider.
 const USUAL_MODELS: [(&str, &str); 10] = [
     ("openai", "gpt-5-mini"),
     ("anthropic", "claude-sonnet-4-5"),
@@ -33,7 +33,7 @@ const USUAL_MODELS: [(&str, &str); 10] = [
     ("xai", "grok-4"),
 ];
 
-/// What the host is told of models and tools.
+/// The models and tools of the host.
 pub(crate) fn resources(config: &Config, program: &str, address: SocketAddr) -> ResourceSettings {
     let cli = CliProgram {
         command: [program, "tool"].map(str::to_owned).to_vec(),
@@ -47,7 +47,7 @@ pub(crate) fn resources(config: &Config, program: &str, address: SocketAddr) -> 
     }
 }
 
-/// The models of the configuration, or the one that can be had without.
+/// The configured models, or the default model.
 pub(crate) fn models(config: &Config) -> Vec<ModelSettings> {
     match config.models.is_empty() {
         true => vec![default_model(&env::get)],
@@ -55,7 +55,7 @@ pub(crate) fn models(config: &Config) -> Vec<ModelSettings> {
     }
 }
 
-/// `None` for a provider without a preset, which the configuration refuses.
+/// `None` for an unknown provider, which the configuration refuses.
 fn model(model: &config::Model) -> Option<ModelSettings> {
     let preset = presets::find(&model.provider)?;
     let secret = |value: &config::Secret| Secret::new(value.expose());
@@ -84,29 +84,29 @@ fn model(model: &config::Model) -> Option<ModelSettings> {
     })
 }
 
-/// What `GREENROOM_MODEL` asks for has to be there: a wish that is not met is not passed over.
+/// Fails if the model of `GREENROOM_MODEL` cannot be used, instead of using another.
 pub(super) fn check_environment(config: &Config) -> Result<(), Failure> {
     if !config.models.is_empty() {
         return Ok(());
     }
-    check_wish()?;
+    check_model_variable()?;
     let model = default_model(&env::get);
     let variable = presets::find(&model.provider_name).and_then(base_url_variable);
     match (Model::new(model), variable) {
         (Err(error), Some(name)) => {
-            let hint = format!("`{name}` is to be an address such as `https://gateway.example/v1`");
-            let message = format!("the model of the environment cannot be used: {error}");
+            let hint = format!("`{name}` must be an address such as `https://gateway.example/v1`");
+            let message = format!("cannot use the model of the environment: {error}");
             Err(Failure::new(message).hint(hint).exit(Exit::Usage))
         }
         _ => Ok(()),
     }
 }
 
-fn check_wish() -> Result<(), Failure> {
+fn check_model_variable() -> Result<(), Failure> {
     let Some(wanted) = env::get(env::MODEL) else { return Ok(()) };
     let problem = match wanted.split_once('/').map(|(provider, _)| presets::find(provider)) {
         None => "it is not of the form `provider/model`".to_owned(),
-        Some(None) => format!("its provider is none of {}", presets::NAMES.join(", ")),
+        Some(None) => format!("its provider is not one of {}", presets::NAMES.join(", ")),
         Some(Some(preset)) => match preset.key_env {
             Some(name) if env::get(name).is_none_or(|key| key.trim().is_empty()) => {
                 format!("`{name}` is not set")
@@ -114,7 +114,7 @@ fn check_wish() -> Result<(), Failure> {
             _ => return Ok(()),
         },
     };
-    let message = format!("`{}` cannot be used as the model: {problem}", env::MODEL);
+    let message = format!("cannot use the model of `{}`: {problem}", env::MODEL);
     let hint = "write e.g. `anthropic/claude-sonnet-4-5`, or leave it out";
     Err(Failure::new(message).hint(hint).exit(Exit::Usage))
 }
@@ -135,26 +135,26 @@ fn default_model(env: &dyn Fn(&str) -> Option<String>) -> ModelSettings {
         Some(ModelSettings {
             provider_name: preset.name.to_owned(),
             api_key: key.map(|key| Secret::new(key.trim())),
-            // Whoever starts the host and names an address means it.
+            // An address in the environment is trusted.
             allow_private: preset.local || base_url.is_some(),
             base_url: base_url.map(|url| versioned(preset, url.trim())),
             ..settings
         })
     };
-    let found = wanted.and_then(|(provider, model)| known(provider, model));
-    let found = found.or_else(|| USUAL_MODELS.iter().find_map(|(name, model)| known(name, model)));
-    found.unwrap_or_else(|| ModelSettings {
+    let model = wanted.and_then(|(provider, model)| known(provider, model));
+    let model = model.or_else(|| USUAL_MODELS.iter().find_map(|(name, model)| known(name, model)));
+    model.unwrap_or_else(|| ModelSettings {
         provider_name: "scripted".to_owned(),
         ..ModelSettings::new(config::DEFAULT_MODEL, ProviderKind::Scripted, "scripted")
     })
 }
 
-/// The variable that says where a provider is, as its own clients read it.
+/// The variable for the address of a provider, as used by its own clients.
 fn base_url_variable(preset: &Preset) -> Option<String> {
     Some(format!("{}_BASE_URL", preset.key_env?.strip_suffix("_API_KEY")?))
 }
 
-/// Clients of Anthropic leave the version out of the address.
+/// Addresses for clients of Anthropic omit the version.
 fn versioned(preset: &Preset, url: &str) -> String {
     let url = url.trim_end_matches('/');
     let bare = url.split_once("://").is_some_and(|(_, rest)| !rest.contains('/'));
@@ -164,8 +164,8 @@ fn versioned(preset: &Preset, url: &str) -> String {
     }
 }
 
-/// What can be told of models and tools before the host runs: scripts, manifests and skills are read, and what
-/// grants name of them is there.
+/// Checks models and tools before the host runs: scripts, manifests and skills load, and grants refer to existing
+/// ones.
 pub(super) fn check(loaded: &Loaded) -> Result<(), Failure> {
     let config = &loaded.config;
     let wrong = config.models.iter().filter_map(model).filter_map(|model| {
@@ -190,7 +190,7 @@ pub(super) fn check(loaded: &Loaded) -> Result<(), Failure> {
             let message = format!("there is no {what} `{missing}`");
             let key = if what == "skill" { "skills" } else { "modules" };
             let known = if what == "skill" { skills.names() } else { methods };
-            let hint = format!("there are {}", quoted(&known));
+            let hint = format!("available: {}", quoted(&known));
             let key = ["agents", name, "grant", key];
             return Err(usage(loaded.invalid_at(&key, message, Some(hint))));
         }
@@ -198,7 +198,7 @@ pub(super) fn check(loaded: &Loaded) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What is granted as a tool and is none: modules and skills have keys of their own.
+/// A module or skill that is granted as a tool; both have their own keys.
 fn no_tool(config: &Config, granted: &str) -> Option<(String, String)> {
     let source = granted.split('.').next().unwrap_or_default();
     let (what, key) = match config.tools.get(source)? {
@@ -207,51 +207,51 @@ fn no_tool(config: &Config, granted: &str) -> Option<(String, String)> {
         ToolSource::Mcp(_) => return None,
     };
     let message = format!("there is no tool `{granted}`: `tools.{source}` is {what}");
-    Some((message, format!("what it offers is granted with `{key} = […]`")))
+    Some((message, format!("grant it with `{key} = […]`")))
 }
 
-/// The methods of the project CLI, those of modules of one's own included.
+/// The methods of the project CLI, including those of configured modules.
 pub(crate) fn modules(config: &Config) -> Result<Modules, Failure> {
     let checked = greenroom_tools::check(&tools(&config.tools));
     checked.map(|(modules, _)| modules).map_err(|error| anyhow::Error::new(error).into())
 }
 
-/// What is wrong with a model, at the key that it comes from.
+/// A mistake in a model, at the key that caused it.
 fn mistake(loaded: &Loaded, name: &str, model: &ModelSettings, error: &ModelError) -> Problem {
     let key = [("script", model.script.is_some()), ("base_url", model.base_url.is_some())];
     let key = key.into_iter().find(|(_, given)| *given).map(|(key, _)| key);
     let key: Vec<&str> = ["models", name].into_iter().chain(key).collect();
     let allowed = Model::new(ModelSettings { allow_private: true, ..model.clone() });
     let hint = allowed.is_ok().then(|| {
-        format!("with `allow_private = true` in `models.{name}` it may be in your own network")
+        format!("add `allow_private = true` to `[models.{name}]` if the address is intended")
     });
     loaded.problem_at(&key, error.to_string(), hint)
 }
 
-/// Each source by itself, so that a mistake points at it; then all of them together.
+/// Checks each source alone, so that a mistake points at it; then all together.
 fn check_tools(loaded: &Loaded) -> Result<(Modules, Skills), Failure> {
-    let told = |name: &str, error: &ToolsError| {
-        // What it is about is shown by its place in the file; the causes say which file, and why.
+    let failure = |name: &str, error: &ToolsError| {
+        // The position in the file names the source; the causes say which file, and why.
         let causes =
             std::iter::successors(std::error::Error::source(error), |cause| cause.source());
         let causes: Vec<String> = causes.map(ToString::to_string).collect();
         let message = if causes.is_empty() { error.to_string() } else { causes.join(": ") };
         let hint = message
             .contains("address is private")
-            .then(|| format!("add `allow_private = true` to `[tools.{name}]` if it is meant"));
+            .then(|| format!("add `allow_private = true` to `[tools.{name}]` if this is intended"));
         usage(loaded.invalid_at(&["tools", name], message, hint))
     };
     let config = &loaded.config;
     for (name, source) in &config.tools {
         let alone = BTreeMap::from([(name.clone(), source.clone())]);
-        greenroom_tools::check(&tools(&alone)).map_err(|error| told(name, &error))?;
+        greenroom_tools::check(&tools(&alone)).map_err(|error| failure(name, &error))?;
         let is_server = matches!(source, ToolSource::Mcp(_));
         if is_server && (config.runners.contains_key(name) || RESERVED.contains(&name.as_str())) {
             let message = format!(
                 "`tools.{name}` and `runners.{name}` would both name their tools `{name}.…`"
             );
             let message = match RESERVED.contains(&name.as_str()) {
-                true => format!("`{name}` is the name of tools of the host itself"),
+                true => format!("`{name}` is a name of built-in tools"),
                 false => message,
             };
             let hint = "give it another name".to_owned();
@@ -259,10 +259,10 @@ fn check_tools(loaded: &Loaded) -> Result<(Modules, Skills), Failure> {
         }
     }
     let last = config.tools.keys().next_back().map_or("", String::as_str);
-    greenroom_tools::check(&tools(&config.tools)).map_err(|error| told(last, &error))
+    greenroom_tools::check(&tools(&config.tools)).map_err(|error| failure(last, &error))
 }
 
-/// What a grant names that is not there; `module.*` names at least one.
+/// The first granted name that does not exist; `module.*` must match at least one.
 fn missing<'a>(granted: &'a [String], known: &[String]) -> Option<&'a String> {
     granted.iter().find(|name| match name.strip_suffix('*') {
         Some(prefix) => !known.iter().any(|known| known.starts_with(prefix)),
@@ -279,7 +279,7 @@ fn usage(invalid: config::Invalid) -> Failure {
     Failure::from(anyhow::Error::new(invalid)).exit(Exit::Usage)
 }
 
-/// Where tools come from, without what only a running host knows.
+/// The sources of tools, without the settings of a running host.
 fn tools(sources: &BTreeMap<String, ToolSource>) -> ToolSettings {
     let mut tools = ToolSettings::default();
     for (name, source) in sources {
@@ -324,7 +324,7 @@ fn transport(name: &str, reach: &McpReach) -> McpTransport {
     }
 }
 
-/// Paths that do not exist now.
+/// The paths that do not exist.
 pub(super) fn absent(paths: &[PathBuf]) -> Vec<PathBuf> {
     paths.iter().filter(|path| !path.exists()).cloned().collect()
 }
@@ -348,7 +348,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_key_that_is_there_decides_and_none_means_the_scripted_model() {
+    fn the_first_key_that_is_set_decides_and_without_one_the_model_is_scripted() {
         let none = default_model(&|_| None);
         assert_eq!((none.name.as_str(), none.provider), ("default", ProviderKind::Scripted));
         let key = |name: &str| (name == "ANTHROPIC_API_KEY").then(|| "k".to_owned());
@@ -366,12 +366,12 @@ mod tests {
     #[test]
     fn a_provider_may_be_elsewhere() {
         let address = |key: &'static str, at: &'static str, url: &'static str| {
-            let found = default_model(&|name: &str| match name {
+            let model = default_model(&|name: &str| match name {
                 name if name == key => Some("k".to_owned()),
                 name if name == at => Some(url.to_owned()),
                 _ => None,
             });
-            (found.base_url, found.allow_private)
+            (model.base_url, model.allow_private)
         };
         let (openai, anthropic) = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY");
         let at = |url: &str| (Some(url.to_owned()), true);

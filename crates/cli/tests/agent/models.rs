@@ -182,7 +182,7 @@ async fn a_reader_learns_which_model_answered_and_that_its_answer_was_cut() {
     let sent = greenroom(&scene, &["send", "hello", "--agent", "agent", "--follow"]);
     assert_eq!(String::from_utf8_lossy(&sent.stdout), "so far\n");
     let told = String::from_utf8_lossy(&sent.stderr).into_owned();
-    let cut = "the answer was cut where the model's room for an answer ended (`length`)";
+    let cut = "the answer was cut off at the maximum output length (`length`)";
     assert_eq!(told.matches(cut).count(), 1, "{told}");
     let run = scene.stage.api.get("/v1/runs").await["items"][0]["run_id"].clone();
     let story = wait_for("the records of the calls", PATIENCE, async || {
@@ -191,7 +191,7 @@ async fn a_reader_learns_which_model_answered_and_that_its_answer_was_cut() {
         story.contains("  model ").then_some(story)
     });
     let story = story.await;
-    assert!(story.contains("spare, which stood in for main"), "{story}");
+    assert!(story.contains("spare, as a fallback for main"), "{story}");
     assert!(story.contains(cut), "{story}");
 }
 

@@ -67,7 +67,7 @@ fn only_rust_has_a_copy_of_the_local_agent() {
     let args = ["runner", "new", "--lang", "python", "--from", "local-agent", "my-agent"];
     let made = run(crate::PROGRAM, dir.path(), &args);
     assert_eq!(made.status.code(), Some(2));
-    assert!(told(&made).contains("the local agent is written in Rust"), "{}", told(&made));
+    assert!(told(&made).contains("the template `local-agent` is for Rust"), "{}", told(&made));
     assert!(!dir.path().join("my-agent").exists());
 }
 

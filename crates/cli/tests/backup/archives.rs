@@ -165,7 +165,7 @@ async fn nothing_that_is_there_is_replaced() {
     restore(&file, &new, &[]).await.refused("is not empty");
     assert_eq!(std::fs::read_dir(new.data()).unwrap().count(), 1);
     let again = run(create(&host, &file)).await;
-    again.refused("exists already");
+    again.refused("already exists");
     let nothing = prepare("");
     let none = run(create(&nothing, &nothing.folder().join("x.tar"))).await;
     assert_eq!(none.code, 3, "{none:?}");

@@ -92,7 +92,7 @@ async fn a_move_to_postgresql_and_back_changes_no_answer() {
 
     let told = move_to(&host, &database.url).await;
     assert!(told.json()["rows"].as_u64().unwrap() > 100, "{told:?}");
-    assert!(told.err.contains("read back and compared") && told.err.contains("hint: "), "{told:?}");
+    assert!(told.err.contains("read back and verified") && told.err.contains("hint: "), "{told:?}");
     // Whoever forgets to change the configuration is told so, and does not begin a second copy.
     assert!(matches!(host.try_start().await, Started::Died(_)));
     assert!(host.log().contains("the facts of this database were moved to postgres://"));

@@ -47,7 +47,7 @@ fn a_start_without_the_database_says_which_one_is_down_and_not_its_password() {
     assert!(started.starts_with("exit 1"), "{started}");
     assert!(started.contains(&format!("error: cannot open the {place}")), "{started}");
     assert!(started.contains("Connection refused"), "{started}");
-    let hint = "hint: is it running? `store.url` in the configuration says where it is";
+    let hint = "hint: is it running? its address is `store.url` in the configuration";
     assert!(started.contains(hint), "{started}");
     let doctor = told(dir.path(), &["doctor"]);
     assert!(doctor.contains(&format!("{place}: ")), "{doctor}");

@@ -34,8 +34,8 @@ async fn a_runner_id_that_nothing_offers_is_named_by_check_doctor_and_the_log() 
     configure(dir.path(), &format!("{}{TYPO}", puppet(dir.path(), "")));
     let checked = told(dir.path(), &["check"]);
     assert!(checked.starts_with("exit 0"), "{checked}");
-    let note = "note: agent `clerk`: a running host checks whether a runner offers \
-                `plugin:test/pupet/main`; `greenroom doctor` asks it";
+    let note = "note: agent `clerk`: only a running host knows whether a runner offers \
+                `plugin:test/pupet/main`; `greenroom doctor` checks it";
     assert!(checked.contains(note), "{checked}");
     let _host = serve(dir.path()).await;
     let missing = "agent `clerk`: no runner offers `plugin:test/pupet/main`; did you mean \
@@ -170,7 +170,7 @@ async fn doctor_connects_to_surfaces_and_check_knows_private_addresses() {
         checked.lines().filter(|line| line.starts_with("warning: surface")).collect();
     assert_eq!(warned.len(), 2, "{checked}");
     assert!(warned[0].contains("surface `closed`: the address `http://127.0.0.1:"), "{checked}");
-    assert!(warned[0].ends_with("add `allow_private = true` if it is meant"), "{checked}");
+    assert!(warned[0].ends_with("add `allow_private = true` if this is intended"), "{checked}");
     assert!(warned[1].contains("surface `near`: the address `http://localhost:1/x`"), "{checked}");
     let look = || {
         let doctor = told(dir.path(), &["doctor"]);
@@ -196,7 +196,7 @@ async fn a_path_that_was_missing_is_no_problem_once_it_is_there() {
     let agent = TYPO.replace("pupet", "puppet");
     configure(dir.path(), &format!("{}{agent}", puppet(dir.path(), "paths = [\"later\"]")));
     let _host = serve(dir.path()).await;
-    let missing = "later` of `paths` does not exist";
+    let missing = "later` in `paths` does not exist";
     until_told(dir.path(), &["doctor"], missing).await;
     wait_for("the runner's own note", PATIENCE, async || {
         let doctor = told(dir.path(), &["doctor"]);
@@ -271,7 +271,7 @@ fn check_warns_of_a_password_in_the_file_and_shows_it_to_nobody() {
     ] {
         let checked = check(url);
         let warning =
-            "warning: `store.url` holds a password; write `url = { env = \"DATABASE_URL\" }`";
+            "warning: `store.url` contains a password; write `url = { env = \"DATABASE_URL\" }`";
         assert!(checked.starts_with("exit 0") && checked.contains(warning), "{checked}");
         assert!(
             checked.contains("--> greenroom.toml:2") && !checked.contains("hunter2"),

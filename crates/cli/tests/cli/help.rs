@@ -18,23 +18,23 @@ fn the_help_of_the_program() {
 
     Commands:
       serve        Start the host; no configuration needed
-      open         Print an address that signs you in to the web interface, once
+      open         Print a one-time URL that signs you in to the web interface
       init         Write a commented greenroom.toml
-      check        Validate the configuration, say what would bind and warn of what is missing
-      send         Send a message, or any other event, to an agent
+      check        Validate the configuration, list its agents and warn about missing parts
+      send         Send a message or another event to an agent
       runs         List, show, follow, cancel and replay runs
-      approvals    List, show, allow and deny actions that wait for approval
-      deliveries   List deliveries to surfaces, send them again, discard them
-      artifacts    Put bytes into the host, get them back, show what is known of them
-      history      Show what was said in a conversation, or look for something in it
-      events       Look into the event log
+      approvals    List, show, allow and deny pending approvals
+      deliveries   List, retry and discard deliveries to surfaces
+      artifacts    Upload, download and show artifacts
+      history      Show or search the transcript of a conversation
+      events       List and show events
       audit        List the calls of runners, newest first
-      runner       List runners, write a new one, add a plugin, check one against the contract
-      tool         Call a method of the project CLI, or list what there is
-      dev          Tools for those who write runners, and for tests
-      backup       Copy everything a host keeps into one file, restore it, list such files
-      move         Move a stopped host's facts into another database, from SQLite to PostgreSQL or back
-      bench        Measure this machine: latency, throughput, memory, each beside its baseline
+      runner       List, create, add and test runners
+      tool         Call or list methods of the project CLI
+      dev          Tools for runner developers and tests
+      backup       Create, restore and list backups
+      move         Move the data of a stopped host to another database, SQLite or PostgreSQL
+      bench        Measure latency, throughput and memory on this machine, beside their baselines
       doctor       Check this machine, the host, its database, models, surfaces and runners
       completions  Print completions for a shell
       help         Print this message or the help of the given subcommand(s)
@@ -46,18 +46,18 @@ fn the_help_of_the_program() {
     Exit codes:
       0  done
       1  failed
-      2  wrong arguments or a wrong configuration
-      3  it does not exist, or no host answers
+      2  invalid arguments or configuration
+      3  not found, or no host answers
       4  the run that was followed failed, was cancelled or timed out
 
     Environment:
-      GREENROOM_URL     address of the host to talk to, e.g. http://127.0.0.1:8700
-      GREENROOM_TOKEN   token to present to that host
+      GREENROOM_URL     address of the host, e.g. http://127.0.0.1:8700
+      GREENROOM_TOKEN   token for that host
       GREENROOM_CONFIG  configuration file of `serve`, `check`, `doctor`, `tool`, `backup` and `move`
       GREENROOM_DATA    data folder
       GREENROOM_LOG     what is logged, e.g. `info` or `greenroom_host=debug`
-      GREENROOM_MODEL   model to use where none is configured, as `provider/model`
-      NO_COLOR          when set, nothing is coloured
+      GREENROOM_MODEL   model to use if none is configured, as `provider/model`
+      NO_COLOR          when set, output has no colours
 
     Examples:
       greenroom serve
@@ -79,10 +79,10 @@ fn the_help_of_serve() {
     Options:
           --config <FILE>     Configuration file [default: `GREENROOM_CONFIG`, else ./greenroom.toml if
                               it exists]
-          --data <DIR>        Folder for everything the host keeps [default: ./greenroom-data]
+          --data <DIR>        Data folder [default: ./greenroom-data]
           --listen <ADDR>     Address to listen on; port 0 picks a free one [default: 127.0.0.1:8700]
-          --migrate <yes|no>  What to do about a database of an older version; SQLite files are copied
-                              aside first [default: yes]
+          --migrate <yes|no>  What to do with a database of an older version; SQLite files are backed up
+                              first [default: yes]
       -h, --help              Print help
 
     Examples:
@@ -98,12 +98,12 @@ fn the_help_of_send() {
     assert_snapshot!(help(&["send", "--help"]), @r#"
     exit 0
     --- stdout
-    Send a message, or any other event, to an agent
+    Send a message or another event to an agent
 
     Usage: greenroom send [OPTIONS] [TEXT]
 
     Arguments:
-      [TEXT]  The message; `-` reads it from standard input. An event of another type needs none
+      [TEXT]  The message; `-` reads it from standard input. Optional for events of another type
 
     Options:
           --type <TYPE>        Type of the event [default: message.received]
@@ -111,23 +111,21 @@ fn the_help_of_send() {
                                input. Any other value is the data folder of the host, as for other
                                commands [default: ./greenroom-data, or `GREENROOM_URL` with
                                `GREENROOM_TOKEN`]
-          --agent <NAME>       Agent that shall take it; without it the bindings decide
-          --conversation <ID>  Conversation it belongs to [default: cli]
+          --agent <NAME>       Agent for the event [default: decided by the bindings]
+          --conversation <ID>  Conversation of the event [default: cli]
           --thread <ID>        Thread of the conversation
-          --source <NAME>      Where the event comes from; event ids are unique per source [default:
-                               api]
-          --subject <JSON>     What the event is about, a JSON object with `subject_type`, `subject_id`
-                               and `data`
+          --source <NAME>      Source of the event; event ids are unique per source [default: api]
+          --subject <JSON>     Subject of the event, a JSON object with `subject_type`, `subject_id` and
+                               `data`
           --actor <ID>         Id of the sender [default: cli]
-          --attach <FILE>      File that goes with the message, kept as an artifact; may be given
-                               several times
-          --event-id <ID>      Id of the event; sending the same one again gives the first answer
-      -f, --follow             Print the answer as it comes
-          --json               Print JSON: what the host answered, then every result on a line
+          --attach <FILE>      File to attach, stored as an artifact; may be given several times
+          --event-id <ID>      Id of the event; sending the same id again returns the first answer
+      -f, --follow             Print the answer while it is produced
+          --json               Print JSON: the response of the host, then every result on a line
       -h, --help               Print help
 
-    Without `--follow` the run's id is printed; with it the answer, as it comes.
-    The answer alone is on standard output, everything else on standard error.
+    Without `--follow`, prints the id of the run; with it, the answer while it is produced.
+    Standard output has the answer only, standard error everything else.
 
     Examples:
       greenroom send "hello" --follow
@@ -146,30 +144,30 @@ fn the_help_of_approvals() {
     assert_snapshot!(help(&["approvals", "--help"]), @r#"
     exit 0
     --- stdout
-    List, show, allow and deny actions that wait for approval
+    List, show, allow and deny pending approvals
 
     Usage: greenroom approvals [OPTIONS]
            greenroom approvals <COMMAND>
 
     Commands:
-      list   List actions that wait for approval, newest first
-      show   Show one approval: the action with its target and payload, and what came of it
-      allow  Allow an action: it is carried out from then on, once
+      list   List pending approvals, newest first
+      show   Show one approval: action, target, payload and outcome
+      allow  Allow an action: it is carried out once
       deny   Deny an action
       help   Print this message or the help of the given subcommand(s)
 
     Options:
-          --status <STATUS>  Only those with this status [default: pending] [possible values: pending,
-                             allowed, denied, expired, cancelled, all]
-          --run <ID>         Only those of this run
+          --status <STATUS>  Only approvals with this status [default: pending] [possible values:
+                             pending, allowed, denied, expired, cancelled, all]
+          --run <ID>         Only approvals of this run
           --limit <N>        Most items to show [default: 20]
           --cursor <CURSOR>  Continue where an earlier list ended
           --json             Print JSON
-          --data <DIR>       Data folder of the host to talk to [default: ./greenroom-data, or
-                             `GREENROOM_URL` with `GREENROOM_TOKEN`]
+          --data <DIR>       Data folder of the host [default: ./greenroom-data, or `GREENROOM_URL` with
+                             `GREENROOM_TOKEN`]
       -h, --help             Print help
 
-    Without a command it lists those that wait.
+    Without a subcommand, lists pending approvals.
 
     Examples:
       greenroom approvals
@@ -180,7 +178,7 @@ fn the_help_of_approvals() {
     assert_snapshot!(help(&["approvals", "allow", "--help"]), @r#"
     exit 0
     --- stdout
-    Allow an action: it is carried out from then on, once
+    Allow an action: it is carried out once
 
     Usage: greenroom approvals allow [OPTIONS] <APPROVAL>
 
@@ -188,10 +186,10 @@ fn the_help_of_approvals() {
       <APPROVAL>  Id of the approval
 
     Options:
-          --nonce <NONCE>  Nonce of the approval that was looked at [default: the one it has now]
+          --nonce <NONCE>  Nonce of the approval that was reviewed [default: its current nonce]
           --json           Print JSON
-          --data <DIR>     Data folder of the host to talk to [default: ./greenroom-data, or
-                           `GREENROOM_URL` with `GREENROOM_TOKEN`]
+          --data <DIR>     Data folder of the host [default: ./greenroom-data, or `GREENROOM_URL` with
+                           `GREENROOM_TOKEN`]
       -h, --help           Print help
 
     Examples:
@@ -206,14 +204,14 @@ fn the_help_of_deliveries_and_of_retry() {
     assert_snapshot!(help(&["deliveries", "--help"]), @r#"
     exit 0
     --- stdout
-    List deliveries to surfaces, send them again, discard them
+    List, retry and discard deliveries to surfaces
 
     Usage: greenroom deliveries <COMMAND>
 
     Commands:
       list     List deliveries to surfaces, newest first
-      retry    Send deliveries again that failed or have an unknown outcome
-      discard  Discard deliveries, so that they are not sent
+      retry    Retry deliveries that failed or have an unknown outcome
+      discard  Discard deliveries without sending them
       help     Print this message or the help of the given subcommand(s)
 
     Options:
@@ -223,7 +221,7 @@ fn the_help_of_deliveries_and_of_retry() {
     assert_snapshot!(help(&["deliveries", "retry", "--help"]), @r#"
     exit 0
     --- stdout
-    Send deliveries again that failed or have an unknown outcome
+    Retry deliveries that failed or have an unknown outcome
 
     Usage: greenroom deliveries retry [OPTIONS] <ID|--failed|--unknown>
 
@@ -231,17 +229,17 @@ fn the_help_of_deliveries_and_of_retry() {
       [ID]...  Ids of the deliveries
 
     Options:
-          --failed          All that were refused or given up
-          --unknown         All with an unknown outcome
-          --surface <NAME>  With `--failed` or `--unknown`: only those to this surface
-          --run <ID>        With `--failed` or `--unknown`: only those of this run
+          --failed          All failed deliveries
+          --unknown         All deliveries with an unknown outcome
+          --surface <NAME>  With `--failed` or `--unknown`: only deliveries to this surface
+          --run <ID>        With `--failed` or `--unknown`: only deliveries of this run
           --json            Print JSON
-          --data <DIR>      Data folder of the host to talk to [default: ./greenroom-data, or
-                            `GREENROOM_URL` with `GREENROOM_TOKEN`]
+          --data <DIR>      Data folder of the host [default: ./greenroom-data, or `GREENROOM_URL` with
+                            `GREENROOM_TOKEN`]
       -h, --help            Print help
 
-    A delivery keeps its id and its place in the order of its target, and gets fresh time for retries.
-    One with an unknown outcome may arrive a second time.
+    A delivery keeps its id and its position in the order of its target; its retry time starts again.
+    One with an unknown outcome may arrive twice.
 
     Examples:
       greenroom deliveries retry dlv_0197…
@@ -262,8 +260,8 @@ fn the_help_of_runs_and_of_one_of_its_commands() {
 
     Commands:
       list    List runs, newest first
-      show    Show what happened in a run: when it was accepted, started, answered and ended
-      follow  Print the answer of a run as it comes, from its beginning
+      show    Show the timeline of a run: accepted, started, answered, ended
+      follow  Print the answer of a run from the beginning, while it is produced
       cancel  Cancel a run that is queued or running
       replay  Send the event of a run again, to the same agent, without delivering the answer
       help    Print this message or the help of the given subcommand(s)
@@ -287,8 +285,8 @@ fn the_help_of_runs_and_of_one_of_its_commands() {
           --limit <N>          Most items to show [default: 20]
           --cursor <CURSOR>    Continue where an earlier list ended
           --json               Print JSON
-          --data <DIR>         Data folder of the host to talk to [default: ./greenroom-data, or
-                               `GREENROOM_URL` with `GREENROOM_TOKEN`]
+          --data <DIR>         Data folder of the host [default: ./greenroom-data, or `GREENROOM_URL`
+                               with `GREENROOM_TOKEN`]
       -h, --help               Print help
 
     Examples:
@@ -312,15 +310,15 @@ fn the_help_of_runner_test() {
 
     Options:
           --runner <NAME>  Runner to check, by its name in the plugin [default: the first]
-          --text <TEXT>    What the test runs are told [default: hello]
+          --text <TEXT>    Message of the test runs [default: hello]
           --config <JSON>  `ctx.config` of the test runs, as a JSON object
           --timeout <S>    Seconds a single step may take [default: 10]
           --json           Print JSON
       -h, --help           Print help
 
-    Starts the command and speaks to it as the host does: introduction, manifests, a run, two runs at
-    once, cancel, unknown methods, broken lines, shutdown, the end of its input.
-    Whatever the runner asks the host for is refused; a run that fails because of it fails the test.
+    Starts the command and calls it as the host does: handshake, manifests, one run, two concurrent
+    runs, cancel, unknown methods, invalid lines, shutdown, end of input.
+    Calls of the runner to the host are refused; a run that fails because of it fails the test.
 
     Examples:
       greenroom runner test python3 runner.py

@@ -11,7 +11,7 @@ fn init_writes_a_file_once() {
     --- stdout
     --- stderr
     wrote `greenroom.toml`
-    hint: `greenroom serve` starts with it; a host that runs in this folder takes it over by itself
+    hint: `greenroom serve` uses it; a host that already runs in this folder loads it by itself
     "#);
     let written = std::fs::read_to_string(dir.path().join("greenroom.toml")).unwrap();
     assert!(written.contains("# [agents.my-agent]"));
@@ -19,8 +19,8 @@ fn init_writes_a_file_once() {
     exit 1
     --- stdout
     --- stderr
-    error: `greenroom.toml` exists already
-    hint: edit it, or name another file with `--config`
+    error: `greenroom.toml` already exists
+    hint: edit it, or choose another file with `--config`
     "#);
 }
 
@@ -50,9 +50,9 @@ fn without_a_host_the_user_learns_how_to_start_one() {
     exit 3
     --- stdout
     --- stderr
-    error: no host runs with the data folder `greenroom-data`
+    error: no host is running with the data folder `greenroom-data`
       caused by: No such file or directory (os error 2)
-    hint: start one with `greenroom serve`, or name another with `--data DIR` or `GREENROOM_URL`
+    hint: start one with `greenroom serve`, or select another with `--data DIR` or `GREENROOM_URL`
     "#);
 }
 
@@ -155,19 +155,19 @@ fn check_warns_of_what_is_missing_and_doctor_calls_it_a_problem() {
     assert_snapshot!(text, @r#"
     exit 0
     --- stdout
-    AGENT      TAKES                                 SCOPE     RUNNER
-    a          message.received                      anywhere  plugin:local/other/default
-    assistant  message.received that no other takes  anywhere  plugin:greenroom/local-agent/default
-    echo       only when named                       anywhere  plugin:greenroom/echo/default
+    AGENT      EVENTS                                        SCOPE     RUNNER
+    a          message.received                              anywhere  plugin:local/other/default
+    assistant  message.received that no other agent matches  anywhere  plugin:greenroom/local-agent/default
+    echo       only when named                               anywhere  plugin:greenroom/echo/default
     --- stderr
     `greenroom.toml` is valid, with 3 warnings
-    warning: runner `gone`: there is no folder `HERE/gone`
+    warning: runner `gone`: folder `HERE/gone` does not exist
       --> greenroom.toml:3
-    warning: runner `unbuilt`: there is no program `HERE/target/release/unbuilt`
+    warning: runner `unbuilt`: program `HERE/target/release/unbuilt` does not exist
       --> greenroom.toml:7
     warning: agent `a`: no runner offers `plugin:local/other/default`; did you mean `plugin:local/gone/default`? `greenroom runner list` shows the ids that exist
       --> greenroom.toml:11
-    note: of several agents that take an event, the one with the narrowest scope has it
+    note: if several agents match an event, the one with the narrowest scope handles it
     "#);
     let output = greenroom(dir.path(), &["check", "--json"]).output().unwrap();
     let told: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -180,7 +180,7 @@ fn check_warns_of_what_is_missing_and_doctor_calls_it_a_problem() {
     assert!(line("runner gone").contains("there is no folder"), "{told}");
     assert!(line("runner unbuilt").contains("there is no program"), "{told}");
     assert!(line("disk").contains("MiB free"), "{told}");
-    assert!(line("database").contains("made at the first start"), "{told}");
+    assert!(line("database").contains("created at the first start"), "{told}");
     assert!(line("limits").ends_with("defaults"), "{told}");
     assert!(!told.contains("sizes"), "there is nothing to measure yet: {told}");
 }
@@ -196,7 +196,7 @@ fn doctor_goes_on_behind_a_broken_configuration() {
     let line = |what: &str| told.lines().find(|line| line.contains(what)).unwrap_or_default();
     assert!(line("configuration").contains("unknown key `lane_lenght`"), "{told}");
     assert!(line("runner gone").contains("there is no folder"), "{told}");
-    assert!(line("database").contains("made at the first start"), "{told}");
+    assert!(line("database").contains("created at the first start"), "{told}");
     assert!(line("ok       limits").contains("lane_length = 7"), "{told}");
     // What is no TOML at all says nothing about anything.
     std::fs::write(dir.path().join("greenroom.toml"), "[limits").unwrap();
@@ -226,10 +226,7 @@ fn a_misspelt_tool_is_refused_or_warned_of_with_the_nearest_name() {
     );
     let said = check(files, "tools = [\"files.raed_file\"]");
     assert!(said.starts_with("exit 0"), "{said}");
-    assert!(
-        said.contains("leaves out `files.raed_file`; did you mean `files.read_file`?"),
-        "{said}"
-    );
+    assert!(said.contains("excludes `files.raed_file`; did you mean `files.read_file`?"), "{said}");
     std::fs::create_dir(dir.path().join("skills")).unwrap();
     let said = check("[tools.book]\nkind = \"skills\"\ndir = \"skills\"\n", "tools = [\"book.*\"]");
     assert!(said.starts_with("exit 2") && said.contains("granted with `skills = […]`"), "{said}");
@@ -262,7 +259,7 @@ fn a_new_runner_needs_a_plain_name() {
     --- stdout
     --- stderr
     error: `My Runner` is not a name for a runner
-    hint: write lower case letters, digits and dashes, e.g. `my-runner`
+    hint: write lowercase letters, digits and dashes, e.g. `my-runner`
     "#);
 }
 
@@ -312,14 +309,14 @@ fn check_and_doctor_tell_of_agents_that_would_fail_on_every_message() {
         .collect();
     let expected = [
         (1, "model `main`: `openai` needs a key; add `api_key = { env = \"OPENAI_API_KEY\" }`"),
-        (22, "agent `elsewhere`: `model` names `main`, which is no chat model of its grant"),
+        (22, "agent `elsewhere`: `model` names `main`, which is not a granted chat model"),
         (
             22,
-            "agent `elsewhere`: `fallback_models` names `vectors`, which is no chat model of its grant",
+            "agent `elsewhere`: `fallback_models` names `vectors`, which is not a granted chat model",
         ),
         (
             27,
-            "agent `mute`: no chat model is granted, and without one every message fails; add `models = [\"NAME\"]` to its grant",
+            "agent `mute`: no chat model is granted, so every message fails; add `models = [\"NAME\"]` to its grant",
         ),
     ];
     assert_eq!(warnings[..4], expected);

@@ -62,7 +62,7 @@ fn a_langbot_plugin_is_not_taken_for_a_runner_of_ours() {
     for command in [&["zoo"][..], &["python3", "zoo/main.py"]] {
         let told = told(dir.path(), &[&["runner", "test"], command].concat());
         assert!(told.starts_with("exit 2"), "{told}");
-        assert!(told.contains("is a plugin of LangBot, which is not checked here"), "{told}");
+        assert!(told.contains("is a LangBot plugin, which this command cannot check"), "{told}");
         assert!(told.contains("`greenroom runner add "), "{told}");
     }
 }

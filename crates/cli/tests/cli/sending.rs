@@ -54,7 +54,7 @@ fn a_mistake_in_the_data_of_an_event_is_pointed_at() {
     exit 2
     --- stdout
     --- stderr
-    error: `--data` must be a JSON object, and is a list
+    error: `--data` must be a JSON object, not a list
     hint: write it as `{"name": value}`
     "#);
     assert_snapshot!(told(dir.path(), &["send"]), @r"
@@ -62,7 +62,7 @@ fn a_mistake_in_the_data_of_an_event_is_pointed_at() {
     --- stdout
     --- stderr
     error: the message is missing
-    hint: write it behind `send`, or name another type of event with `--type`
+    hint: write it after `send`, or choose another event type with `--type`
     ");
 }
 

@@ -53,7 +53,7 @@ async fn a_configuration_that_appears_later_is_used_and_doctor_knows() {
     until_told(dir.path(), &["doctor", "--json"], "\"what\":\"runner greenroom-echo\"").await;
     let moved = format!("{agent}[server]\nlisten = \"127.0.0.1:9\"\n");
     std::fs::write(dir.path().join("greenroom.toml"), moved).unwrap();
-    until_logged(dir.path(), "`server.listen` changed: takes effect at the next start").await;
+    until_logged(dir.path(), "`server.listen` changed; it takes effect at the next start").await;
 }
 
 #[tokio::test]
@@ -191,7 +191,7 @@ async fn a_call_that_is_asked_about_is_answered_with_the_command_that_is_shown()
     let mut said = BufReader::new(behind.stderr.take().unwrap()).lines().map_while(Result::ok);
     said.find(|line| line == "… waits for an earlier run of this conversation").unwrap();
     let end = said.next().unwrap();
-    assert!(end.starts_with("  end it: `greenroom runs cancel run_"), "{end}");
+    assert!(end.starts_with("  cancel it: `greenroom runs cancel run_"), "{end}");
     assert_eq!(said.next().unwrap(), asked);
     let answer = shown.split('`').nth(1).and_then(|line| line.strip_prefix("greenroom ")).unwrap();
     let listed = told(dir.path(), &["approvals"]);
@@ -218,7 +218,7 @@ async fn a_call_that_is_asked_about_is_answered_with_the_command_that_is_shown()
 #[tokio::test]
 async fn an_address_that_other_machines_reach_unencrypted_is_warned_of() {
     let dir = tempfile::tempdir().unwrap();
-    let public = "other machines reach `0.0.0.0:8700` without TLS";
+    let public = "other machines can reach `0.0.0.0:8700` without TLS";
     std::fs::write(dir.path().join("greenroom.toml"), "[server]\nlisten = \"0.0.0.0:8700\"\n")
         .unwrap();
     let checked = told(dir.path(), &["check"]);
@@ -234,8 +234,8 @@ async fn an_address_that_other_machines_reach_unencrypted_is_warned_of() {
     let mut command = greenroom(dir.path(), &["serve", "--listen", "0.0.0.0:0"]);
     let log = File::create(dir.path().join("log")).unwrap();
     let _host = Serving(command.stdout(Stdio::null()).stderr(log).spawn().unwrap());
-    until_logged(dir.path(), "warning: other machines reach `0.0.0.0:").await;
-    until_told(dir.path(), &["doctor"], "other machines reach `0.0.0.0:").await;
+    until_logged(dir.path(), "warning: other machines can reach `0.0.0.0:").await;
+    until_told(dir.path(), &["doctor"], "other machines can reach `0.0.0.0:").await;
 }
 
 #[tokio::test]

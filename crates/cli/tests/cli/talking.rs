@@ -97,7 +97,7 @@ fn following_resumes_after_a_lost_connection_without_losing_or_repeating_a_chara
     --- stdout
     hello world
     --- stderr
-    warning: the connection to the host was lost, trying again
+    warning: lost the connection to the host, reconnecting
     "#);
     let requests = host.join().unwrap();
     let resumed = "last-event-id: 2".to_owned();
@@ -126,7 +126,7 @@ fn a_failed_run_is_a_failure_of_the_command() {
     he
     --- stderr
     error: the run ended as `failed`: the process ended (runner.crashed)
-    hint: `greenroom runs show r1` shows what happened
+    hint: `greenroom runs show r1` shows the details
     "#);
     host.join().unwrap();
 }
@@ -165,8 +165,8 @@ fn an_event_that_no_agent_takes_is_told_with_a_hint() {
     exit 3
     --- stdout
     --- stderr
-    error: no agent takes the event `e1`
-    hint: name one with `--agent`, or add an agent that matches to the configuration
+    error: no agent matches the event `e1`
+    hint: choose one with `--agent`, or configure an agent that matches
     "#);
     host.join().unwrap();
 }
@@ -199,7 +199,7 @@ fn a_refusal_of_the_host_is_told_in_its_words() {
     --- stdout
     --- stderr
     error: there is no run `../../x`
-    hint: `greenroom runs list` shows those that exist
+    hint: `greenroom runs list` lists them
     "#);
     host.join().unwrap();
 }
@@ -222,7 +222,7 @@ fn whoever_names_an_agent_that_does_not_exist_learns_which_do() {
     {"error":{"code":"not_found","details":{},"message":"no agent is called `ecko`","retryable":false}}
     --- stderr
     error: no agent is called `ecko`
-    hint: there are `assistant`, `echo`
+    hint: available: `assistant`, `echo`
     "#);
     host.join().unwrap();
 }
@@ -241,7 +241,7 @@ fn cancelling_a_run_that_has_ended_says_that_nothing_was_done() {
     exit 0
     --- stdout
     --- stderr
-    run `r1` had ended as completed: nothing was done
+    run `r1` already ended as completed
     "#);
     host.join().unwrap();
 }
@@ -280,7 +280,7 @@ fn runners_are_listed_with_what_went_wrong() {
     NAME  STATUS       WIRE  PLUGIN  RUNNERS  ASKS FOR  LAST ERROR
     a     ready                                         its new files do not start
     b     backing_off                                   it ended with 1
-    c     ready                                         started again 2x, last 2026-11-16T15:00:00.000Z: it ended with 1
+    c     ready                                         restarted 2x, last 2026-11-16T15:00:00.000Z: it ended with 1
     d     ready
     --- stderr
     "#);

@@ -125,7 +125,7 @@ async fn another_certificate_is_taken_over_while_it_runs_and_a_broken_one_is_not
     let (one, two) = (trusting(ONE[0]), trusting(TWO[0]));
     // The key alone does not belong to the certificate that is there.
     std::fs::write(dir.join("key.pem"), TWO[1]).unwrap();
-    until_logged(dir, "the certificate in force is unchanged").await;
+    until_logged(dir, "the certificate in use is unchanged").await;
     assert_eq!(health(dir, &one).await, Ok(200));
     std::fs::write(dir.join("cert.pem"), TWO[0]).unwrap();
     wait_for("the other certificate", PATIENCE, async || health(dir, &two).await.ok()).await;

@@ -125,7 +125,7 @@ fn an_actor_that_is_none_is_named_as_the_mistake() {
     --- stdout
     --- stderr
     error: `--actor` is not the id of an actor: "a\nb"
-    hint: an id is not empty and stands on one line
+    hint: an id is not empty and has one line
     "#);
 }
 
@@ -138,7 +138,7 @@ fn a_person_is_told_what_the_method_takes() {
     --- stdout
     --- stderr
     error: calendar.delete input does not match method schema: unknown field `id`, expected `event_id` or `if_version` (INVALID_ACTION_INPUT)
-    hint: the method takes
+    hint: the inputs are
       event_id: string, id of the event
       if_version: integer, optional: only if the event still has this version
     "#);

@@ -120,10 +120,10 @@ fn a_run_that_says_nothing_is_told_of() {
     let results = frame(1, "run.completed", "05.100", json!({}));
     let told = shown("hello", results.clone());
     let hint =
-        "hint: the run completed without an answer; `greenroom runs show r1` shows what happened";
+        "hint: the run completed without an answer; `greenroom runs show r1` shows the details";
     assert!(told.contains(hint), "{told}");
     let told = shown("你好", results);
-    assert!(told.contains("没有回答") && told.contains("runs show r1"), "{told}");
+    assert!(told.contains("没有输出回答") && told.contains("runs show r1"), "{told}");
     assert!(!followed("what is on tomorrow?").contains("without an answer"));
 }
 
@@ -205,7 +205,10 @@ fn a_run_that_waits_for_a_starting_server_says_so() {
     let servers = json!({ "items": [{ "name": "files", "status": "starting" }, { "name": "web", "status": "ready" }] });
     let looks = vec![Answer::json("GET /v1/tool-servers ", servers)];
     let told = silent("你好", looks);
-    assert!(told.contains("… 等待工具服务器 `files` 启动\n") && !told.contains("web"), "{told}");
+    assert!(
+        told.contains("… 正在等待工具服务器 `files` 启动\n") && !told.contains("web"),
+        "{told}"
+    );
 }
 
 #[test]
@@ -221,7 +224,7 @@ fn a_run_whose_runner_does_not_start_says_why() {
     exit 0
     --- stdout
     --- stderr
-    … waits for its runner, which is started again: runner `mine` exited with code 1: no module named x
+    … waits for its runner to restart: runner `mine` exited with code 1: no module named x
     ");
 }
 
@@ -234,7 +237,7 @@ fn a_run_whose_runner_has_never_connected_says_so() {
         Answer::json("GET /v1/runners ", json!({ "items": [other, runner] })),
     ];
     let told = silent("你好", looks);
-    assert!(told.contains("… 等待运行器 `far` 连接\n"), "{told}");
+    assert!(told.contains("… 正在等待运行器 `far` 连接\n"), "{told}");
 }
 
 #[test]
@@ -253,7 +256,7 @@ fn approvals_are_listed_with_the_method_its_input_and_who_asks() {
       This cannot be undone.
       allow: `greenroom approvals allow apr_1`
       deny:  `greenroom approvals deny apr_1`
-    hint: `greenroom approvals show apr_1` shows all of it
+    hint: `greenroom approvals show apr_1` shows the details
     "#);
     host.join().unwrap();
 }

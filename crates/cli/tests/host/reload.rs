@@ -85,7 +85,7 @@ async fn two_agents_that_tie_are_refused_together() {
         Some(stage.host.log()).filter(|log| log.contains("unchanged"))
     })
     .await;
-    assert!(log.contains("agents `one` and `two` take the same events"), "{log}");
+    assert!(log.contains("agents `one` and `two` match the same events"), "{log}");
     assert!(!agents(&stage).await.contains(&"one".to_owned()));
 }
 

@@ -346,7 +346,7 @@ async fn a_plugin_that_dies_takes_its_runs_along_and_comes_back() {
 
     // It serves, and still says what had happened.
     let line = stage.listed("basics");
-    assert!(line.contains(" ready ") && line.contains("started again 2x, last 2"), "{line}");
+    assert!(line.contains(" ready ") && line.contains("restarted 2x, last 2"), "{line}");
     assert!(line.contains("exited with code 7"), "{line}");
 }
 

@@ -89,7 +89,7 @@ fn the_check_knows_servers_by_name_and_addresses_that_are_refused() {
             "either `command` or `url`",
         ),
         (server.replace("files", "puppet"), "`tools.puppet` and `runners.puppet`"),
-        (server.replace("files", "skill"), "`skill` is the name of tools of the host itself"),
+        (server.replace("files", "skill"), "`skill` is a name of built-in tools"),
         (server.to_owned() + "risk = { write_file = \"huge\" }\n", "huge"),
     ] {
         host.configure(&crate::stage::config("", &more));

@@ -142,37 +142,37 @@ fn the_check_warns_of_programs_scripts_and_paths_that_are_not_there() {
             "\"no-such-program\"",
             "",
             lab.to_owned(),
-            "tools `lab`: there is no program `no-such-program`".to_owned(),
+            "tools `lab`: program `no-such-program` does not exist".to_owned(),
         ),
         (
             "\"sh\", \"lab.sh\"",
             "",
             lab.to_owned(),
-            format!("tools `lab`: there is no file `{folder}/lab/lab.sh`"),
+            format!("tools `lab`: file `{folder}/lab/lab.sh` does not exist"),
         ),
         (
             "\"sh\"",
             "\"nowhere\"",
             lab.to_owned(),
-            format!("tools `lab`: `{folder}/lab/nowhere` of `paths` does not exist"),
+            format!("tools `lab`: `{folder}/lab/nowhere` in `paths` does not exist"),
         ),
         (
             "\"sh\"",
             "",
             server("command = [\"no-such-server\"]"),
-            "tools `files`: there is no program `no-such-server`".to_owned(),
+            "tools `files`: program `no-such-server` does not exist".to_owned(),
         ),
         (
             "\"sh\"",
             "",
             server("command = [\"sh\"]\ndir = \"gone\""),
-            format!("tools `files`: there is no folder `{folder}/gone`"),
+            format!("tools `files`: folder `{folder}/gone` does not exist"),
         ),
         (
             "\"sh\"",
             "",
             server("command = [\"sh\"]\npaths = [\"gone\"]"),
-            format!("tools `files`: `{folder}/gone` of `paths` does not exist"),
+            format!("tools `files`: `{folder}/gone` in `paths` does not exist"),
         ),
     ] {
         manifest(command, paths);

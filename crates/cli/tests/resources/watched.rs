@@ -70,7 +70,7 @@ async fn a_script_of_a_model_and_a_manifest_are_read_anew_when_they_change() {
     .await;
     std::fs::write(&manifest, text + &method("keep", "")).unwrap();
     wait_for("the second reload", PATIENCE, async || {
-        (stage.host.log().matches("the configuration was reloaded").count() >= 2).then_some(())
+        (stage.host.log().matches("reloaded the configuration").count() >= 2).then_some(())
     })
     .await;
     assert_eq!(says(&stage, "last").await, "second");

@@ -1,22 +1,22 @@
-//! A LangBot plugin as a runner: its folder says what it is, and which Python runs it.
+//! A LangBot plugin as a runner, detected by its folder.
 //!
-//! Invariant: only a folder with a LangBot manifest is taken for a plugin without being called one.
+//! Invariant: without `wire`, only a folder with a LangBot manifest counts as a plugin.
 
 use super::Process;
 use crate::reader::{Reader, Value};
 use std::path::{Path, PathBuf};
 
-/// The file that makes a folder a plugin.
+/// The manifest of a plugin.
 const MANIFEST: &str = "manifest.yaml";
-/// Where the Python of a plugin is looked for in its folder.
+/// The Python of a plugin in its folder, in the order of preference.
 const INTERPRETERS: [&str; 2] = [".venv/bin/python", "venv/bin/python"];
 
-/// Whether the folder of the runner is that of a LangBot plugin.
+/// Whether the runner has the folder of a LangBot plugin.
 pub(super) fn is_plugin(reader: &mut Reader<'_>) -> bool {
     folder(reader).is_some_and(|folder| is_plugin_folder(&folder))
 }
 
-/// Whether a folder is that of a LangBot plugin.
+/// Whether a folder is a LangBot plugin.
 pub fn is_plugin_folder(folder: &Path) -> bool {
     let manifest = std::fs::read_to_string(folder.join(MANIFEST)).unwrap_or_default();
     manifest.lines().any(|line| {
@@ -25,7 +25,7 @@ pub fn is_plugin_folder(folder: &Path) -> bool {
     })
 }
 
-/// The process of a plugin: the interpreter of its `command`, or the one in its folder.
+/// The process of a plugin: with the interpreter of `command`, or the one in its folder.
 pub(super) fn read(reader: &mut Reader<'_>, command: Option<Value<'_>>) -> Option<Process> {
     let Some(folder) = folder(reader) else {
         reader.knows(&super::PROCESS_KEYS);
@@ -50,7 +50,7 @@ pub(super) fn read(reader: &mut Reader<'_>, command: Option<Value<'_>>) -> Optio
     }
 }
 
-/// What `dir` says, without a word about what is wrong with it: that is told where it is read.
+/// The value of `dir`; a mistake in it is reported where it is read.
 fn folder(reader: &mut Reader<'_>) -> Option<PathBuf> {
     let dir = reader.get("dir")?;
     match dir.value {

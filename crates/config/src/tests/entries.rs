@@ -1,4 +1,4 @@
-//! What a user reads for each runner, agent or surface that cannot be.
+//! Mistakes in runners, agents, surfaces and tokens.
 
 use super::mistakes;
 use insta::assert_snapshot;
@@ -105,7 +105,7 @@ token = 5"#;
 }
 
 #[test]
-fn actions_and_those_who_may_answer_are_named_as_they_are() {
+fn unknown_actions_answerers_and_queues_are_reported() {
     let text = r#"[approvals]
 answer = ["admin", "token:desk", "everyone"]
 expires_s = 0
@@ -198,7 +198,7 @@ token = { env = "T" }"#;
         |
      20 | token = { env = "T" }
         | ^^^^^
-    hint: a token says who someone is, so each needs its own
+    hint: a token identifies its owner, so each needs its own
     "#);
 }
 

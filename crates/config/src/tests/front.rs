@@ -1,4 +1,4 @@
-//! What stands in front of the host, and for whom senders speak: what a file says, and its mistakes.
+//! Proxies, base path, certificate and the actors of senders.
 
 use super::{mistakes, read};
 use crate::{Actors, BasePath, Role, Server, Tls};
@@ -24,7 +24,7 @@ tls = { cert = "tls/cert.pem", key = "/etc/ssl/key.pem" }"#;
 }
 
 #[test]
-fn an_address_is_exposed_when_nobody_encrypts_in_front_of_it() {
+fn an_address_is_exposed_without_tls_or_a_trusted_proxy() {
     let exposed = |more: &str, address: &str| {
         let server = read(&format!("[server]\n{more}")).unwrap().config.server;
         server.exposed(address.parse().unwrap()).is_some()
@@ -40,7 +40,7 @@ fn an_address_is_exposed_when_nobody_encrypts_in_front_of_it() {
 }
 
 #[test]
-fn what_stands_in_front_has_to_make_sense() {
+fn mistakes_about_proxies_path_and_certificate_are_reported() {
     let text = r#"[server]
 trusted_proxies = ["nginx.local"]
 base_path = "/v1/greenroom"
@@ -70,7 +70,7 @@ tls = { cert = "cert.pem" }"#;
 }
 
 #[test]
-fn a_sender_speaks_for_its_own_for_one_or_for_any_actor() {
+fn a_sender_acts_for_its_own_for_one_or_for_any_actor() {
     let of = |actors: &str| {
         let text = format!("[tokens.t]\nrole = \"sender\"\ntoken = {{ env = \"T\" }}\n{actors}");
         match &read(&text).unwrap().config.tokens["t"].role {
@@ -84,7 +84,7 @@ fn a_sender_speaks_for_its_own_for_one_or_for_any_actor() {
     assert_eq!(of("actors = \"ann\""), Actors::One("ann".to_owned()));
     let text = "[tokens.t]\nrole = \"reader\"\ntoken = { env = \"T\" }\nactors = \"any\"";
     assert_snapshot!(mistakes(text), @r#"
-    error: only a `sender` speaks for actors
+    error: only a `sender` acts for actors
       --> greenroom.toml:4:10
        |
      4 | actors = "any"

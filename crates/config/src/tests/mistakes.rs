@@ -47,7 +47,7 @@ pool = 3"#;
 }
 
 #[test]
-fn every_mistake_of_a_file_is_told() {
+fn every_mistake_of_a_file_is_reported() {
     let text = r#"[server]
 listen = 8700
 
@@ -81,7 +81,7 @@ page_size = 0"#;
 }
 
 #[test]
-fn what_comes_later_is_said_to_come_later() {
+fn a_section_of_a_later_version_is_refused_as_such() {
     let text = r#"[knowledge.small]
 dir = "docs""#;
     assert_snapshot!(mistakes(text), @r#"
@@ -96,24 +96,24 @@ dir = "docs""#;
 
 #[test]
 fn a_bucket_comes_with_its_keys_and_a_folder_without() {
-    let told = mistakes("[artifacts]\nurl = \"s3://bytes\"\n");
-    assert!(told.contains("`artifacts` has no `access_key_id`"), "{told}");
-    assert!(told.contains("`artifacts` has no `secret_access_key`"), "{told}");
-    let told = mistakes("[artifacts]\nurl = \"s3://bytes\"\naccess_key_id = \"open\"\n");
-    assert!(told.contains("`artifacts.access_key_id`") && !told.contains("`open`"), "{told}");
-    let told = mistakes("[artifacts]\nurl = \"file:x\"\nregion = \"eu\"\n");
-    assert!(told.contains("`artifacts.region` is for a bucket"), "{told}");
-    let told = mistakes("[artifacts]\nurl = \"gs://x\"\n");
-    assert!(told.contains("`gs://x` is not a place for artifacts"), "{told}");
+    let text = mistakes("[artifacts]\nurl = \"s3://bytes\"\n");
+    assert!(text.contains("`artifacts` has no `access_key_id`"), "{text}");
+    assert!(text.contains("`artifacts` has no `secret_access_key`"), "{text}");
+    let text = mistakes("[artifacts]\nurl = \"s3://bytes\"\naccess_key_id = \"open\"\n");
+    assert!(text.contains("`artifacts.access_key_id`") && !text.contains("`open`"), "{text}");
+    let text = mistakes("[artifacts]\nurl = \"file:x\"\nregion = \"eu\"\n");
+    assert!(text.contains("`artifacts.region` is for a bucket"), "{text}");
+    let text = mistakes("[artifacts]\nurl = \"gs://x\"\n");
+    assert!(text.contains("`gs://x` is not a location for artifacts"), "{text}");
 }
 
 #[test]
-fn retention_is_told_in_whole_days() {
-    let told = mistakes("[retention]\naudit_days = -1\nevent_days = 7\nledger_days = 36501\n");
-    assert!(told.contains("`retention.audit_days` must be between 0 and 36500"), "{told}");
-    assert!(told.contains("unknown key `event_days` in `retention`"), "{told}");
-    assert!(told.contains("hint: did you mean `events_days`?"), "{told}");
-    assert!(told.contains("`retention.ledger_days` must be between 0 and 36500"), "{told}");
+fn retention_is_in_whole_days() {
+    let text = mistakes("[retention]\naudit_days = -1\nevent_days = 7\nledger_days = 36501\n");
+    assert!(text.contains("`retention.audit_days` must be between 0 and 36500"), "{text}");
+    assert!(text.contains("unknown key `event_days` in `retention`"), "{text}");
+    assert!(text.contains("hint: did you mean `events_days`?"), "{text}");
+    assert!(text.contains("`retention.ledger_days` must be between 0 and 36500"), "{text}");
 }
 
 #[test]
@@ -170,7 +170,7 @@ kind = "webhook""#;
 }
 
 #[test]
-fn the_caret_stands_below_wide_characters() {
+fn the_caret_is_below_wide_characters() {
     let text = r#"[agents.a]
 runner = "plugin:a/b/c"
 scope = { bot = "客服", actr = "x" }"#;

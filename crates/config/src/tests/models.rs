@@ -5,7 +5,7 @@ use crate::Price;
 use insta::assert_snapshot;
 
 #[test]
-fn a_provider_that_nobody_knows_comes_with_the_nearest_name() {
+fn an_unknown_provider_comes_with_the_nearest_name() {
     let text = r#"[models.small]
 provider = "antropic"
 model = "claude-sonnet-4-5""#;
@@ -26,7 +26,7 @@ provider = "openai"
 model = "gpt-5-mini"
 api_key = "sk-very-secret""#;
     assert_snapshot!(mistakes(text), @r#"
-    error: `models.small.api_key` is a secret and cannot stand in the file
+    error: `models.small.api_key` is a secret and cannot be written in the file
       --> greenroom.toml:4:11
        |
      4 | api_key = …

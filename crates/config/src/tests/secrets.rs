@@ -9,7 +9,7 @@ fn a_secret_in_the_file_is_refused_and_not_shown() {
 role = "sender"
 token = "sk-hunter2""#;
     assert_snapshot!(mistakes(text), @r#"
-    error: `tokens.web.token` is a secret and cannot stand in the file
+    error: `tokens.web.token` is a secret and cannot be written in the file
       --> greenroom.toml:3:9
        |
      3 | token = …
@@ -19,7 +19,7 @@ token = "sk-hunter2""#;
 }
 
 #[test]
-fn a_header_that_tells_who_is_asking_is_a_secret_for_tools_and_models_alike() {
+fn a_header_with_a_credential_is_a_secret_for_tools_and_models() {
     let text = r#"[tools.issues]
 url = "https://example.com/mcp"
 headers = { X-Team = "blue", Authorization = "Bearer sk-hunter2" }
@@ -28,21 +28,21 @@ provider = "openai"
 model = "x"
 headers = { X-Title = "mine", X-Api-Key = "sk-hunter2", X-Way = "Basic aHVudGVyMg==" }"#;
     assert_snapshot!(mistakes(text), @r#"
-    error: `tools.issues.headers.Authorization` is a secret and cannot stand in the file
+    error: `tools.issues.headers.Authorization` is a secret and cannot be written in the file
       --> greenroom.toml:3:46
        |
      3 | headers = { X-Team = "blue", Authorization = … }
        |                                              ^
     hint: write `{ env = "NAME" }` or `{ file = "PATH" }`
 
-    error: `models.m.headers.X-Api-Key` is a secret and cannot stand in the file
+    error: `models.m.headers.X-Api-Key` is a secret and cannot be written in the file
       --> greenroom.toml:7:43
        |
      7 | headers = { X-Title = "mine", X-Api-Key = …, X-Way = … }
        |                                           ^
     hint: write `{ env = "NAME" }` or `{ file = "PATH" }`
 
-    error: `models.m.headers.X-Way` is a secret and cannot stand in the file
+    error: `models.m.headers.X-Way` is a secret and cannot be written in the file
       --> greenroom.toml:7:65
        |
      7 | headers = { X-Title = "mine", X-Api-Key = …, X-Way = … }
@@ -52,7 +52,7 @@ headers = { X-Title = "mine", X-Api-Key = "sk-hunter2", X-Way = "Basic aHVudGVyM
 }
 
 #[test]
-fn headers_that_the_host_writes_itself_cannot_be_set() {
+fn headers_that_the_host_sets_cannot_be_configured() {
     let text = r#"[tools.issues]
 url = "https://example.com/mcp"
 headers = { Host = "example.org", content-length = "3" }
@@ -60,14 +60,14 @@ headers = { Host = "example.org", content-length = "3" }
 provider = "openai"
 model = "x"
 headers = { Transfer-Encoding = "chunked", Connection = "close" }"#;
-    let told = mistakes(text);
+    let text = mistakes(text);
     for name in [
         "tools.issues.headers.Host",
         "tools.issues.headers.content-length",
         "models.m.headers.Transfer-Encoding",
         "models.m.headers.Connection",
     ] {
-        assert!(told.contains(&format!("error: `{name}` cannot be set")), "{told}");
+        assert!(text.contains(&format!("error: `{name}` cannot be set")), "{text}");
     }
 }
 

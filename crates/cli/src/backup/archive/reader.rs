@@ -1,7 +1,7 @@
 //! Opens an archive.
 //!
-//! Invariant: an archive that is open has the members of its manifest, each once and with its size, none of them a
-//! link or named so that it would leave its folder; that their bytes are the right ones is known after `verify`.
+//! Invariant: an open archive has exactly the members of its manifest with their sizes; none is a link or has a path
+//! outside its folder. `verify` checks the bytes.
 
 use super::{ArchiveError, MANIFEST, MANIFEST_SUM, hex, is_within};
 use crate::backup::manifest::{FORMAT, Manifest};
@@ -14,7 +14,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use tar::EntryType;
 
-/// Largest manifest that is read: it has a line for every artifact.
+/// Largest manifest; it has a line for every artifact.
 const MANIFEST_BYTES_MAX: u64 = 1 << 30;
 const PIECE_BYTES: usize = 256 * 1024;
 
@@ -41,7 +41,7 @@ pub(crate) struct Section<'a> {
 }
 
 impl Archive {
-    /// Finds the members and reads the manifest, without reading the rest.
+    /// Lists the members and reads the manifest only.
     pub(crate) fn open(path: &Path) -> Result<Archive, ArchiveError> {
         let failed = |source| ArchiveError::Io { path: path.to_owned(), source };
         let damaged = |what: String| ArchiveError::Damaged { path: path.to_owned(), what };
@@ -70,7 +70,7 @@ impl Archive {
         };
         let (text, sum) = (read(text)?, read(sum)?);
         if sum.get(..64) != Some(hex(Sha256::new_with_prefix(&text)).as_bytes()) {
-            return Err(damaged("its manifest is not what was written".to_owned()));
+            return Err(damaged("its manifest does not match its checksum".to_owned()));
         }
         let manifest = parse(path, &text)?;
         let mut is_same = manifest.members.len() == places.len();
@@ -78,7 +78,7 @@ impl Archive {
             is_same &= places.get(&member.name).is_some_and(|place| place.size == member.size);
         }
         if !is_same {
-            return Err(damaged("its members are not those of its manifest".to_owned()));
+            return Err(damaged("its members do not match its manifest".to_owned()));
         }
         Ok(Archive { path: path.to_owned(), file, bytes, manifest, places })
     }
@@ -100,7 +100,7 @@ impl Archive {
                 progress(read);
             }
             if hex(hash) != member.sha256 {
-                return Err(self.damaged(format!("`{}` is not what was written", member.name)));
+                return Err(self.damaged(format!("`{}` does not match its checksum", member.name)));
             }
         }
         Ok(())
@@ -113,7 +113,7 @@ impl Archive {
         }
     }
 
-    /// The members below a folder with what stands behind its name, and their modes.
+    /// The members below a folder with their relative names and modes.
     pub(crate) fn below(&self, folder: &str) -> Vec<(&str, &str, u32)> {
         let names = self.manifest.members.iter().map(|member| member.name.as_str());
         let found = names.filter_map(|name| {
@@ -149,7 +149,7 @@ fn find_members(
         };
         let name = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
         if entry.header().entry_type() != EntryType::Regular || !is_within(&name) {
-            return Err(damaged(format!("`{}` does not belong in it", name.escape_debug())));
+            return Err(damaged(format!("`{}` is not a member of a backup", name.escape_debug())));
         }
         let mode = entry.header().mode().unwrap_or(0o600);
         let place = Place { at: entry.raw_file_position(), size: entry.size(), mode };
@@ -166,7 +166,7 @@ fn find_members(
 fn parse(path: &Path, text: &[u8]) -> Result<Manifest, ArchiveError> {
     let unreadable = |_| ArchiveError::Damaged {
         path: path.to_owned(),
-        what: "its manifest cannot be understood".to_owned(),
+        what: "its manifest cannot be parsed".to_owned(),
     };
     let value: Value = serde_json::from_slice(text).map_err(unreadable)?;
     let found = value["format"].as_u64().and_then(|format| u32::try_from(format).ok());

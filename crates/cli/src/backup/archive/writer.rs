@@ -1,7 +1,7 @@
 //! Writes an archive.
 //!
-//! Invariant: the file has its name only when all of it is on the disk, and is its owner's alone from the beginning.
-//! A writer that is dropped leaves nothing.
+//! Invariant: the file gets its name only after it was synced to disk, and only its owner can ever read it. A dropped
+//! writer leaves no file.
 
 use super::{MANIFEST, MANIFEST_SUM, hex};
 use crate::backup::manifest::{Manifest, Member};
@@ -23,7 +23,7 @@ pub(crate) struct ArchiveWriter {
 }
 
 impl ArchiveWriter {
-    /// Begins a file beside the one that it becomes; fails if another one is being written there.
+    /// Creates a temporary file beside the target; fails if another backup writes it.
     pub(crate) fn create(target: &Path, at: SystemTime) -> io::Result<Self> {
         let part = part_of(target);
         let mut options = OpenOptions::new();
@@ -39,7 +39,7 @@ impl ArchiveWriter {
         })
     }
 
-    /// Adds a member that `fill` writes; its length need not be known before.
+    /// Adds a member that `fill` writes; its length need not be known in advance.
     pub(crate) fn add<T, E: From<io::Error>>(
         &mut self,
         name: &str,
@@ -63,7 +63,7 @@ impl ArchiveWriter {
         self.add(name, 0o600, |out| out.write_all(bytes))
     }
 
-    /// Adds the manifest, syncs the file and gives it its name. Says how large it is.
+    /// Adds the manifest, syncs the file, renames it and returns its size.
     pub(crate) fn finish(mut self, mut manifest: Manifest) -> io::Result<u64> {
         manifest.members = std::mem::take(&mut self.members);
         let text = serde_json::to_vec_pretty(&manifest)?;
@@ -85,7 +85,7 @@ impl ArchiveWriter {
     }
 }
 
-/// The name of a file as long as it is being written.
+/// The name of the temporary file.
 pub(crate) fn part_of(target: &Path) -> PathBuf {
     PathBuf::from(format!("{}.part", target.display()))
 }

@@ -1,10 +1,10 @@
-//! Deliveries that did not arrive, as the host counts them.
+//! Counts of undelivered deliveries.
 
 use super::finding;
 use crate::client::{Client, Error};
 use serde_json::Value;
 
-/// The host stops counting here.
+/// The largest number that the host counts to.
 const COUNTED_MAX: i64 = 10_000;
 
 pub(super) async fn look(client: &Client) -> Value {

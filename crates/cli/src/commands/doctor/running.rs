@@ -1,4 +1,4 @@
-//! What a running host says about itself.
+//! Checks of a running host.
 
 use super::finding;
 use crate::client::{Client, Error, HostArgs, Page};
@@ -13,12 +13,12 @@ pub(super) struct Running {
     client: Client,
     /// The configuration file it uses.
     pub config: Option<PathBuf>,
-    /// Where it listens.
+    /// The address it listens on.
     pub address: Option<SocketAddr>,
 }
 
 impl Running {
-    /// Whether a host answers for that folder.
+    /// The host of a data folder, if it answers.
     pub(super) async fn find(data: &Path) -> (Value, Option<Self>) {
         let text = std::fs::read_to_string(data.join("host.json")).unwrap_or_default();
         let file: Value = serde_json::from_str(&text).unwrap_or_default();
@@ -43,8 +43,7 @@ impl Running {
         }
     }
 
-    /// What it finds of its database, models and surfaces now, how its runners and tools are, and what agents
-    /// name that does not exist.
+    /// Its database, models, surfaces, runners and tools, and references of agents that do not exist.
     pub(super) async fn findings(&self, config: Option<&Config>) -> Vec<Value> {
         let mut offered = Offered::default();
         let mut findings = self.looked_at().await;
@@ -84,7 +83,7 @@ impl Running {
         findings
     }
 
-    /// What the host sees when it looks at the outside now.
+    /// Checks that the host runs now: database, models and surfaces.
     async fn looked_at(&self) -> Vec<Value> {
         let looked: Result<Page<Object>, Error> = self.client.get(&["v1", "checks"], &[]).await;
         let checked = |check: &Object| {
@@ -99,7 +98,7 @@ impl Running {
     }
 }
 
-/// A runner that is not ready; what it offers is not known.
+/// A runner that is not ready.
 fn not_ready(runner: &Object) -> Option<NotReady> {
     let word = |key: &str| runner.get(key).and_then(Value::as_str);
     (word("status") != Some("ready")).then(|| NotReady {
@@ -109,13 +108,13 @@ fn not_ready(runner: &Object) -> Option<NotReady> {
     })
 }
 
-/// The name of a source that is ready, and so has told what it offers.
+/// The name of a ready source.
 fn ready_name(source: &Object) -> Option<String> {
     let word = |key: &str| source.get(key).and_then(Value::as_str);
     word("name").filter(|_| word("status") == Some("ready")).map(str::to_owned)
 }
 
-/// What a runner offers that is ready.
+/// The offer of a ready runner.
 fn ready_runners(runner: &Object) -> Vec<OfferedRunner> {
     let is_ready = ready_name(runner).is_some();
     let offered = runner.get("runners").and_then(Value::as_array).into_iter().flatten();
@@ -129,7 +128,7 @@ fn tool_server(server: &Object) -> Vec<Value> {
     let what = format!("tools {}", word("name").unwrap_or_default());
     let status = word("status").unwrap_or_default();
     let tools = server.get("tools").and_then(Value::as_u64).unwrap_or(0);
-    // One that starts after it has failed is as good as one that has failed.
+    // Restarting after a failure counts as failed.
     let starts = status == "starting" && word("last_error").is_none();
     let is_well = status == "ready" || starts;
     let isolation = word("isolation").map(|isolation| format!(", sandbox: {isolation}"));
@@ -140,7 +139,7 @@ fn tool_server(server: &Object) -> Vec<Value> {
     };
     let mut found = finding(&what, is_well, &format!("{status}{more}"));
     if starts {
-        // Neither well nor ill: it is not known yet.
+        // Not known yet.
         found["state"] = status.into();
     }
     std::iter::once(found).chain(warnings(server, &what)).collect()
@@ -156,7 +155,7 @@ fn runner(runner: &Object) -> Vec<Value> {
         false => word("last_error").map(|error| format!("{}: {error}", next_start(runner))),
     };
     let found = finding(&what, ready, &format!("{status}{}", more.unwrap_or_default()));
-    // What is left out of what it offers, which may be on purpose.
+    // Ignored parts of its offer, which may be intended.
     let notes = warnings(runner, &what).map(|mut found| {
         found["ok"] = true.into();
         found["state"] = "note".into();
@@ -165,7 +164,7 @@ fn runner(runner: &Object) -> Vec<Value> {
     std::iter::once(found).chain(notes).collect()
 }
 
-/// When a runner that failed is started again.
+/// When a failed runner restarts.
 fn next_start(runner: &Object) -> String {
     let wait = runner.get("retry_in_ms").and_then(Value::as_u64);
     wait.map_or(String::new(), |ms| format!(", next start in {} s", ms.div_ceil(1000)))

@@ -1,4 +1,4 @@
-//! How much the store keeps.
+//! The size of the store.
 
 use super::finding;
 use greenroom_objects::Backend;
@@ -6,8 +6,8 @@ use greenroom_store::in_units;
 use greenroom_store::reads::sizes::{Precision, Sizes, TableSize};
 use serde_json::{Value, json};
 
-/// One line: the database, and its tables that hold something.
-pub(super) fn told(sizes: &Sizes) -> Value {
+/// One line: the database and its tables that are not empty.
+pub(super) fn summary(sizes: &Sizes) -> Value {
     let tables = sizes.tables.iter().filter(|table| table.rows > 0).map(|table| {
         let sign = match table.precision {
             Precision::Exact => "",
@@ -22,7 +22,7 @@ pub(super) fn told(sizes: &Sizes) -> Value {
     finding("sizes", true, &format!("{bytes} in the database: {tables}"))
 }
 
-/// What the rows of a table are.
+/// A word for the rows of a table.
 fn noun(table: &str) -> &str {
     match table {
         "transcript" => "transcript items",
@@ -34,7 +34,7 @@ fn noun(table: &str) -> &str {
     }
 }
 
-/// Where the bytes of artifacts are, and how many; a folder has to take more of them.
+/// The location and size of artifacts; a folder must be writable.
 pub(super) fn artifacts(backend: &Backend, sizes: Option<&Sizes>) -> Value {
     let kept = sizes.map_or(0, |sizes| sizes.artifact_bytes);
     let problem = match backend {
@@ -72,8 +72,8 @@ mod tests {
             table("transcript", 250_000, Precision::About),
             table("runs", 100_000, Precision::AtLeast),
         ];
-        let told = told(&Sizes { database_bytes: 4096, artifact_bytes: 0, tables });
+        let summary = summary(&Sizes { database_bytes: 4096, artifact_bytes: 0, tables });
         let found = "4.0 KiB in the database: 3 events, about 250000 transcript items, more than 100000 runs";
-        assert_eq!(told, json!({"what": "sizes", "ok": true, "found": found}));
+        assert_eq!(summary, json!({"what": "sizes", "ok": true, "found": found}));
     }
 }

@@ -1,6 +1,6 @@
-//! What a plugin offers, read from its files by the Python that will run it.
+//! The runners of a plugin, read from its manifests with its own Python.
 //!
-//! Invariant: none of the plugin's own code runs: only its manifests are read.
+//! Invariant: runs no code of the plugin.
 
 use super::install::run;
 use crate::failure::Failure;
@@ -33,7 +33,7 @@ impl Plugin {
         format!("{}/{}", self.author, self.name)
     }
 
-    /// Its name as that of a runner in the configuration.
+    /// Its name as a key of `[runners]`.
     pub(super) fn runner_name(&self) -> String {
         let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
         self.name.chars().map(plain).take(64).collect()

@@ -1,4 +1,4 @@
-//! The Python environment of a plugin: made once, in its own folder.
+//! The virtual environment of a plugin: created once, in its folder.
 //!
 //! Invariant: nothing is installed outside the folder of the plugin.
 
@@ -8,18 +8,18 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// What the plugin's process is made of, where its requirements do not say.
+/// The package to install if the requirements do not include it.
 const SDK: &str = "langbot-plugin";
-/// How much of what a program complained about is told.
+/// Lines of stderr to show.
 const COMPLAINT_CHARS: usize = 600;
-const LINES_TOLD: usize = 6;
+const LINES_SHOWN: usize = 6;
 
-/// The interpreter of the plugin, with everything that it requires.
+/// The interpreter of the plugin, with its requirements installed.
 pub(super) fn environment(folder: &Path, python: &str) -> Result<PathBuf, Failure> {
     let venv = folder.join(".venv");
     let interpreter = venv.join("bin/python");
     if !interpreter.is_file() {
-        output::note(&format!("making a Python environment in `{}`", venv.display()));
+        output::note(&format!("creating a virtual environment in `{}`", venv.display()));
         run(python, [OsStr::new("-m"), OsStr::new("venv"), venv.as_os_str()])?;
     }
     let program = interpreter.to_string_lossy().into_owned();
@@ -38,13 +38,13 @@ pub(super) fn environment(folder: &Path, python: &str) -> Result<PathBuf, Failur
     Ok(interpreter)
 }
 
-/// Unpacks a package, whose names Python keeps within the folder.
+/// Unpacks a package with Python, which keeps all files within the folder.
 pub(super) fn unpack(package: &Path, folder: &Path, python: &str) -> Result<(), Failure> {
     let words = [OsStr::new("-m"), OsStr::new("zipfile"), OsStr::new("-e")];
     run(python, words.into_iter().chain([package.as_os_str(), folder.as_os_str()])).map(drop)
 }
 
-/// Runs a program to its end; what it complained about is told when it fails.
+/// Runs a program; if it fails, the error has the end of its stderr.
 pub(super) fn run<'a>(
     program: &str,
     args: impl IntoIterator<Item = &'a OsStr>,
@@ -53,7 +53,7 @@ pub(super) fn run<'a>(
     let output = Command::new(program).args(args).output();
     let output = output.map_err(|error| {
         Failure::from(anyhow::Error::new(error).context(format!("cannot start `{program}`")))
-            .hint("name another Python with `--python`")
+            .hint("choose another Python with `--python`")
     })?;
     if output.status.success() {
         return Ok(output);
@@ -63,14 +63,14 @@ pub(super) fn run<'a>(
     Err(Failure::new(format!("`{program}` failed: {}", output::plain(&said))))
 }
 
-/// What is said at the end: of a traceback that ends it the last line, else the last few lines.
+/// The end of stderr: the last line of a traceback, else the last few lines.
 fn complaint(said: &str) -> String {
     let lines: Vec<&str> = said.lines().collect();
     let is_of_traceback = |line: &&&str| line.starts_with(' ') || line.starts_with("Traceback (");
     let before = lines.len().saturating_sub(1);
     let ends_with_traceback = lines[..before].iter().rev().take_while(is_of_traceback).count() > 1;
-    let told = if ends_with_traceback { 1 } else { LINES_TOLD };
-    lines[lines.len().saturating_sub(told)..].join("\n")
+    let count = if ends_with_traceback { 1 } else { LINES_SHOWN };
+    lines[lines.len().saturating_sub(count)..].join("\n")
 }
 
 #[cfg(test)]
@@ -78,7 +78,7 @@ mod tests {
     use super::complaint;
 
     #[test]
-    fn of_a_traceback_the_end_is_told_and_of_anything_else_the_last_lines() {
+    fn a_traceback_is_cut_to_its_last_line_and_other_output_to_the_last_lines() {
         let traceback =
             "Traceback (most recent call last):\n  File \"x\", line 1\n    y()\nBadZipFile: no";
         assert_eq!(complaint(traceback), "BadZipFile: no");

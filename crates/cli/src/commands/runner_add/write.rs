@@ -1,6 +1,6 @@
-//! Adds a runner at the end of the configuration: a table may stand there whatever is before it.
+//! Appends a runner to the configuration, where a new table is always valid.
 //!
-//! Invariant: every byte that was in the file stays, and what would not load any more is never written.
+//! Invariant: existing bytes are kept, and a configuration that would not load is never written.
 
 use super::inspect::Plugin;
 use crate::failure::Failure;
@@ -9,16 +9,16 @@ use greenroom_config::{self as config, Config, Launch};
 use std::io;
 use std::path::Path;
 
-/// The runners that a configuration has.
+/// The configured runners.
 pub(super) struct Runners(Config);
 
-/// What is there before a runner is added; a file with a mistake in it is not added to.
+/// Loads the configuration before a runner is added; it must be valid.
 pub(super) fn runners(file: &Path) -> Result<Runners, Failure> {
     if !file.exists() {
         return Ok(Runners(Config::default()));
     }
     let loaded = wiring::load_file(file).map_err(|error| {
-        let context = format!("`{}` has to be right before a runner is added", file.display());
+        let context = format!("`{}` must be valid before a runner is added", file.display());
         Failure::from(anyhow::Error::new(error).context(context))
     })?;
     Ok(Runners(loaded.config))
@@ -56,7 +56,7 @@ pub(super) fn add(file: &Path, name: &str, folder: &Path, plugin: &Plugin) -> Re
     };
     let added = format!("{text}{}{}", gap(&text), table(file, name, folder, plugin));
     config::load_text(file, &added, &wiring::known()).map_err(|error| {
-        let context = format!("`[runners.{name}]` does not fit into `{}`", file.display());
+        let context = format!("cannot add `[runners.{name}]` to `{}`", file.display());
         Failure::from(anyhow::Error::new(error).context(context))
     })?;
     replace(file, &added)
@@ -65,7 +65,7 @@ pub(super) fn add(file: &Path, name: &str, folder: &Path, plugin: &Plugin) -> Re
 fn table(file: &Path, name: &str, folder: &Path, plugin: &Plugin) -> String {
     let root = file.parent().and_then(|root| std::fs::canonicalize(root).ok());
     let dir = root.as_deref().and_then(|root| folder.strip_prefix(root).ok()).unwrap_or(folder);
-    // JSON writes a string as TOML reads it.
+    // A JSON string is a valid TOML string.
     let quoted = |text: &str| serde_json::Value::from(text).to_string();
     let (dir, plugin) = (quoted(&dir.to_string_lossy()), quoted(&plugin.path()));
     format!("[runners.{name}]\nwire = \"langbot\"\ndir = {dir}\nplugin = {plugin}\n")
@@ -80,7 +80,7 @@ fn gap(text: &str) -> &'static str {
     }
 }
 
-/// The file is a whole one at every moment.
+/// Replaces the file atomically.
 fn replace(file: &Path, text: &str) -> Result<(), Failure> {
     let part = file.with_extension("toml.part");
     let written = std::fs::write(&part, text).and_then(|()| std::fs::rename(&part, file));

@@ -1,6 +1,6 @@
-//! The sources of the local agent, as they are built into this program.
+//! The sources of the local agent, embedded in this program.
 //!
-//! Invariant: all of them; a test compares the list with the folder.
+//! Invariant: complete; a test compares the list with the folder.
 
 macro_rules! source {
     ($path:literal) => {
@@ -11,7 +11,7 @@ macro_rules! source {
     };
 }
 
-/// Paths in the new folder, and what stands there.
+/// Paths in the new folder, and their contents.
 pub(super) const SOURCES: &[(&str, &str)] = &[
     ("rustfmt.toml", include_str!("../../../../../rustfmt.toml")),
     source!("agent.rs"),

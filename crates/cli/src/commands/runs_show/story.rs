@@ -1,6 +1,6 @@
-//! A run's story as text: what happened, in order, with the time since the event was accepted.
+//! The timeline of a run as text, with the time since the event was accepted.
 //!
-//! Invariant: tells only what the host recorded; a step without a time of its own has none.
+//! Invariant: shows recorded facts only; a step without a recorded time has none.
 
 use super::Beside;
 use crate::commands::deliveries_list::is_unsuccessful;
@@ -43,7 +43,7 @@ fn facts(run: &RunView, beside: &Beside) -> Vec<Vec<String>> {
     facts.into_iter().map(|(name, value)| vec![format!("  {name}"), value]).collect()
 }
 
-/// The model that answered last, and for which it stood in.
+/// The model that answered last, and the models it replaced.
 fn answered(newest_first: &[AuditView]) -> Option<String> {
     let model = |call: &AuditView| call.resource.as_deref().map(plain);
     let by = newest_first.iter().find(|call| call.code == "ok").and_then(model);
@@ -52,20 +52,20 @@ fn answered(newest_first: &[AuditView]) -> Option<String> {
     silent.dedup();
     match (by, silent.join(", ")) {
         (Some(by), silent) if silent.is_empty() => Some(by),
-        (Some(by), silent) => Some(format!("{by}, which stood in for {silent}")),
+        (Some(by), silent) => Some(format!("{by}, as a fallback for {silent}")),
         (None, silent) if silent.is_empty() => None,
-        (None, silent) => Some(format!("none: {silent} did not answer")),
+        (None, silent) => Some(format!("none: no answer from {silent}")),
     }
 }
 
-/// Calls, tokens and cost, and what of it is not known.
+/// Calls, tokens and cost, as far as known.
 fn models(calls: &ModelCalls) -> String {
     let plural = if calls.calls == 1 { "" } else { "s" };
     let mut text = format!("{} call{plural}", calls.calls);
     text += &calls.tokens.map(|tokens| format!(", {tokens} tokens")).unwrap_or_default();
     text += &match calls.cost_usd {
         Some(cost) => format!(", ${cost}"),
-        None => ", cost not known".to_owned(),
+        None => ", cost unknown".to_owned(),
     };
     if calls.unpriced > 0 && calls.cost_usd.is_some() {
         text += &format!(" without {} of unknown cost", calls.unpriced);
@@ -104,7 +104,7 @@ fn steps(
     if let Some(at) = &run.finished_at {
         let error =
             run.error.as_ref().map(|e| format!("{}: {}", plain(&e.code), plain(&e.message)));
-        let cut = || Some(format!("the answer was {}", cut::told(&cut_short(results)?)));
+        let cut = || Some(format!("the answer was {}", cut::describe(&cut_short(results)?)));
         steps.push(step(Some(at), run.status.as_str(), error.or_else(cut).unwrap_or_default()));
     }
     for note in list(run, "diagnostics") {
@@ -118,7 +118,7 @@ fn steps(
         let asked = approvals.iter().find(|known| Some(known.approval_id.as_str()) == id);
         let asked = asked.map_or_else(
             || word(approval, "action"),
-            |asked| calls::asked(asked, Language::English).0,
+            |approval| calls::request(approval, Language::English).0,
         );
         let detail = format!("{asked} {}{by}", word(approval, "status"));
         let at = approval.get("answered_at").and_then(Value::as_str);
@@ -139,7 +139,7 @@ fn steps(
     steps
 }
 
-/// Why the last answer is not whole, if it is not.
+/// Why the last answer is incomplete, if it is.
 fn cut_short(results: &[AgentRunResult]) -> Option<String> {
     let is_end = |result: &&AgentRunResult| {
         matches!(result.kind.as_str(), kind::MESSAGE_COMPLETED | kind::RUN_COMPLETED)
@@ -148,7 +148,7 @@ fn cut_short(results: &[AgentRunResult]) -> Option<String> {
     results[from.unwrap_or(0)..].iter().filter(is_end).find_map(cut::reason)
 }
 
-/// The results worth a line: the first delta, whole messages, tools, and whatever is not a delta.
+/// The results that get a line: all but deltas after the first.
 fn moments(results: &[AgentRunResult]) -> Vec<(&'static str, String, &AgentRunResult)> {
     let mut moments = Vec::new();
     let deltas = results.iter().filter(|result| result.kind == kind::MESSAGE_DELTA).count();
@@ -176,12 +176,12 @@ fn moments(results: &[AgentRunResult]) -> Vec<(&'static str, String, &AgentRunRe
             kind::STATE_UPDATED => {
                 ("state", format!("{}.{}", word(data, "scope"), word(data, "key")))
             }
-            kind::ACTION_REQUESTED => ("action asked", word(data, "action")),
+            kind::ACTION_REQUESTED => ("action", word(data, "action")),
             kind::RUN_RESTARTED => {
                 has_delta = false;
-                ("started again", String::new())
+                ("restarted", String::new())
             }
-            // Some runners say it all with the end.
+            // Some runners send their answer with the terminal result.
             kind::RUN_COMPLETED if !has_message && data.contains_key("message") => {
                 ("message", message(data))
             }
@@ -199,7 +199,7 @@ fn parameters(data: &Object) -> &Value {
     data.get("parameters").unwrap_or(&Value::Null)
 }
 
-/// The name that a call was begun with.
+/// The name of the call when it started.
 fn named(names: &BTreeMap<String, String>, data: &Object) -> String {
     let begun = names.get(&word(data, "tool_call_id"));
     begun.cloned().unwrap_or_else(|| word(data, "tool_name"))
@@ -223,7 +223,7 @@ fn one_line(text: &str) -> String {
     }
 }
 
-/// The command that sends again what did not arrive.
+/// The command that retries undelivered deliveries.
 pub(super) fn retry_hint(run: &RunView, option: &str) -> Option<String> {
     let is_meant = |delivery: &&Object| is_unsuccessful(&word(delivery, "status"));
     let ids = list(run, "deliveries").filter(is_meant).map(|found| word(found, "delivery_id"));
@@ -258,7 +258,7 @@ mod tests {
         from_value(run).unwrap()
     }
 
-    fn told(run: &RunView, results: Value) -> String {
+    fn shown(run: &RunView, results: Value) -> String {
         let event = json!({ "event_type": "message.received", "source": "api" });
         let approval = json!({ "approval_id": "apr_2", "nonce": "n", "status": "denied", "action": "tool.call",
             "target": { "tool_name": "project_cli" }, "payload": { "module": "calendar", "method": "delete" },
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn a_completed_run_is_told_with_its_times_and_delivery() {
+    fn a_completed_run_is_shown_with_its_times_and_delivery() {
         let run = run(json!({ "isolation": "landlock:7", "approvals": [
             { "action": "message.send", "status": "allowed", "answered_by": "admin",
               "created_at": "2026-01-02T03:04:05.900Z", "answered_at": "2026-01-02T03:04:06.300Z" },
@@ -290,7 +290,7 @@ mod tests {
               "data": { "message": { "role": "assistant", "content": "All is\nwell" } } },
             { "run_id": "r1", "type": "run.completed", "sequence": 5 },
         ]);
-        insta::assert_snapshot!(told(&run, results), @r#"
+        insta::assert_snapshot!(shown(&run, results), @r#"
         run r1 completed after 1.2 s
 
           agent         triage (plugin:acme/triage/default)
@@ -312,30 +312,30 @@ mod tests {
     }
 
     #[test]
-    fn a_delivery_that_did_not_arrive_is_told_with_its_id_and_command() {
+    fn an_undelivered_delivery_is_shown_with_its_id_and_command() {
         let run = run(json!({ "deliveries": [
             { "delivery_id": "dlv_1", "surface": "helpdesk", "status": "done" },
             { "delivery_id": "dlv_2", "surface": "helpdesk", "status": "failed", "error": "the surface answered 404" },
             { "delivery_id": "dlv_3", "surface": "helpdesk", "status": "unknown" } ] }));
-        let told = told(&run, json!([]));
+        let text = shown(&run, json!([]));
         let line = "delivery   helpdesk failed (dlv_2): the surface answered 404";
-        assert!(told.contains(line), "{told}");
-        assert!(told.contains("helpdesk unknown (dlv_3)"), "{told}");
+        assert!(text.contains(line), "{text}");
+        assert!(text.contains("helpdesk unknown (dlv_3)"), "{text}");
         let hint = "hint: `greenroom deliveries retry dlv_2 dlv_3 --data d` sends them again";
         assert_eq!(retry_hint(&run, " --data d").as_deref(), Some(hint));
     }
 
     #[test]
-    fn an_answer_that_comes_with_the_end_and_a_log_are_told() {
+    fn an_answer_in_the_terminal_result_and_a_log_are_shown() {
         let results = json!([
             { "run_id": "r1", "type": "processor.log", "sequence": 1, "data": { "text": "looked\nit up", "level": "info" } },
             { "run_id": "r1", "type": "run.completed", "sequence": 2,
               "data": { "message": { "role": "assistant", "content": "Here it is" } } },
         ]);
-        let told = told(&run(json!({})), results);
-        let lines: Vec<&str> = told.lines().map(str::trim).collect();
-        assert!(lines.contains(&"log        looked it up"), "{told}");
-        assert!(lines.contains(&"message    Here it is"), "{told}");
+        let text = shown(&run(json!({})), results);
+        let lines: Vec<&str> = text.lines().map(str::trim).collect();
+        assert!(lines.contains(&"log        looked it up"), "{text}");
+        assert!(lines.contains(&"message    Here it is"), "{text}");
     }
 
     #[test]
@@ -345,7 +345,7 @@ mod tests {
             "diagnostics": [{ "kind": "result.invalid", "message": "`key` is empty", "created_at": "2026-01-02T03:04:06.000Z" }], "error": {
             "code": "runner.crashed", "message": "the process ended with status 3", "retryable": true } }));
         let results = json!([{ "run_id": "r1", "type": "run.restarted", "sequence": 4, "data": { "attempt": 2 } }]);
-        insta::assert_snapshot!(told(&run, results), @r#"
+        insta::assert_snapshot!(shown(&run, results), @r#"
         run r1 failed after 1.2 s
 
           agent    triage (plugin:acme/triage/default)
@@ -354,7 +354,7 @@ mod tests {
 
                0 ms  accepted       message.received from api at 2026-01-02T03:04:05.000Z
                2 ms  started
-                     started again
+                     restarted
               1.2 s  failed         runner.crashed: the process ended with status 3
               1.0 s  diagnostic     result.invalid: `key` is empty
         "#);

@@ -1,6 +1,6 @@
-//! Opens the database of a host that starts.
+//! Opens the database at start.
 //!
-//! Invariant: whatever goes wrong, the message names the database, and neither its user nor its password.
+//! Invariant: an error names the database without user and password.
 
 use super::Migrate;
 use crate::failure::Failure;
@@ -11,7 +11,7 @@ pub(super) fn open(options: &Options, migrate: Migrate) -> Result<Store, Failure
     let failed = |error: StoreError| {
         let hint = match (&error, &options.location) {
             (StoreError::Unavailable(_), Location::Postgres(_)) => {
-                Some("is it running? `store.url` in the configuration says where it is")
+                Some("is it running? its address is `store.url` in the configuration")
             }
             _ => None,
         };
@@ -25,7 +25,7 @@ pub(super) fn open(options: &Options, migrate: Migrate) -> Result<Store, Failure
     {
         let message = format!("the database has schema {found}, this version needs schema {known}");
         return Err(Failure::new(message).hint(
-            "make a backup with `greenroom backup create`, then start without `--migrate=no` to upgrade it",
+            "create a backup with `greenroom backup create`, then start without `--migrate=no` to upgrade it",
         ));
     }
     Store::open(options).map_err(failed)

@@ -1,6 +1,6 @@
-//! Modules of one's own: found in the configuration, run as the host would run them.
+//! Configured modules, run as the host runs them.
 //!
-//! Invariant: a method is confined as on the host and gets no credential: by hand it reaches nobody's records.
+//! Invariant: a method is confined as on the host and has no credential, so it cannot read records.
 
 use crate::client::{DEFAULT_DATA, HostArgs, Place};
 use crate::failure::Failure;
@@ -16,18 +16,18 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use tokio::time::Instant;
 
-/// The modules of the configuration; one that cannot be read hides them and nothing else.
+/// The configured modules; none if the configuration is invalid.
 pub(super) fn modules(named: Option<&Path>) -> Result<Modules, Failure> {
     let Some(path) = config::find_file(named) else { return Ok(Modules::default()) };
     let read = wiring::load_file(&path).map_err(Failure::from);
     match read.and_then(|loaded| wiring::modules(&loaded.config)) {
         Ok(modules) => Ok(modules),
-        // Whoever names a file wants what is in it.
+        // A file that was given explicitly must be valid.
         Err(failure) if named.is_some() => Err(failure),
         Err(_) => {
             let path = path.display();
             output::note(&format!(
-                "warning: the modules of `{path}` are left out: it has mistakes, `greenroom check` tells them"
+                "warning: the modules of `{path}` are ignored: it is invalid, see `greenroom check`"
             ));
             Ok(Modules::default())
         }
@@ -59,7 +59,7 @@ pub(super) async fn run(
         deadline: Instant::now() + method.timeout,
     };
     let output = run_method(&Children::new(settings), call).await;
-    // What is left of it is the system's to clear.
+    // The system clears the temporary folder.
     let _ = std::fs::remove_dir_all(&folder);
     Ok(match (output.status, output.error) {
         (Status::Failure, Some(failure)) => CliResult::Failed(failure),

@@ -34,7 +34,7 @@ api_key = { env = "A_KEY" }"#;
        |
      4 | base_url = "http://169.254.169.254/v1"
        | ^^^^^^^^
-    hint: with `allow_private = true` in `models.inside` it may be in your own network
+    hint: add `allow_private = true` to `[models.inside]` if the address is intended
     "#);
 }
 
