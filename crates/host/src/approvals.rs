@@ -204,7 +204,7 @@ impl Host {
         let mut rows = rows.await?;
         let has_more = rows.len() > limit;
         rows.truncate(limit);
-        let next = rows.last().map(|row| row.asked.approval_id.clone());
+        let next = rows.last().map(|row| row.request.approval_id.clone());
         let items = rows.into_iter().map(view).collect();
         Ok(Some(self.page(&domain, items, next, has_more)))
     }
@@ -283,7 +283,7 @@ impl Shared {
 /// An approval as the API shows it.
 fn view(row: ApprovalRow) -> ApprovalView {
     let object = |text: &str| serde_json::from_str::<Object>(text).unwrap_or_default();
-    let asked = row.asked;
+    let asked = row.request;
     let mut target = object(&asked.target);
     let subject = target.remove(SUBJECT).and_then(|subject| serde_json::from_value(subject).ok());
     let outcome = row.delivered.map(|Delivered { status, error }| ApprovalOutcome {

@@ -114,7 +114,7 @@ impl FollowUp {
 
     pub(crate) fn requested(command: &RequestAction, requested: &Requested) -> Vec<FollowUp> {
         match (requested, &command.wanted) {
-            (Requested::Asked, _) => {
+            (Requested::Pending, _) => {
                 vec![FollowUp::AnnounceApproval { run_id: command.fence.run_id.clone() }]
             }
             (Requested::Queued, Wanted::Act { delivery, .. }) => {
@@ -128,14 +128,15 @@ impl FollowUp {
     pub(crate) fn answered(approval_id: &str, answered: &Answered) -> Vec<FollowUp> {
         let mut follow_ups = vec![FollowUp::WakeApproval { approval_id: approval_id.to_owned() }];
         if let Answered::New(row) = answered {
-            let lanes = row.asked.delivery.iter().map(Lane::from).collect();
+            let lanes = row.request.delivery.iter().map(Lane::from).collect();
             follow_ups.push(FollowUp::Deliver(lanes));
         }
         follow_ups
     }
 
     pub(crate) fn expired(rows: Vec<ApprovalRow>) -> Vec<FollowUp> {
-        let wake = |row: ApprovalRow| FollowUp::WakeApproval { approval_id: row.asked.approval_id };
+        let wake =
+            |row: ApprovalRow| FollowUp::WakeApproval { approval_id: row.request.approval_id };
         rows.into_iter().map(wake).collect()
     }
 }

@@ -374,7 +374,7 @@ pub(crate) fn event_view(row: EventRow) -> Value {
 
 /// An approval of a run, without the nonce that an answer needs.
 fn approval_view(row: &ApprovalRow) -> Value {
-    json!({"approval_id": row.asked.approval_id, "action": row.asked.action,
+    json!({"approval_id": row.request.approval_id, "action": row.request.action,
         "status": row.status.as_str(), "answered_by": row.answered_by,
         "created_at": rfc3339(row.created_at), "answered_at": row.answered_at.map(rfc3339)})
 }

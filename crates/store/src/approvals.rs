@@ -1,16 +1,16 @@
-//! Approvals as they are kept: who is asked about what, and what came of it.
+//! Approvals as stored: the request, its status and its outcome.
 //!
-//! Invariant: what an answer `allow` sends is decided when it is asked for; an answer changes nothing of it.
+//! Invariant: what `allow` sends is fixed with the request; an answer does not change it.
 
 use crate::types::{DeliveryStatus, NewDelivery};
 pub use greenroom_protocol::api::platform::ApprovalStatus;
 
-/// What asked, and with it how long the question stands.
+/// Who made the request, which decides how long it stays open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ApprovalKind {
-    /// A call that waits for the answer: over with its run.
+    /// A call that waits for the answer: it ends with its run.
     Call,
-    /// A result that nobody waits for: stands until it expires, also when its run has ended.
+    /// A result, which does not wait: open until it expires, even after its run has ended.
     Result,
 }
 
@@ -27,11 +27,11 @@ impl ApprovalKind {
     }
 }
 
-/// An action that somebody has to be asked about.
+/// An action that needs approval.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewApproval {
     pub approval_id: String,
-    /// Proof that whoever answers has seen the question.
+    /// Proof that the answer is for this request.
     pub nonce: String,
     pub kind: ApprovalKind,
     pub agent: String,
@@ -43,7 +43,7 @@ pub struct NewApproval {
     pub target: String,
     /// JSON text.
     pub payload: String,
-    /// What goes out once it is allowed; a tool is called by whoever waits.
+    /// What is sent once it is allowed; none for a tool, which the waiting call invokes.
     pub delivery: Option<NewDelivery>,
     pub expires_at: i64,
 }
@@ -55,12 +55,12 @@ pub struct ApprovalRow {
     pub run_id: String,
     pub attempt: i64,
     pub conversation_id: Option<String>,
-    pub asked: NewApproval,
+    pub request: NewApproval,
     pub status: ApprovalStatus,
     pub created_at: i64,
     pub answered_at: Option<i64>,
     pub answered_by: Option<String>,
-    /// What became of the delivery; nothing before it is allowed.
+    /// Status of the delivery; none before it is allowed.
     pub delivered: Option<Delivered>,
 }
 

@@ -8,7 +8,7 @@
 //! | queued run started | inside [`ApplyResults`] with a terminal, or [`CancelQueued`] |
 //! | result applied     | [`ApplyResults`]                     |
 //! | terminal           | [`ApplyResults`] with `terminal`     |
-//! | delivery           | [`ClaimDelivery`], [`FinishDelivery`]; [`ResolveDelivery`] when somebody asks |
+//! | delivery           | [`ClaimDelivery`], [`FinishDelivery`]; [`ResolveDelivery`] on request |
 //! | grant set late     | [`FreezeGrant`]                      |
 //! | new attempt        | [`RestartRun`]                       |
 //! | state by the proxy | [`WriteState`]                       |
@@ -21,10 +21,10 @@
 //! | tool call          | [`BeginToolCall`] before it acts, [`EndToolCall`] before its answer |
 //! | model call         | [`BeginModelCall`] before it is made, [`RecordModelCall`] before its answer; [`ChargeInterrupted`] |
 //! | module's record    | [`WriteRecord`]                      |
-//! | past its time      | [`Collect`], a step at a time        |
-//! | item searchable    | [`IndexItems`], some time after      |
+//! | expired            | [`Collect`], a step at a time        |
+//! | item searchable    | [`IndexItems`], later                |
 //!
-//! Invariant: a command that is carried out twice changes nothing the second time (results: when they come
+//! Invariant: a command that is executed twice changes nothing the second time (results: when they come
 //! with their chunk; audit records: every call is a fact of its own).
 
 mod accept;
@@ -70,21 +70,21 @@ pub use state::{StateWritten, WriteState};
 pub use steering::{PullSteering, Pulled};
 pub(crate) use storage::WHOLE_WORKSPACE;
 pub use storage::{StorageWritten, WriteStorage};
-pub use tools::{BeginToolCall, Begun, EndToolCall, Ended, Standing};
+pub use tools::{BeginToolCall, Begun, CallStart, EndToolCall, Ended};
 pub(crate) use usage::UsageKind;
 
 use crate::sql::Tx;
 use crate::{StoreError, params};
 use std::sync::Arc;
 
-/// One change of facts, carried out by [`Store::commit`](crate::Store::commit).
+/// One change of facts, executed by [`Store::commit`](crate::Store::commit).
 pub trait Command: Send + Sync + 'static {
     type Outcome: Send + 'static;
     /// Whether a caller outside the host waits for it, who can send it again. Such a command is refused while the
     /// database does not answer; the host's own wait.
     const FROM_OUTSIDE: bool = false;
 
-    /// The workspace whose share of the writer's queue it takes a place of; none: it is not limited.
+    /// The workspace whose share of the writer's queue it counts against; none: it is not limited.
     fn fair_share(&self) -> Option<&str> {
         None
     }

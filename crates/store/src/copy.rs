@@ -1,11 +1,11 @@
-//! Copies of a whole database: what backups, restores and moves between the two databases are made of.
+//! Copies of a whole database, for backups, restores and moves between the two databases.
 //!
 //! A copy is logical: every table as lines of JSON in the order of its key, read from one snapshot. The same facts
-//! give the same lines on both databases, so a sum over the lines tells whether a copy is equal.
+//! give the same lines on both databases, so a checksum over the lines shows whether a copy is equal.
 //!
 //! Invariants: a snapshot changes nothing; a database is loaded as a whole or not at all; the columns come from the
 //! database's catalog and the tables from the schema, so that neither is listed here. What belongs to one database
-//! and not to its facts stays behind: the search index, which is built anew, and some rows of `meta`.
+//! and not to its facts is not copied: the search index, which is rebuilt, and some rows of `meta`.
 
 mod line;
 mod loading;
@@ -26,11 +26,11 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::io;
 
-/// Rows of `meta` that say something about one database instead of being a fact in it.
+/// Rows of `meta` that describe one database and are not facts in it.
 const OWN_META: &str =
     "'schema', 'schema_fingerprint', 'epoch', 'commit', 'space', 'search_upto', 'moved_to'";
 
-/// The family of failures of copies.
+/// Errors of copies.
 #[derive(Debug, thiserror::Error)]
 pub enum CopyError {
     #[error(transparent)]
@@ -47,7 +47,7 @@ pub enum CopyError {
     Differs(String),
     #[error("the database file is damaged: {0}")]
     Damaged(String),
-    /// Whatever reads or writes the lines failed.
+    /// Reading or writing the lines failed.
     #[error(transparent)]
     Io(#[from] io::Error),
 }
@@ -97,9 +97,9 @@ impl Table {
         };
         let (mut columns, mut key) = (Vec::new(), Vec::new());
         for mut row in driver.query(sql, params![name])? {
-            let (column, place) = (row.text()?, row.int()?);
-            if place > 0 {
-                key.push((place, column.clone()));
+            let (column, key_position) = (row.text()?, row.int()?);
+            if key_position > 0 {
+                key.push((key_position, column.clone()));
             }
             columns.push(column);
         }
@@ -108,7 +108,7 @@ impl Table {
         Ok((!columns.is_empty()).then(|| Table { name: name.to_owned(), columns, key }))
     }
 
-    /// Where a column stands in a line.
+    /// The index of a column in a line.
     pub fn column(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|column| column == name)
     }
@@ -126,7 +126,7 @@ impl Table {
         format!("SELECT {columns} FROM \"{}\"{which} ORDER BY {key}", self.name)
     }
 
-    /// Goes through the rows of a database and sums up their lines.
+    /// Visits the rows of a database and computes the checksum of their lines.
     fn read_rows(&self, driver: &mut dyn Bulk, each: Visit<'_>) -> Result<Sum, CopyError> {
         let mut summing = Summing::default();
         driver.each_row(&self.select(), &mut |cells| {
@@ -137,7 +137,7 @@ impl Table {
     }
 }
 
-/// SQLite would make a file where there is none.
+/// SQLite would create a missing file.
 fn refuse_absent(location: &Location) -> Result<(), CopyError> {
     match location {
         Location::Sqlite(path) if !path.exists() => {
@@ -160,7 +160,7 @@ struct Summing {
 }
 
 impl Summing {
-    /// Adds a row; its line, with the line feed.
+    /// Adds a row and returns its line with the line feed.
     fn add(&mut self, cells: &[Cell]) -> &str {
         self.line.clear();
         line::write(cells, &mut self.line);
@@ -175,7 +175,7 @@ impl Summing {
     }
 }
 
-/// A row as a line of a dump has it.
+/// Parses a line of a dump.
 pub fn read_line(table: &Table, text: &str) -> Result<Vec<Cell>, CopyError> {
     let cells =
         line::read(text).map_err(|cause| CopyError::Line(table.name.clone(), cause.to_string()))?;

@@ -1,6 +1,6 @@
-//! Which database it is, in words for operators.
+//! Descriptions of the database for operators.
 //!
-//! Invariant: neither user nor password is ever in them.
+//! Invariant: they never hold a user or password.
 
 use crate::Location;
 use crate::StoreError;
@@ -11,7 +11,7 @@ use postgres::config::Host;
 use std::path::{Path, PathBuf};
 
 impl Location {
-    /// What it is called, without where it is: for everyone.
+    /// Its name without its address: for everyone.
     pub fn title(&self) -> String {
         match self {
             Location::Sqlite(path) => format!("SQLite database `{}`", file_name(path)),
@@ -22,20 +22,24 @@ impl Location {
         }
     }
 
-    /// What it is called and where it is: for operators.
+    /// Its name and address: for operators.
     pub fn name(&self) -> String {
         match self {
             Location::Sqlite(path) => format!("SQLite database `{}`", path.display()),
             Location::Postgres(url) => match url.parse::<postgres::Config>() {
                 Ok(config) => {
-                    format!("PostgreSQL database `{}` on `{}`", database(&config), place(&config))
+                    format!(
+                        "PostgreSQL database `{}` on `{}`",
+                        database(&config),
+                        addresses(&config)
+                    )
                 }
                 Err(_) => "PostgreSQL database".to_owned(),
             },
         }
     }
 
-    /// The database with how much it takes; what stands in the log of SQLite is not in its file yet.
+    /// Name, address and size; pages in SQLite's log are not in its file yet.
     pub(crate) fn describe(&self, tx: &mut dyn Tx) -> Result<String, StoreError> {
         let name = self.name();
         match self {
@@ -52,7 +56,7 @@ impl Location {
         }
     }
 
-    /// Bytes in the log beside the file of SQLite.
+    /// Size of SQLite's write-ahead log.
     pub fn log_bytes(&self) -> Option<i64> {
         match self {
             Location::Sqlite(path) => Some(file_bytes(&log_file(path))),
@@ -62,12 +66,12 @@ impl Location {
 }
 
 impl Store {
-    /// What the database is called and where it is: for operators.
+    /// Its name and address: for operators.
     pub fn name(&self) -> String {
         self.location().name()
     }
 
-    /// The database with how much it takes.
+    /// Name, address and size.
     pub async fn describe(&self) -> Result<String, StoreError> {
         let location = self.location().clone();
         self.read(move |tx| location.describe(tx)).await
@@ -87,20 +91,20 @@ fn file_bytes(path: &Path) -> i64 {
     i64::try_from(bytes).unwrap_or(i64::MAX)
 }
 
-/// Without a name it is the one of the user.
+/// The default is the name of the user.
 fn database(config: &postgres::Config) -> &str {
     config.get_dbname().or(config.get_user()).unwrap_or("postgres")
 }
 
-fn place(config: &postgres::Config) -> String {
+fn addresses(config: &postgres::Config) -> String {
     let ports = config.get_ports();
     let port = |index: usize| ports.get(index).or(ports.first()).copied().unwrap_or(5432);
-    let place = |(index, host): (usize, &Host)| match host {
+    let address = |(index, host): (usize, &Host)| match host {
         Host::Tcp(name) => format!("{name}:{}", port(index)),
         Host::Unix(folder) => folder.display().to_string(),
     };
-    let places: Vec<String> = config.get_hosts().iter().enumerate().map(place).collect();
-    places.join(", ")
+    let addresses: Vec<String> = config.get_hosts().iter().enumerate().map(address).collect();
+    addresses.join(", ")
 }
 
 /// A number of bytes in the largest unit that fits.

@@ -1,4 +1,4 @@
-//! The two databases, as thin as they can be: connections, transactions, errors.
+//! Thin drivers for the two databases: connections, transactions, errors.
 
 #[cfg(test)]
 mod plans;
@@ -14,21 +14,20 @@ use crate::sql::{Cell, Tx};
 use std::path::PathBuf;
 
 pub(crate) trait Driver: Tx + Send {
-    /// Whether the database holds our tables at all.
+    /// Whether the database has our tables.
     fn has_schema(&mut self) -> Result<bool, StoreError>;
     /// Runs a script of several statements, placeholders of the schema filled in.
     fn run_script(&mut self, script: &str) -> Result<(), StoreError>;
-    /// Keeps the database as it is now under its name with a suffix, where it is a file; where the copy is.
+    /// Copies a database file to its name with a suffix and returns the path; does nothing on a server.
     fn copy_aside(&mut self, suffix: &str) -> Result<Option<PathBuf>, StoreError>;
-    /// From here on this driver writes for the given start of the host.
+    /// Makes this driver the writer of the given epoch.
     fn hold(&mut self, epoch: i64) -> Result<(), StoreError>;
     fn begin(&mut self) -> Result<(), StoreError>;
     fn commit(&mut self) -> Result<(), StoreError>;
-    /// After a new connection: whether the last commit, whose answer was lost, took place.
+    /// After a reconnect: whether the last commit, whose reply was lost, took effect.
     fn has_committed(&mut self) -> Result<bool, StoreError>;
     fn rollback(&mut self);
-    /// Opens the connection again and takes back the right to write; an error is `Lost` when another
-    /// host has taken over.
+    /// Opens the connection again and takes the writer lock; the error is `Lost` when another host has taken over.
     fn reconnect(&mut self) -> Result<(), StoreError>;
 }
 
@@ -36,7 +35,7 @@ pub(crate) trait Driver: Tx + Send {
 pub(crate) trait Bulk: Driver {
     /// Begins a transaction that sees one state of the database.
     fn begin_snapshot(&mut self) -> Result<(), StoreError>;
-    /// Goes through the rows of a statement without holding more than one.
+    /// Visits the rows of a statement, holding one at a time.
     fn each_row(
         &mut self,
         sql: &str,
@@ -44,6 +43,6 @@ pub(crate) trait Bulk: Driver {
     ) -> Result<(), CopyError>;
     /// Fills a table of an open transaction.
     fn load_rows(&mut self, table: &Table, feed: Feed<'_>) -> Result<(), CopyError>;
-    /// After all tables: whatever the database has beside its rows.
+    /// After all tables: everything the database has beside its rows.
     fn finish_load(&mut self) -> Result<(), CopyError>;
 }

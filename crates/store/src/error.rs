@@ -1,6 +1,6 @@
-//! What can go wrong with the store, as its callers have to tell it apart.
+//! Errors of the store, by how a caller has to react.
 //!
-//! Invariant: whatever is told, nothing of the command was kept; only after `Lost` nobody knows.
+//! Invariant: after an error nothing of the command was kept; only after `Lost` it is not known.
 
 /// The family of store failures.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -17,10 +17,10 @@ pub enum StoreError {
     /// The database cannot be reached, or did not answer in time.
     #[error("the store is not available: {0}")]
     Unavailable(String),
-    /// The database does not answer, as callers of the store are told: its name without its place.
+    /// The database does not answer. Holds its name without its address, so that any caller may see it.
     #[error("the {0} does not answer")]
     Down(String),
-    /// The truth may no longer be written by this host: an I/O error on sync, or another host took over.
+    /// This host may not write any more: an I/O error on sync, or another host took over.
     #[error("the store is lost to this host: {0}")]
     Lost(String),
     /// The database was written by a newer version.
@@ -29,8 +29,8 @@ pub enum StoreError {
          schemas up to {known}"
     )]
     NewerSchema { found: i64, known: i64 },
-    /// `greenroom move` has copied everything elsewhere.
-    #[error("the facts of this database were moved to {to}")]
+    /// `greenroom move` has copied everything to another database.
+    #[error("the data of this database was moved to {to}")]
     Moved { to: String },
     /// The database was written by a build from before the first version that can be upgraded.
     #[error(
@@ -41,13 +41,13 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// True when nothing was written and the same may work a little later.
+    /// True when nothing was written and a retry may succeed.
     pub fn is_passing(&self) -> bool {
         use StoreError::{Busy, Down, Full, Unavailable};
         matches!(self, Full | Busy | Unavailable(_) | Down(_))
     }
 
-    /// True when the connection is the problem and the same command may be tried again.
+    /// True when the connection failed and the command may be tried again on a new one.
     pub(crate) fn is_connection(&self) -> bool {
         matches!(self, StoreError::Unavailable(_))
     }

@@ -1,16 +1,16 @@
-//! Whether the database answers, as the connections to it see it.
+//! Whether the database answers, as its connections see it.
 //!
-//! Invariant: down from the first failed try to connect until a try succeeds. A database that only restarts is
-//! waited for; once it has been down for longer, whoever asks is answered at once.
+//! Invariant: it is down from the first failed connection attempt until one succeeds. Callers wait for a database that
+//! restarts; once it has been down for longer, they get an error at once.
 
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
-/// How long a read waits for a database that went away.
+/// How long a read waits for a database that is down.
 pub(crate) const READ_PATIENCE: Duration = Duration::from_secs(5);
-/// How long a command from outside does.
+/// How long a command from outside waits.
 pub(crate) const WRITE_PATIENCE: Duration = Duration::from_secs(10);
-/// How long a failed try to connect speaks for all connections.
+/// How long a failed connection attempt counts for all connections.
 const FRESH: Duration = Duration::from_secs(1);
 
 pub(crate) struct Health {
@@ -20,7 +20,7 @@ pub(crate) struct Health {
 #[derive(Debug, Clone, Copy)]
 struct Down {
     since: Instant,
-    /// The last failed try.
+    /// The last failed attempt.
     seen_at: Instant,
 }
 
@@ -31,7 +31,7 @@ impl Default for Health {
 }
 
 impl Health {
-    /// A try to connect failed.
+    /// A connection attempt failed.
     pub(crate) fn failed(&self) {
         let now = Instant::now();
         self.down.send_modify(|down| {
@@ -40,23 +40,23 @@ impl Health {
         });
     }
 
-    /// A try to connect succeeded.
+    /// A connection attempt succeeded.
     pub(crate) fn works(&self) {
         self.down.send_replace(None);
     }
 
-    /// Whether it is down and that was seen just now, so that another try would show nothing new.
-    pub(crate) fn failed_lately(&self) -> bool {
+    /// Whether an attempt failed so recently that another one would show nothing new.
+    pub(crate) fn failed_recently(&self) -> bool {
         self.down.borrow().is_some_and(|down| down.seen_at.elapsed() < FRESH)
     }
 
-    /// What is left of a patience that began when the database went away.
+    /// What is left of a time limit that began when the database went down.
     pub(crate) fn left_of(&self, patience: Duration) -> Duration {
         let since = self.down.borrow().map(|down| down.since);
         since.map_or(patience, |since| patience.saturating_sub(since.elapsed()))
     }
 
-    /// Whether it answers before a command from outside has waited long enough.
+    /// Whether it answers within the time limit of a command from outside.
     pub(crate) async fn is_up_soon(&self) -> bool {
         if self.down.borrow().is_none() {
             return true;

@@ -8,7 +8,7 @@ use crate::sql::Tx;
 use tokio::sync::oneshot;
 
 pub(crate) trait Job: Send {
-    /// Executes the command and keeps its outcome, in place of that of an earlier try.
+    /// Executes the command and keeps its outcome, replacing that of an earlier attempt.
     fn execute(&mut self, tx: &mut dyn Tx) -> Result<(), StoreError>;
     fn is_from_outside(&self) -> bool;
     /// Sends the outcome: its transaction was committed.

@@ -1,6 +1,6 @@
 //! Facts: everything Greenroom keeps, behind one interface of batched commands.
 //!
-//! Invariant: what a command changes is committed together and before its outcome is told; nobody holds a
+//! Invariant: what a command changes is committed together and before its outcome is returned; no caller holds a
 //! transaction. SQLite and PostgreSQL run the same commands and pass the same suite.
 
 mod approvals;

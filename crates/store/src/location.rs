@@ -31,9 +31,9 @@ fn without_password(url: &str) -> String {
     // Parameters may hold one as well.
     let rest = rest.split_once('?').map_or(rest, |(rest, _)| rest);
     match rest.rsplit_once('@') {
-        Some((user, place)) => {
+        Some((user, address)) => {
             let user = user.split_once(':').map_or(user, |(user, _)| user);
-            format!("{scheme}://{user}@{place}")
+            format!("{scheme}://{user}@{address}")
         }
         None => format!("{scheme}://{rest}"),
     }

@@ -1,6 +1,6 @@
 //! Slots of time and classes of durations, in which runs and calls of models are counted.
 //!
-//! Invariant: a class is a quarter of a doubling wide, so that what is told of it is within ten per cent and
+//! Invariant: a class is a quarter of a doubling wide, so that a value derived from it is within ten per cent and
 //! a millisecond.
 
 /// Slots that are counted in: minutes for an hour, ten minutes for a day, two hours for a week.
@@ -45,9 +45,9 @@ mod tests {
     #[test]
     fn a_duration_is_told_within_ten_per_cent_and_a_millisecond() {
         for exact in (0..200).chain((200..1_000_000).step_by(997)) {
-            let told = duration_ms(grade(exact));
-            let off = (told - exact).abs();
-            assert!(off as f64 <= 1.0 + exact as f64 * 0.1, "{exact} is told as {told}");
+            let value = duration_ms(grade(exact));
+            let off = (value - exact).abs();
+            assert!(off as f64 <= 1.0 + exact as f64 * 0.1, "{exact} is reported as {value}");
         }
         assert_eq!(grade(-5), 0);
     }
@@ -62,11 +62,11 @@ mod tests {
     #[test]
     fn percentiles_are_those_of_the_classes() {
         let runs = [(grade(10), 50), (grade(100), 45), (grade(1000), 5)];
-        let told = |share| percentile(runs.into_iter(), share);
-        assert_eq!(told(0.5), Some(duration_ms(grade(10))));
-        assert_eq!(told(0.51), Some(duration_ms(grade(100))));
-        assert_eq!(told(0.95), Some(duration_ms(grade(100))));
-        assert_eq!(told(0.96), Some(duration_ms(grade(1000))));
+        let at = |share| percentile(runs.into_iter(), share);
+        assert_eq!(at(0.5), Some(duration_ms(grade(10))));
+        assert_eq!(at(0.51), Some(duration_ms(grade(100))));
+        assert_eq!(at(0.95), Some(duration_ms(grade(100))));
+        assert_eq!(at(0.96), Some(duration_ms(grade(1000))));
         assert_eq!(percentile([].into_iter(), 0.5), None);
     }
 }

@@ -1,4 +1,4 @@
-//! Everything that only looks: point reads and pages, always by workspace.
+//! Reads: point reads and pages, always by workspace.
 
 pub mod approvals;
 pub mod artifacts;

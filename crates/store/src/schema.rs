@@ -17,7 +17,7 @@ use std::time::Instant;
 
 const SCHEMA: &str = include_str!("schema.sql");
 
-/// The script that leads to version n stands at n - 1. The first one makes a database from nothing.
+/// The script for version n has index n - 1. The first one creates the tables.
 const MIGRATIONS: &[&str] = &[
     include_str!("migrations/001-first.sql"),
     include_str!("migrations/002-delivery-retries.sql"),
@@ -25,12 +25,12 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/004-run-error-codes.sql"),
 ];
 
-/// Builds before the first release told their schemas apart by a hash of the script instead of by a version.
+/// Builds before the first release identified their schema by a hash of the script, not by a version.
 const FINGERPRINT: &str = "schema_fingerprint";
-/// What the last of them wrote.
+/// The hash that the last of them wrote.
 const FIRST_FINGERPRINT: &str = "fc3e248609b48a3f";
 
-/// Which version the tables of a database have, and which this program needs.
+/// The version of a database's tables, and the one this program needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SchemaVersion {
     pub found: i64,
@@ -47,7 +47,7 @@ pub(crate) fn newest() -> i64 {
     i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX)
 }
 
-/// The version of a database; nothing if it holds no tables of ours. Refuses what this program cannot read.
+/// The version of a database; none without our tables. Refuses what this program cannot read.
 pub(crate) fn version(driver: &mut dyn Driver) -> Result<Option<SchemaVersion>, StoreError> {
     if !driver.has_schema()? {
         return Ok(None);
@@ -65,7 +65,7 @@ pub(crate) fn version(driver: &mut dyn Driver) -> Result<Option<SchemaVersion>, 
     Ok(Some(SchemaVersion { found, known }))
 }
 
-/// Creates the tables, or brings them to the newest version.
+/// Creates the tables, or upgrades them to the newest version.
 pub(crate) fn prepare(driver: &mut dyn Driver) -> Result<(), StoreError> {
     match version(driver)? {
         None => create_alone(driver, newest(), &[SCHEMA]),
@@ -74,7 +74,7 @@ pub(crate) fn prepare(driver: &mut dyn Driver) -> Result<(), StoreError> {
     }
 }
 
-/// Makes an empty database of an older version.
+/// Creates an empty database of an older version.
 #[cfg(test)]
 pub(crate) fn create_at(driver: &mut dyn Driver, version: i64) -> Result<(), StoreError> {
     driver.begin()?;
@@ -82,7 +82,7 @@ pub(crate) fn create_at(driver: &mut dyn Driver, version: i64) -> Result<(), Sto
     driver.commit()
 }
 
-/// Makes the tables of a version in an open transaction.
+/// Creates the tables of a version in an open transaction.
 pub(crate) fn create_tables(driver: &mut dyn Driver, version: i64) -> Result<(), StoreError> {
     refuse_newer(version)?;
     if version == newest() {
@@ -129,7 +129,7 @@ fn create(driver: &mut dyn Driver, version: i64, scripts: &[&str]) -> Result<(),
     Ok(())
 }
 
-/// One transaction per step, so that a large database does not hold all of them open at once.
+/// One transaction per step, so that a large database does not keep all changes in one.
 fn upgrade(driver: &mut dyn Driver, version: SchemaVersion) -> Result<(), StoreError> {
     let SchemaVersion { found, known } = version;
     let began = Instant::now();
@@ -139,7 +139,7 @@ fn upgrade(driver: &mut dyn Driver, version: SchemaVersion) -> Result<(), StoreE
         from = found,
         to = known,
         copy = kept,
-        "upgrading the database; do not end the host now"
+        "upgrading the database; do not stop the host now"
     );
     for next in found + 1..=known {
         let script = usize::try_from(next - 1).ok().and_then(|index| MIGRATIONS.get(index));
@@ -165,7 +165,7 @@ fn step(driver: &mut dyn Driver, version: i64, script: &str) -> Result<(), Store
     Ok(())
 }
 
-/// Every start of a host counts: what an earlier one still tries to write is told apart by it.
+/// Every start of a host has its own epoch, so that writes of an earlier one are recognised.
 pub(crate) fn bump_epoch(driver: &mut dyn Driver) -> Result<i64, StoreError> {
     let row = driver.query_opt(
         "UPDATE meta SET value = CAST(CAST(value AS BIGINT) + 1 AS TEXT) WHERE name = 'epoch'

@@ -7,7 +7,7 @@ CREATE TABLE meta (
     value TEXT NOT NULL
 );
 
--- What happened. The row outlives its body: after retention the key still refuses a second event.
+-- Events. The row outlives its body: after retention the key still rejects a second event.
 CREATE TABLE events (
     seq              {serial},
     workspace_id     TEXT NOT NULL,
@@ -64,25 +64,25 @@ CREATE TABLE runs (
     reserved_seq     BIGINT NOT NULL,
     effects          BIGINT NOT NULL,
     cancel_requested BIGINT NOT NULL,
-    -- Whether it takes messages that arrive while it runs, and the place of the last that it has pulled.
+    -- Whether it takes messages that arrive while it runs, and the last that it has pulled.
     steers           BIGINT NOT NULL,
     steered_seq      BIGINT,
-    -- Whether one of its calls has asked for an approval, so that its end knows what to look for.
+    -- Whether one of its calls has requested an approval, which its end has to cancel.
     asked            BIGINT NOT NULL DEFAULT 0,
     created_at       BIGINT NOT NULL,
     started_at       BIGINT,
-    -- Nothing as long as the run is queued or running.
+    -- NULL while the run is queued or running.
     finished_at      BIGINT,
     error            TEXT,
     usage            TEXT,
     isolation        TEXT,
-    -- The code that stands in `error`.
+    -- The code within `error`.
     error_code       TEXT,
     PRIMARY KEY (workspace_id, run_id)
 ) {by_key};
--- Lanes are looked up with every event and every terminal. The index holds all they ask for, else SQLite
--- prefers to walk through the whole workspace; and it is used only by statements that repeat its condition.
--- A list of two statuses instead would make SQLite build a table for each look.
+-- Lanes are looked up with every event and every terminal. The index covers those queries, else SQLite prefers to
+-- scan the whole workspace; and it is used only by statements that repeat its condition.
+-- With a list of two statuses SQLite would build a table for each look-up.
 CREATE INDEX runs_open ON runs
     (workspace_id, conversation_id, status, conversation_seq, queue, finished_at)
     WHERE finished_at IS NULL;
@@ -103,7 +103,7 @@ CREATE TABLE results (
     PRIMARY KEY (run_id, first_seq)
 ) {by_key};
 
--- What a run sent that took no number: refused results, output after the terminal.
+-- What a run sent that has no sequence number: refused results, output after the terminal.
 CREATE TABLE diagnostics (
     id         {serial},
     run_id     TEXT NOT NULL,
@@ -113,8 +113,8 @@ CREATE TABLE diagnostics (
 );
 CREATE INDEX diagnostics_by_run ON diagnostics (run_id, id);
 
--- The conversation as it is read: an answer stands with the event it answers (`event_seq`), whatever came
--- in between. `id` is what the search index refers to.
+-- The conversation as it is read: an answer is next to the event it answers (`event_seq`), whatever came in
+-- between. The search index refers to `id`.
 CREATE TABLE transcript (
     id              {serial},
     workspace_id    TEXT NOT NULL,
@@ -133,14 +133,13 @@ CREATE TABLE transcript (
     created_at      BIGINT NOT NULL,
     UNIQUE (workspace_id, conversation_id, event_seq, seq)
 );
--- The terms by which items are found (`src/search/index.rs`), filled in behind the writer's back: up to which
--- item is kept in `meta`.
+-- The terms of items (`src/search/index.rs`), added after the items; `meta` holds the last indexed item.
 --! sqlite
 CREATE VIRTUAL TABLE search USING fts5(
     terms, content='', contentless_delete=1, detail=none, tokenize='ascii');
 --! postgres
--- Without statistics the planner takes the index for whatever is asked. New entries wait in a list that every
--- query reads; `settle` empties it beside the writer, long before the limit at which the writer would have to.
+-- Without statistics the planner always uses the index. New entries wait in a list that every query reads;
+-- `settle` empties it on a reader, long before the limit at which the writer would have to.
 CREATE TABLE search (
     id    BIGINT PRIMARY KEY,
     terms INTEGER[] NOT NULL
@@ -164,7 +163,7 @@ CREATE TABLE state (
 ) {by_key};
 CREATE INDEX state_expiring ON state (expires_at) WHERE expires_at IS NOT NULL;
 
--- Blobs of runners. The value stands last: lists read the rest alone.
+-- Blobs of runners. The value is last: lists read only the rest.
 CREATE TABLE storage (
     workspace_id TEXT NOT NULL,
     owner        TEXT NOT NULL,
@@ -175,7 +174,7 @@ CREATE TABLE storage (
     PRIMARY KEY (workspace_id, owner, name)
 );
 
--- What the rows of state and storage take per owner; owner '' is all storage of the workspace.
+-- Usage of state and storage per owner; owner '' is all storage of the workspace.
 CREATE TABLE usage (
     workspace_id TEXT NOT NULL,
     kind         TEXT NOT NULL,
@@ -185,7 +184,7 @@ CREATE TABLE usage (
     PRIMARY KEY (workspace_id, kind, owner)
 ) {by_key};
 
--- What is known of bytes that are kept elsewhere, under their hash.
+-- Metadata of bytes in the object store, by their hash.
 CREATE TABLE artifacts (
     workspace_id    TEXT NOT NULL,
     artifact_id     TEXT NOT NULL,
@@ -210,7 +209,7 @@ CREATE INDEX artifacts_by_time ON artifacts (workspace_id, created_at, artifact_
 CREATE INDEX artifacts_by_age ON artifacts (created_at);
 CREATE INDEX artifacts_expiring ON artifacts (expires_at) WHERE expires_at IS NOT NULL;
 
--- What has to reach a surface: first in, first out per target.
+-- Messages for surfaces: first in, first out per target.
 CREATE TABLE outbox (
     id           {serial},
     workspace_id TEXT NOT NULL,
@@ -247,8 +246,7 @@ CREATE TABLE audit (
 CREATE INDEX audit_by_run ON audit (workspace_id, run_id, id);
 CREATE INDEX audit_denials ON audit (workspace_id, id) WHERE denials > 0;
 
--- Calls that have done something and are not over: each becomes a record when it ends, or when the next start
--- finds it.
+-- Calls that have acted and not ended: each becomes a record when it ends, or at the next start.
 CREATE TABLE open_calls (
     workspace_id TEXT NOT NULL,
     call_id      TEXT NOT NULL,
@@ -257,7 +255,7 @@ CREATE TABLE open_calls (
     PRIMARY KEY (workspace_id, call_id)
 ) {by_key};
 
--- Actions that somebody is asked about. What they put into the outbox is decided when they are asked for.
+-- Actions that need approval. What they put into the outbox is fixed with the request.
 CREATE TABLE approvals (
     workspace_id    TEXT NOT NULL,
     approval_id     TEXT NOT NULL,
@@ -288,7 +286,7 @@ CREATE INDEX approvals_by_run ON approvals (run_id, approval_id);
 CREATE INDEX approvals_pending ON approvals (workspace_id, approval_id) WHERE status = 'pending';
 CREATE INDEX approvals_due ON approvals (expires_at) WHERE status = 'pending';
 
--- Messages that came while a run was under way which takes them: pulled by it, or runs of their own later.
+-- Messages for an active run: pulled by it, or turned into runs later.
 CREATE TABLE steering (
     workspace_id     TEXT NOT NULL,
     run_id           TEXT NOT NULL,
@@ -299,7 +297,7 @@ CREATE TABLE steering (
     PRIMARY KEY (workspace_id, run_id, conversation_seq)
 ) {by_key};
 
--- Calls of tools that the host carries out. One that may change something stands here before it acts.
+-- Tool calls that the host executes. One that may change something is recorded before it acts.
 CREATE TABLE tool_calls (
     workspace_id TEXT NOT NULL,
     run_id       TEXT NOT NULL,
@@ -316,8 +314,8 @@ CREATE TABLE tool_calls (
 ) {by_key};
 CREATE INDEX tool_calls_open ON tool_calls (epoch) WHERE output IS NULL;
 
--- Calls of models, and what they took per day: sums outlive their rows. What a call is charged with is what
--- budgets are held against, also where its cost is not known.
+-- Model calls, and their sums per day, which outlive the rows. Budgets limit the charge of a call, which it has
+-- even where its cost is unknown.
 CREATE TABLE model_calls (
     id            {serial},
     workspace_id  TEXT NOT NULL,
@@ -333,7 +331,7 @@ CREATE TABLE model_calls (
     created_at    BIGINT NOT NULL
 );
 CREATE INDEX model_calls_by_run ON model_calls (run_id, id);
--- Calls of models that are under way: each becomes a row above when it ends, or when the next start finds it.
+-- Model calls in progress: each becomes a row above when it ends, or at the next start.
 CREATE TABLE model_calls_open (
     workspace_id   TEXT NOT NULL,
     call_id        TEXT NOT NULL,
@@ -360,8 +358,8 @@ CREATE TABLE spend (
 ) {by_key};
 CREATE INDEX spend_by_day ON spend (day);
 
--- How many runs ended and how long they took, and what models were called, by minutes, ten minutes and two
--- hours: for looking at a week without going through its rows. `grade` is a class of durations (`src/rates.rs`).
+-- Counters of ended runs with their durations, and of model calls, by minutes, ten minutes and two hours: so that a
+-- week is shown without reading its rows. `grade` is a class of durations (`src/rates.rs`).
 CREATE TABLE run_rates (
     workspace_id TEXT NOT NULL,
     span_ms      BIGINT NOT NULL,
@@ -379,7 +377,7 @@ CREATE TABLE model_rates (
     model         TEXT NOT NULL,
     calls         BIGINT NOT NULL,
     failed        BIGINT NOT NULL,
-    -- Calls that told their tokens, and calls of known cost.
+    -- Calls with known token counts, and calls of known cost.
     told          BIGINT NOT NULL,
     input_tokens  BIGINT NOT NULL,
     output_tokens BIGINT NOT NULL,
@@ -392,7 +390,7 @@ CREATE TABLE model_rates (
 ) {by_key};
 CREATE INDEX model_rates_by_age ON model_rates (span_ms, slot);
 
--- What the project modules keep for an actor, and with whom it is shared.
+-- Records of the project modules for an actor, and with whom they are shared.
 CREATE TABLE records (
     workspace_id TEXT NOT NULL,
     module       TEXT NOT NULL,

@@ -4,9 +4,9 @@
 //! from its text alone. So both databases find the same, items that are not indexed yet are found like
 //! indexed ones, and an entry that went stale or a hash that collided shows nothing wrong.
 
-pub(crate) mod asked;
 pub(crate) mod fold;
 pub(crate) mod index;
+pub(crate) mod query;
+mod ranges;
 pub(crate) mod snippet;
-mod stretches;
 pub(crate) mod terms;

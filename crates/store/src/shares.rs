@@ -1,14 +1,14 @@
 //! Fairness between workspaces: none can fill the writer's queue alone.
 //!
-//! Invariant: of one workspace at most a share of the queue is events; the rest of them wait in their own
-//! line, first in, first out, and everybody else passes by.
+//! Invariant: events of one workspace take at most its share of the queue; more of them wait, first in, first out,
+//! without holding up other workspaces.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Workspaces remembered before idle ones are forgotten.
-const WORKSPACES_AT_HAND: usize = 1024;
+/// Workspaces remembered before idle ones are dropped.
+const WORKSPACES_MAX: usize = 1024;
 
 #[derive(Debug)]
 pub(crate) struct Shares {
@@ -21,7 +21,7 @@ impl Shares {
         Self { size, by_workspace: Mutex::default() }
     }
 
-    /// Waits for a place in the workspace's share; nothing once the store is closed.
+    /// Waits for room in the workspace's share.
     pub(crate) async fn enter(&self, workspace: &str) -> Option<OwnedSemaphorePermit> {
         self.share(workspace).acquire_owned().await.ok()
     }
@@ -31,7 +31,7 @@ impl Shares {
         if let Some(share) = shares.get(workspace) {
             return Arc::clone(share);
         }
-        if shares.len() >= WORKSPACES_AT_HAND {
+        if shares.len() >= WORKSPACES_MAX {
             shares.retain(|_, share| Arc::strong_count(share) > 1);
         }
         let share = Arc::new(Semaphore::new(self.size));
@@ -59,10 +59,10 @@ mod tests {
     async fn idle_workspaces_are_forgotten() {
         let shares = Shares::new(1);
         let _busy = shares.enter("busy").await;
-        for number in 0..3 * WORKSPACES_AT_HAND {
+        for number in 0..3 * WORKSPACES_MAX {
             shares.enter(&number.to_string()).await;
         }
         let known = shares.by_workspace.lock().unwrap();
-        assert!(known.len() <= WORKSPACES_AT_HAND && known.contains_key("busy"));
+        assert!(known.len() <= WORKSPACES_MAX && known.contains_key("busy"));
     }
 }

@@ -1,7 +1,7 @@
-//! The few words in which commands and reads speak to a database.
+//! The interface through which commands and reads use a database.
 //!
 //! Invariant: statements are written once, in SQL that SQLite and PostgreSQL both understand, with `?1`
-//! placeholders; only a driver, and the search index, knows which of the two it talks to.
+//! placeholders; only the drivers and the search index know which of the two it is.
 
 use crate::StoreError;
 use std::borrow::Cow;
@@ -70,7 +70,7 @@ macro_rules! params {
     ($($value:expr),* $(,)?) => { &[$($crate::sql::Value::from($value)),*] };
 }
 
-/// Neither database may keep U+0000 in a text (PostgreSQL cannot), so both refuse it alike.
+/// PostgreSQL cannot keep U+0000 in a text, so both databases refuse it.
 pub(crate) fn refuse_nul(text: &str) -> Result<(), StoreError> {
     if text.as_bytes().contains(&0) {
         return Err(StoreError::Refused("a text holds the character U+0000".to_owned()));
@@ -78,7 +78,7 @@ pub(crate) fn refuse_nul(text: &str) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Prose that others wrote: it must not fail a command, so U+0000 is kept as U+FFFD.
+/// Text from outside must not fail a command, so U+0000 is kept as U+FFFD.
 pub(crate) fn prose(text: &str) -> Cow<'_, str> {
     if text.as_bytes().contains(&0) {
         return Cow::Owned(text.replace('\0', "\u{fffd}"));
@@ -106,7 +106,7 @@ impl Cell {
     }
 }
 
-/// A row, taken apart from left to right.
+/// A row, read from left to right.
 #[derive(Debug)]
 pub struct Row(std::vec::IntoIter<Cell>);
 
@@ -161,7 +161,7 @@ fn unexpected(wanted: &str, found: &Cell) -> StoreError {
     StoreError::Refused(format!("expected {wanted} in a column, found {found:?}"))
 }
 
-/// Which database it is. For what the two have in different words only: an index of texts.
+/// Which database it is, for the few statements that differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dialect {
     Sqlite,
@@ -172,7 +172,7 @@ pub enum Dialect {
 pub trait Tx {
     fn dialect(&self) -> Dialect;
 
-    /// Runs a statement and says how many rows it changed.
+    /// Runs a statement and returns how many rows it changed.
     fn execute(&mut self, sql: &'static str, params: &[Value<'_>]) -> Result<u64, StoreError>;
 
     /// Runs a statement and returns its rows.

@@ -27,18 +27,18 @@ use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime};
 use tokio::sync::{mpsc, oneshot, watch};
 
-/// Commands that may wait for the writer.
+/// Commands in the writer's queue.
 const WRITES_WAITING_MAX: usize = 4096;
-/// Events of one workspace that may wait for the writer.
+/// Events of one workspace in the writer's queue.
 const EVENTS_WAITING_MAX: usize = 1024;
-/// Reads that may wait for one reader.
+/// Reads in the queue of one reader.
 const READS_WAITING_MAX: usize = 1024;
-/// Between two looks at the log of SQLite while there are commits.
+/// Between two checks of SQLite's log while there are commits.
 const CHECKPOINT_PAUSE: Duration = Duration::from_millis(500);
-/// Time without a commit after which all of the log is moved into the database.
+/// Time without a commit after which the whole log is moved into the database.
 const QUIET: Duration = Duration::from_secs(5);
 const READERS: usize = 2;
-/// The reader that prepares the search index, so that nobody who asks waits for it.
+/// The reader that prepares the search index, so that other reads do not wait for it.
 const INDEXER: usize = READERS;
 
 /// What a commit survives.
@@ -57,12 +57,12 @@ pub struct Options {
     pub sync: Sync,
 }
 
-/// A database as somebody finds it who only looks.
+/// A database as `Store::probe` finds it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Probed {
-    /// What it is, where it is and how much it takes, in words.
+    /// Name, address and size, in words.
     pub description: String,
-    /// Nothing when no host has used it yet.
+    /// None when no host has used it yet.
     pub sizes: Option<Sizes>,
 }
 
@@ -88,7 +88,7 @@ struct Inner {
     file: Option<PathBuf>,
     cursor_key: String,
     lost: watch::Receiver<Option<StoreError>>,
-    /// Whether there was no space for what was to be written last.
+    /// Whether the last write found no space.
     is_full: Arc<AtomicBool>,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
@@ -99,7 +99,7 @@ impl Store {
         on_own_thread(|| Self::open_here(options))
     }
 
-    /// Which version the tables have; nothing when there are none yet. Changes nothing. Blocks.
+    /// The version of the tables; none when there are none yet. Changes nothing. Blocks.
     pub fn version(options: &Options) -> Result<Option<SchemaVersion>, StoreError> {
         match &options.location {
             Location::Sqlite(path) if !path.exists() => Ok(None),
@@ -107,7 +107,7 @@ impl Store {
         }
     }
 
-    /// Whether the database is there and can be read, and how much it holds. Changes nothing. Blocks.
+    /// Whether the database exists and can be read, and how much it holds. Changes nothing. Blocks.
     pub fn probe(options: &Options) -> Result<Probed, StoreError> {
         on_own_thread(|| {
             let mut reader = connect_reader(options)?;
@@ -187,7 +187,7 @@ impl Store {
         Ok(Store { inner: Arc::new(inner) })
     }
 
-    /// Which start of the host this is.
+    /// The number of this start of the host.
     pub fn epoch(&self) -> i64 {
         self.inner.epoch
     }
@@ -206,7 +206,7 @@ impl Store {
         &self.inner.cursor_key
     }
 
-    /// Waits until this host may no longer write, and says why.
+    /// Waits until this host may no longer write, and returns why.
     pub async fn lost(&self) -> StoreError {
         let mut lost = self.inner.lost.clone();
         let found = lost.wait_for(Option::is_some).await;
@@ -214,9 +214,9 @@ impl Store {
         error.unwrap_or_else(|| StoreError::Unavailable("the store was closed".to_owned()))
     }
 
-    /// Whether the database answers and takes what is written; the latter is tried if there was no space lately.
+    /// Whether the database answers and can be written to; the latter is tried if the last write found no space.
     pub async fn check(&self) -> Result<(), StoreError> {
-        if self.inner.health.failed_lately() {
+        if self.inner.health.failed_recently() {
             return Err(self.down());
         }
         self.read(|tx| tx.query("SELECT 1", &[]).map(drop)).await?;
@@ -257,7 +257,7 @@ impl Store {
         .await
     }
 
-    /// A lost connection as callers are told of it; what exactly was lost is in the log.
+    /// Hides the address of a database that cannot be reached; the log has the details.
     fn named(&self, error: StoreError) -> StoreError {
         if error.is_connection() { self.down() } else { error }
     }
@@ -312,17 +312,17 @@ impl Store {
         self.read(read).await
     }
 
-    /// Waits for everything submitted so far, then lets go of the database. An SQLite file is whole then: nothing
-    /// stands in the log beside it. Blocks.
+    /// Commits everything submitted so far and closes the database. An SQLite file is complete then: its log is
+    /// empty. Blocks.
     pub fn close(&self) {
         if let Some(writer) = lock(&self.inner.writer).take() {
             self.send_postponed_last(&writer);
         }
         let threads = std::mem::take(&mut *lock(&self.inner.threads));
-        // The writer ends by itself now; readers and the checkpointer end with the last handle.
+        // The writer ends now; readers and the checkpointer end with the last handle.
         for thread in threads.into_iter().take(1) {
             if thread.join().is_err() {
-                tracing::error!("the store's writer panicked");
+                tracing::error!("store writer panicked");
             }
         }
         if let Some(path) = &self.inner.file {
@@ -331,7 +331,7 @@ impl Store {
     }
 }
 
-/// The PostgreSQL client brings its own runtime, which may not be entered from within another.
+/// The PostgreSQL client has its own runtime, which must not be entered from within another.
 fn on_own_thread<T: Send>(
     work: impl FnOnce() -> Result<T, StoreError> + Send,
 ) -> Result<T, StoreError> {
@@ -364,8 +364,7 @@ fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<
         .map_err(|error| StoreError::Unavailable(format!("cannot start thread {name}: {error}")))
 }
 
-/// After commits, and never more often than twice a second, looks whether the log has grown; once nobody has written
-/// for a while, moves all of it.
+/// Checks the size of the log after commits, at most twice a second; moves all of it after a while without commits.
 fn checkpoints(path: &Path, commits: &std::sync::mpsc::Receiver<()>) {
     while commits.recv().is_ok() {
         loop {
@@ -382,7 +381,7 @@ fn checkpoints(path: &Path, commits: &std::sync::mpsc::Receiver<()>) {
 
 fn log_failure(checkpoint: Result<(), StoreError>) {
     if let Err(error) = checkpoint {
-        tracing::warn!(%error, "cannot move the write-ahead log into the database");
+        tracing::warn!(%error, "checkpoint of the write-ahead log failed");
     }
 }
 

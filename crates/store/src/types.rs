@@ -1,4 +1,4 @@
-//! The facts as the host hands them in and reads them back.
+//! The facts as the host writes and reads them.
 
 pub use crate::approvals::{ApprovalKind, ApprovalRow, ApprovalStatus, Delivered, NewApproval};
 pub use crate::audit::{AuditBatch, AuditRecord, OpenCall};
@@ -7,7 +7,7 @@ use greenroom_protocol::{RunError, RunStatus};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-/// A frozen grant, as the host wrote it: opaque here, kept once per content.
+/// A frozen grant as the host wrote it: opaque here, stored once per content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GrantDoc {
     pub hash: String,
@@ -48,7 +48,7 @@ pub struct RunRow {
     pub isolation: Option<String>,
 }
 
-/// An event as stored; `body` is the envelope as JSON text, gone after retention.
+/// An event as stored; `body` is the envelope as JSON text, removed by retention.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventRow {
     pub seq: i64,
@@ -82,7 +82,7 @@ pub struct NewItem {
     pub role: &'static str,
     pub event_id: Option<String>,
     pub run_id: Option<String>,
-    /// Who said it, where a person or a program outside did.
+    /// The author, if it is a person or a program outside.
     pub actor_id: Option<String>,
     pub text: Option<String>,
     /// The rest of the item (`actor, segments, artifacts, metadata`) as a JSON object.
@@ -111,7 +111,7 @@ pub struct ItemRow {
     pub created_at: i64,
 }
 
-/// A result with the host's number, as it is published and stored.
+/// A result with its sequence number, as published and stored.
 #[derive(Debug, Clone)]
 pub struct ResultRecord {
     pub sequence: i64,
@@ -130,13 +130,13 @@ pub struct Chunk {
     pub body: String,
 }
 
-/// One write to host-kept state; `value` is JSON text, nothing removes the key.
+/// One write to host-kept state; `value` is JSON text, `None` removes the key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StateWrite {
     pub owner: String,
     pub name: String,
     pub value: Option<String>,
-    /// What the owner's names and values may take together.
+    /// Limit for the owner's names and values together.
     pub owner_bytes_max: Option<i64>,
 }
 
@@ -149,11 +149,11 @@ pub struct StateRow {
     pub version: i64,
 }
 
-/// An artifact to be kept; its bytes are there already.
+/// An artifact to be stored; its bytes are stored already.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewArtifact {
     pub artifact_id: String,
-    /// 64 hexadecimal digits: where its bytes are.
+    /// 64 hexadecimal digits: the key of its bytes.
     pub sha256: String,
     pub size: i64,
     pub name: Option<String>,
@@ -183,7 +183,7 @@ pub struct ArtifactRow {
     pub expires_at: Option<i64>,
 }
 
-/// Something that has to reach a surface.
+/// A message for a surface.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewDelivery {
     pub delivery_id: String,
@@ -212,7 +212,7 @@ pub struct DeliveryRow {
     pub updated_at: i64,
     /// Time spent on attempts and the pauses between them, since the first attempt or the last retry.
     pub waited_ms: i64,
-    /// When it is tried again, while it waits for that.
+    /// When it is tried again.
     pub next_attempt_at: Option<i64>,
 }
 
@@ -226,7 +226,7 @@ pub enum DeliveryStatus {
     Failed,
     /// It may have arrived or not.
     Unknown,
-    /// Somebody decided that it is not to be sent.
+    /// An operator decided not to send it.
     Discarded,
 }
 
@@ -250,7 +250,7 @@ impl DeliveryStatus {
     }
 }
 
-/// A refused result, or anything else a run sent that took no number.
+/// A refused result, or anything else from a run that has no sequence number.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnostic {
     pub kind: String,
@@ -258,7 +258,7 @@ pub struct Diagnostic {
     pub created_at: i64,
 }
 
-/// A fact the host itself adds to the event log: a tool call, a delivery's outcome, a failure.
+/// An event of the host itself in the log: a tool call, a delivery's outcome, a failure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostEvent {
     pub event_id: String,

@@ -1,7 +1,7 @@
-//! The one writer: commits commands together, then tells everyone.
+//! The writer: commits queued commands in batches, then sends their outcomes.
 //!
-//! Invariant: an outcome is told only after its commit; one bad command fails alone; when a commit's answer
-//! is lost, the database is asked whether it took place, and only if not the batch is carried out again.
+//! Invariant: an outcome is sent only after its commit; one bad command fails alone; when the reply to a commit is
+//! lost, the database is asked whether it took effect, and the batch is executed again only if it did not.
 
 use crate::StoreError;
 use crate::drivers::Driver;
@@ -13,18 +13,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, watch};
 
-/// Commands in one transaction at most.
+/// Most commands in one transaction.
 const BATCH_MAX: usize = 512;
 
-/// Between two tries to reach a database that went away.
+/// Between two connection attempts.
 const RECONNECT_PAUSE: Duration = Duration::from_millis(200);
 
 type Batch = Vec<Box<dyn Job>>;
 
-/// What keeps the commands of a batch apart. Bad ones are rare, so a batch is first tried without.
+/// How the commands of a batch are separated. Bad ones are rare, so a batch is tried without first.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fence {
-    /// One bad command fails the try.
+    /// One bad command fails the attempt.
     None,
     /// One bad command fails alone.
     Savepoints,
@@ -32,16 +32,16 @@ enum Fence {
 
 enum Committed {
     Yes,
-    /// The connection was lost before the commit took place; there is a new one.
+    /// The connection was lost before the commit; there is a new one.
     No,
 }
 
 pub(crate) struct Writer {
     pub(crate) driver: Box<dyn Driver>,
     pub(crate) lost: watch::Sender<Option<StoreError>>,
-    /// Told after each commit, for the checkpointer.
+    /// Signals commits to the checkpointer.
     pub(crate) committed: std::sync::mpsc::SyncSender<()>,
-    /// Whether there was no space for the last batch.
+    /// Whether the last batch found no space.
     pub(crate) is_full: Arc<AtomicBool>,
     pub(crate) health: Arc<Health>,
 }
@@ -52,7 +52,7 @@ impl Writer {
         let mut batch = Vec::new();
         while jobs.blocking_recv_many(&mut batch, BATCH_MAX) > 0 {
             if let Err(error) = self.commit(&mut batch) {
-                tracing::error!(%error, "the store is lost, the host has to end");
+                tracing::error!(%error, "store lost, the host has to stop");
                 batch.drain(..).for_each(|job| job.fail(error.clone()));
                 self.lost.send_replace(Some(error));
                 return;
@@ -81,7 +81,7 @@ impl Writer {
                     fence = Fence::Savepoints;
                 }
                 Err(error) => {
-                    tracing::error!(%error, "a batch failed");
+                    tracing::error!(%error, commands = batch.len(), "batch failed");
                     if matches!(error, StoreError::Full) {
                         self.is_full.store(true, Ordering::Relaxed);
                     }
@@ -117,7 +117,7 @@ impl Writer {
         match job.execute(&mut *self.driver) {
             Ok(()) => {}
             Err(error @ StoreError::Refused(_)) => {
-                tracing::error!(%error, "a command failed");
+                tracing::error!(%error, "command failed");
                 self.driver.execute("ROLLBACK TO SAVEPOINT command", &[])?;
             }
             Err(error) => return Err(error),
@@ -126,7 +126,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Whether a commit took place whose answer was lost.
+    /// Whether a commit whose reply was lost took effect.
     fn has_committed(&mut self, cause: &StoreError) -> Result<bool, StoreError> {
         loop {
             self.reconnect(cause, &mut Vec::new())?;
@@ -137,20 +137,20 @@ impl Writer {
         }
     }
 
-    /// Waits for the database however long it takes. Who sent a command of `refusable` from outside is told after
-    /// a while that it was not carried out; the host's own commands wait.
+    /// Reconnects, however long it takes. Commands from outside among `refusable` fail after a while; the host's own
+    /// wait.
     fn reconnect(&mut self, cause: &StoreError, refusable: &mut Batch) -> Result<(), StoreError> {
-        tracing::warn!(error = %cause, "lost the database, connecting again");
+        tracing::warn!(error = %cause, "lost the database connection, reconnecting");
         let since = Instant::now();
         loop {
             match self.driver.reconnect() {
                 Ok(()) => {
-                    tracing::info!("the database answers again");
+                    tracing::info!("database connection restored");
                     self.health.works();
                     return Ok(());
                 }
                 Err(error @ StoreError::Lost(_)) => return Err(error),
-                Err(error) => tracing::debug!(%error, "the database is not back yet"),
+                Err(error) => tracing::debug!(%error, "reconnect failed"),
             }
             self.health.failed();
             if since.elapsed() >= WRITE_PATIENCE {
@@ -172,7 +172,7 @@ mod tests {
     use crate::store::Sync;
     use crate::types::Diagnostic;
 
-    /// What a batch of one command comes to.
+    /// Commits one command.
     fn commit<C: Command>(writer: &mut Writer, command: C) -> Result<C::Outcome, StoreError> {
         let (job, mut outcome) = Queued::new(command);
         writer.commit(&mut vec![job]).unwrap();
@@ -193,7 +193,7 @@ mod tests {
         let mut driver =
             SqliteDriver::writer(&folder.path().join("full.db"), Sync::Normal).unwrap();
         schema::prepare(&mut driver).unwrap();
-        // No page more than there are.
+        // Not one page more.
         driver.run_script("PRAGMA max_page_count = 1").unwrap();
         let mut writer = Writer {
             driver: Box::new(driver),

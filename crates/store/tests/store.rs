@@ -1,7 +1,7 @@
 //! The store's suite: every case runs on SQLite and on a real PostgreSQL.
 //!
-//! Invariant: a case says what has to be kept, never which database keeps it; what only one of the two can
-//! suffer is in `crash` and `outage`.
+//! Invariant: a case does not depend on the database; failures that only one of the two can have are in `crash` and
+//! `outage`.
 #![expect(clippy::unwrap_used, reason = "a test fails where it stands")]
 
 #[path = "suite/accept.rs"]

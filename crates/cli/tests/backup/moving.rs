@@ -95,7 +95,7 @@ async fn a_move_to_postgresql_and_back_changes_no_answer() {
     assert!(told.err.contains("read back and verified") && told.err.contains("hint: "), "{told:?}");
     // Whoever forgets to change the configuration is told so, and does not begin a second copy.
     assert!(matches!(host.try_start().await, Started::Died(_)));
-    assert!(host.log().contains("the facts of this database were moved to postgres://"));
+    assert!(host.log().contains("the data of this database was moved to postgres://"));
     host.configure(&config(&format!("url = \"{}\"", database.url), &receiver.url()));
     assert_equal(&before, &answers_after_start(&mut host).await);
 
@@ -160,10 +160,10 @@ async fn a_move_can_be_undone_or_leave_the_old_database_alone() {
     let told = move_with(&host, &["--to", &to("copy.db"), "--keep"], None).await;
     assert_eq!(told.json()["kept"], true, "{told:?}");
     assert_eq!(move_to(&host, &to("moved.db")).await.code, 0);
-    move_to(&host, &to("once-more.db")).await.refused("were moved to sqlite:");
+    move_to(&host, &to("once-more.db")).await.refused("was moved to sqlite:");
     let create = run(crate::scene::create(&host, &host.folder().join("stale.tar"))).await;
     assert_eq!(create.code, 1, "{create:?}");
-    assert!(create.err.contains("were moved to sqlite:"), "{create:?}");
+    assert!(create.err.contains("was moved to sqlite:"), "{create:?}");
     let undone = move_with(&host, &["--undo"], None).await.json();
     assert_eq!(undone["moved_to"], to("moved.db"));
     host.start_again().await;

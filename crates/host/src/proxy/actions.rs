@@ -58,7 +58,7 @@ async fn act(call: &mut Call<'_>, planned: Planned) -> Result<(), AgentAPIError>
     let command = command(call, Wanted::Act { delivery: planned.delivery, log }, &call_id);
     match commit(call.shared, command).await? {
         Requested::Queued => Ok(()),
-        Requested::Asked | Requested::Earlier(_) | Requested::TooMany | Requested::Stale => {
+        Requested::Pending | Requested::Earlier(_) | Requested::TooMany | Requested::Stale => {
             Err(stale())
         }
     }

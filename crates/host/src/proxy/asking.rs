@@ -70,7 +70,7 @@ pub(super) async fn ask(
     let mut question =
         Question { shared: Arc::clone(shared), asked: Some((workspace, approval_id.clone())) };
     let not_asked = match commit(shared, command(call, wanted, call_id)).await? {
-        Requested::Asked => None,
+        Requested::Pending => None,
         Requested::Earlier(begun) => Some(Decided::Earlier(begun)),
         Requested::TooMany => {
             let message = "too many actions of this run wait for approval";

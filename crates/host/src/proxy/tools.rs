@@ -27,7 +27,7 @@ use greenroom_protocol::api::tools::{
     ToolCallParams, ToolCallResult, ToolDetailParams, ToolSearchParams, ToolSearchResult,
 };
 use greenroom_protocol::{AgentAPIError, ErrorCode, ToolResource};
-use greenroom_store::commands::{Begun, Standing, Wanted};
+use greenroom_store::commands::{Begun, CallStart, Wanted};
 use greenroom_store::types::{ApprovalKind, NewApproval};
 use greenroom_tools::project_cli::{self, close_matches};
 use greenroom_tools::{Admitted, Entry, Risk, ToolFailure};
@@ -174,7 +174,7 @@ async fn call_tool(
                 project_cli::NOT_ALLOWED => ErrorCode::Unauthorized,
                 _ => ErrorCode::InvalidArgument,
             });
-            in_task(work, |work| work.refuse(Standing::New, failure)).await
+            in_task(work, |work| work.refuse(CallStart::Unrecorded, failure)).await
         }
     }
 }
@@ -183,7 +183,7 @@ async fn call_tool(
 async fn permit(call: &mut Call<'_>, work: Work) -> Result<ToolCallResult, AgentAPIError> {
     match call.rights.grant.risks.get(&work.risk).copied().unwrap_or(Approval::Ask) {
         Approval::Always if work.risk == Risk::Read => {
-            in_task(work, |work| work.carry_out(Standing::New)).await
+            in_task(work, |work| work.carry_out(CallStart::Unrecorded)).await
         }
         Approval::Always => {
             let mut waiting = Waiting(Some(work));
@@ -194,7 +194,7 @@ async fn permit(call: &mut Call<'_>, work: Work) -> Result<ToolCallResult, Agent
         Approval::Never => {
             let message = format!("calls of the risk `{}` are not granted", work.risk.as_str());
             let denied = denial(message).detail("reason", "not_granted");
-            in_task(work, |work| work.refuse(Standing::New, denied)).await
+            in_task(work, |work| work.refuse(CallStart::Unrecorded, denied)).await
         }
         Approval::Ask if call.params.get().len() > APPROVAL_BYTES_MAX => {
             let message =
@@ -214,11 +214,11 @@ async fn ask_first(call: &mut Call<'_>, work: Work) -> Result<ToolCallResult, Ag
     let asked = ask(call, wanted, &call_id).await?;
     let Some(work) = waiting.0.take() else { return Err(stale()) };
     match asked {
-        Decided::Allowed(_) => act(work, Begun::Now).await,
+        Decided::Allowed(_) => act(work, Begun::Started).await,
         Decided::Refused(error) => {
             let mut denied = denial(error.message);
             denied.details = error.details;
-            in_task(work, |work| work.refuse(Standing::Begun, denied)).await
+            in_task(work, |work| work.refuse(CallStart::Recorded, denied)).await
         }
         Decided::Earlier(begun) => act(work, begun).await,
         Decided::NotAsked(error) => Err(error),
@@ -228,12 +228,12 @@ async fn ask_first(call: &mut Call<'_>, work: Work) -> Result<ToolCallResult, Ag
 /// Carries out a call that was begun now. A repeated call gets its earlier output.
 async fn act(mut work: Work, begun: Begun) -> Result<ToolCallResult, AgentAPIError> {
     match begun {
-        Begun::Now => in_task(work, |work| work.carry_out(Standing::Begun)).await,
-        Begun::Before(output) => {
+        Begun::Started => in_task(work, |work| work.carry_out(CallStart::Recorded)).await,
+        Begun::Finished(output) => {
             work.entered.recorded();
             told_before(&output)
         }
-        Begun::UnderWay => Err(under_way()),
+        Begun::InProgress => Err(under_way()),
         Begun::OtherCall => Err(repeated_id()),
         Begun::Stale => Err(stale()),
     }
@@ -274,7 +274,7 @@ impl Drop for Waiting {
             let message = "the call was cancelled before it began; nothing was done";
             let given_up = ToolFailure::new("CANCELLED", message);
             // A call that was never begun has nothing to end.
-            let _ = work.refuse(Standing::Begun, given_up).await;
+            let _ = work.refuse(CallStart::Recorded, given_up).await;
         });
     }
 }

@@ -220,7 +220,7 @@ impl Sums {
         rates.fold(Self::default(), |sum, rate| Self {
             calls: sum.calls + rate.calls,
             failed: sum.failed + rate.failed,
-            with_usage: sum.with_usage + rate.told,
+            with_usage: sum.with_usage + rate.with_usage,
             input: sum.input + rate.input_tokens,
             output: sum.output + rate.output_tokens,
             priced: sum.priced + rate.priced,
@@ -273,7 +273,7 @@ mod tests {
             model: "m".to_owned(),
             calls: 2,
             failed: 1,
-            told: 0,
+            with_usage: 0,
             input_tokens: 0,
             output_tokens: 0,
             priced: 0,

@@ -1,11 +1,11 @@
-//! An event comes in: deduplicated, bound, admitted and appended in one transaction.
+//! Accepts an event: deduplicated, bound, admitted and appended in one transaction.
 //!
 //! Invariant: a refusal writes nothing, so that a retry is a first try.
 
 use super::Command;
 use super::artifacts::{Owner, adopt_artifact, insert_artifact};
 use super::steering::requeue;
-use super::transcript::{Place, count_event, insert_item};
+use super::transcript::{ItemPosition, count_event, insert_item};
 use crate::reads::events::Known;
 use crate::sql::Tx;
 use crate::types::{GrantDoc, NewArtifact, NewItem, OnInterrupt, Queue, RunRow};
@@ -21,14 +21,14 @@ pub struct AcceptEvent {
     pub event_type: String,
     pub conversation_id: Option<String>,
     pub body: String,
-    /// The run that the binding asks for; none for an unbound event.
+    /// The run that the binding starts; none for an unbound event.
     pub run: Option<NewRun>,
     pub item: Option<NewItem>,
-    /// Parts of the event that are kept as bytes; the run of the event becomes theirs.
+    /// Parts of the event that are stored as bytes; they belong to the event's run.
     pub artifacts: Vec<NewArtifact>,
     /// Ids of uploads that the event names.
     pub uploads: Vec<String>,
-    /// The token that sends it; the first event of a conversation says who began it.
+    /// The token of the sender; that of a conversation's first event is stored with the conversation.
     pub sent_by: Option<String>,
     pub now_ms: i64,
 }
@@ -40,7 +40,7 @@ pub struct NewRun {
     pub runner_id: String,
     pub queue: Queue,
     pub lane_length_max: i64,
-    /// Absent while the runner's manifest is not known yet; then frozen before `run_agent`.
+    /// None while the runner's manifest is unknown; then frozen before `run_agent`.
     pub grant: Option<GrantDoc>,
     pub on_interrupt: OnInterrupt,
     pub deadline_ms: i64,
@@ -50,7 +50,7 @@ pub struct NewRun {
     pub epoch: i64,
     /// Its grant lets it pull messages that arrive while it runs.
     pub steers: bool,
-    /// How many messages may wait for the run that this event would steer; nothing: it steers none.
+    /// How many messages may wait for the run that this event would steer; none: it steers no run.
     pub steering_length_max: Option<i64>,
 }
 
@@ -58,22 +58,22 @@ pub struct NewRun {
 pub enum Accepted {
     /// Stored. `run` is none for an unbound event.
     New { run: Option<RunRow>, displaced: Displaced },
-    /// Kept, for the run that is under way to pull.
+    /// Stored for the active run to pull.
     Steered { run: Box<RunRow> },
-    /// The same key with the same body came before: the first answer again.
+    /// The same key with the same body was accepted before: the first outcome again.
     Repeated { run: Option<RunRow> },
-    /// The same, of an event that went to a run under way.
+    /// The same, for an event that steered a run.
     SteeredBefore { run: Box<RunRow> },
-    /// The same key came before with another body.
+    /// The same key was accepted before with another body.
     Conflict,
     /// Too many runs wait in the lane; nothing was written.
     LaneFull,
 }
 
-/// The runs that a replacing run displaced.
+/// The runs that a replacing run displaces.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Displaced {
-    /// Were queued and have ended.
+    /// Were queued and are cancelled.
     pub cancelled: Vec<RunRow>,
     /// How many of those were messages that had waited for a run to pull them.
     pub requeued: usize,
@@ -131,8 +131,7 @@ impl Command for AcceptEvent {
             return Ok(Accepted::LaneFull);
         }
         let replaces = self.run.as_ref().is_some_and(|run| run.queue == Queue::Replace);
-        let displaced =
-            if replaces { self.cancel_displaced(tx, running)? } else { Displaced::default() };
+        let displaced = if replaces { self.displace(tx, running)? } else { Displaced::default() };
         let (conversation_seq, transcript_seq) = self.append_to_conversation(tx)?;
         let run_id = self.run.as_ref().map(|run| run.run_id.as_str());
         let event_seq = self.insert_event(tx, run_id, conversation_seq)?;
@@ -152,7 +151,7 @@ impl Command for AcceptEvent {
 }
 
 impl AcceptEvent {
-    /// What the key already stands for, if anything.
+    /// The outcome for a key that was accepted before.
     fn earlier(&self, tx: &mut dyn Tx) -> Result<Option<Accepted>, StoreError> {
         let found = reads::events::by_key(tx, &self.workspace_id, &self.source, &self.event_id)?;
         let Some(Known { seq, body_hash, run_id }) = found else { return Ok(None) };
@@ -163,7 +162,7 @@ impl AcceptEvent {
             Some(run_id) => reads::runs::get(tx, &self.workspace_id, run_id)?,
             None => None,
         };
-        // Our own commit whose answer was lost is told as new, so that the host acts on it.
+        // A commit of ours whose reply was lost counts as new, so that the host acts on it.
         let ours = self.run.as_ref().map(|run| &run.run_id) == run_id.as_ref() && run_id.is_some();
         Ok(Some(match run {
             Some(run) if ours => Accepted::New { run: Some(run), displaced: Displaced::default() },
@@ -191,7 +190,7 @@ impl AcceptEvent {
         for mut row in open {
             let (run_id, status, queue) = (row.text()?, row.text()?, row.text()?);
             if status == RunStatus::Running.as_str() {
-                // A replacing run waits for all of the conversation, a serial one not for those in parallel.
+                // A replacing run waits for all runs of the conversation, a serial one not for parallel ones.
                 let counts = run.queue == Queue::Replace || queue != Queue::Parallel.as_str();
                 lane.running += i64::from(counts);
                 running.push(run_id);
@@ -202,13 +201,9 @@ impl AcceptEvent {
         Ok((admit(run.queue, lane, run.lane_length_max), running))
     }
 
-    /// Ends the queued runs of the conversation and marks the running ones, so that not even a crash
-    /// brings them back. Messages that wait for a running one end with them.
-    fn cancel_displaced(
-        &self,
-        tx: &mut dyn Tx,
-        running: Vec<String>,
-    ) -> Result<Displaced, StoreError> {
+    /// Ends the queued runs of the conversation and marks the running ones, so that a crash does not bring
+    /// them back. Messages that wait for a running one end with them.
+    fn displace(&self, tx: &mut dyn Tx, running: Vec<String>) -> Result<Displaced, StoreError> {
         let mut requeued = 0;
         for run_id in &running {
             requeued += requeue(tx, &self.workspace_id, run_id, self.now_ms)?;
@@ -241,13 +236,13 @@ impl AcceptEvent {
         let (event_seq, transcript_seq) =
             count_event(tx, (&self.workspace_id, conversation), items, &self.sent_by, self.now_ms)?;
         if let Some(item) = &self.item {
-            let place = Place {
+            let position = ItemPosition {
                 workspace: &self.workspace_id,
                 conversation,
                 event_seq,
                 event_type: Some(&self.event_type),
             };
-            insert_item(tx, place, transcript_seq, item, self.now_ms)?;
+            insert_item(tx, position, transcript_seq, item, self.now_ms)?;
         }
         Ok((Some(event_seq), Some(transcript_seq)))
     }

@@ -1,8 +1,8 @@
-//! Actions: done at once, or asked about, answered, expired, given up.
+//! Actions and their approvals: requested, answered, expired, cancelled.
 //!
-//! Invariant: an action acts by its one row in the outbox, and that row is written in the transaction of the
-//! decision that allows it. A decision is made once; an approval of a call is never left pending behind
-//! its run.
+//! Invariant: an action acts through its one row in the outbox, which is written in the transaction of the
+//! decision that allows it. A decision is made once; the approval of a call does not stay pending after the end
+//! of its run.
 
 use super::Command;
 use super::audit::open;
@@ -17,7 +17,7 @@ use crate::{StoreError, params, reads};
 use greenroom_protocol::RunStatus;
 use serde_json::json;
 
-/// What a live run asks for through the proxy.
+/// An action that a live run requests through the proxy.
 #[derive(Debug, Clone)]
 pub struct RequestAction {
     pub fence: RunFence,
@@ -25,18 +25,18 @@ pub struct RequestAction {
     pub wanted: Wanted,
     /// Approvals of one run that may be pending.
     pub pending_max: i64,
-    /// The call that asks and then waits; open from here on, unless nothing was done.
+    /// The call that requests it and waits; open from here on, unless nothing was done.
     pub call: Option<OpenCall>,
     pub now_ms: i64,
 }
 
 #[derive(Debug, Clone)]
 pub enum Wanted {
-    /// Allowed beforehand: on its way with this commit.
+    /// Allowed in advance: in the outbox with this commit.
     Act { delivery: NewDelivery, log: HostEvent },
-    /// Somebody is asked first.
+    /// Needs approval.
     Ask(Box<NewApproval>),
-    /// Somebody is asked before a tool is called; the call is begun with the question.
+    /// A tool call that needs approval; it is recorded with the request.
     AskForTool(Box<NewApproval>, Box<BeginToolCall>),
 }
 
@@ -45,12 +45,12 @@ pub enum Requested {
     /// In the outbox.
     Queued,
     /// Waits for an answer.
-    Asked,
-    /// The call of the tool was begun before: nobody is asked again.
+    Pending,
+    /// The tool call was recorded before: there is no second request.
     Earlier(Begun),
     /// Too many of the run's approvals are pending; nothing was written.
     TooMany,
-    /// The run is over, or about to be.
+    /// The run has ended, or was to be cancelled.
     Stale,
 }
 
@@ -60,7 +60,7 @@ impl Command for RequestAction {
     fn execute(&self, tx: &mut dyn Tx) -> Result<Requested, StoreError> {
         let requested = self.request(tx)?;
         match (&requested, &self.call) {
-            (Requested::Queued | Requested::Asked, Some(call)) => {
+            (Requested::Queued | Requested::Pending, Some(call)) => {
                 open(tx, self.fence.run(), call)?;
             }
             (Requested::Earlier(_) | Requested::TooMany | Requested::Stale, _) | (_, None) => {}
@@ -73,7 +73,7 @@ impl RequestAction {
     fn request(&self, tx: &mut dyn Tx) -> Result<Requested, StoreError> {
         let (workspace_id, run_id) = self.fence.run();
         let asks = !matches!(self.wanted, Wanted::Act { .. });
-        // An action may have been done twice if the run were started again.
+        // A new attempt of the run could do it twice.
         let changed = tx.execute(
             concat!(
                 "UPDATE runs SET effects = 1, asked = CASE WHEN ?6 = 1 THEN 1 ELSE asked END
@@ -100,7 +100,7 @@ impl RequestAction {
                     return Ok(Requested::Earlier(earlier));
                 }
                 let requested = self.ask(tx, approval)?;
-                if requested == Requested::Asked {
+                if requested == Requested::Pending {
                     tool_call.execute(tx)?;
                 }
                 Ok(requested)
@@ -121,11 +121,11 @@ impl RequestAction {
                 now_ms: self.now_ms,
             },
         )?;
-        Ok(if asked { Requested::Asked } else { Requested::TooMany })
+        Ok(if asked { Requested::Pending } else { Requested::TooMany })
     }
 }
 
-/// One question with the run that asks it.
+/// An approval request with its run.
 pub(super) struct Question<'a> {
     pub(super) workspace_id: &'a str,
     pub(super) run_id: &'a str,
@@ -136,7 +136,7 @@ pub(super) struct Question<'a> {
     pub(super) now_ms: i64,
 }
 
-/// Keeps a question; false when the run has too many that are not answered.
+/// Stores a request; false when too many of the run are pending.
 pub(super) fn ask(tx: &mut dyn Tx, question: &Question<'_>) -> Result<bool, StoreError> {
     let Question { workspace_id, run_id, approval, .. } = question;
     if reads::approvals::get(tx, workspace_id, &approval.approval_id)?.is_some() {
@@ -196,7 +196,7 @@ pub enum Decision {
 }
 
 impl Decision {
-    /// The status that an approval has by it.
+    /// The status it gives an approval.
     pub fn status(self) -> ApprovalStatus {
         match self {
             Decision::Allow => ApprovalStatus::Allowed,
@@ -222,7 +222,7 @@ pub enum Answered {
     New(Box<ApprovalRow>),
     /// The same decision had been made before.
     Repeated(Box<ApprovalRow>),
-    /// It was decided otherwise, has expired, or its run is over.
+    /// It was decided otherwise, has expired, or its run has ended.
     Conflict(Box<ApprovalRow>),
     WrongNonce,
     NotFound,
@@ -235,7 +235,7 @@ impl Command for AnswerApproval {
     fn execute(&self, tx: &mut dyn Tx) -> Result<Answered, StoreError> {
         let found = reads::approvals::get(tx, &self.workspace_id, &self.approval_id)?;
         let Some(row) = found else { return Ok(Answered::NotFound) };
-        if row.asked.nonce != self.nonce {
+        if row.request.nonce != self.nonce {
             return Ok(Answered::WrongNonce);
         }
         if row.status == self.decision.status() {
@@ -244,15 +244,15 @@ impl Command for AnswerApproval {
         if row.status != ApprovalStatus::Pending {
             return Ok(Answered::Conflict(Box::new(row)));
         }
-        if row.asked.expires_at <= self.now_ms {
+        if row.request.expires_at <= self.now_ms {
             let row = settle(tx, row, ApprovalStatus::Expired, None, self.now_ms)?;
             return Ok(Answered::Conflict(Box::new(row)));
         }
-        if row.asked.kind == ApprovalKind::Call && !is_waiting(tx, &row)? {
+        if row.request.kind == ApprovalKind::Call && !is_waiting(tx, &row)? {
             let row = settle(tx, row, ApprovalStatus::Cancelled, None, self.now_ms)?;
             return Ok(Answered::Conflict(Box::new(row)));
         }
-        if let (Decision::Allow, Some(delivery)) = (self.decision, &row.asked.delivery) {
+        if let (Decision::Allow, Some(delivery)) = (self.decision, &row.request.delivery) {
             let run = (row.workspace_id.as_str(), row.run_id.as_str());
             insert_delivery(tx, run, delivery, self.now_ms)?;
         }
@@ -261,7 +261,7 @@ impl Command for AnswerApproval {
     }
 }
 
-/// Whether the run that asked is still there to hear the answer.
+/// Whether the run still waits for the answer.
 fn is_waiting(tx: &mut dyn Tx, row: &ApprovalRow) -> Result<bool, StoreError> {
     let run = reads::runs::get(tx, &row.workspace_id, &row.run_id)?;
     Ok(run.is_some_and(|run| {
@@ -269,10 +269,10 @@ fn is_waiting(tx: &mut dyn Tx, row: &ApprovalRow) -> Result<bool, StoreError> {
     }))
 }
 
-/// Settles everything that has expired; says what.
+/// Settles expired approvals and returns them.
 #[derive(Debug, Clone)]
 pub struct ExpireApprovals {
-    /// Everything that expires up to this moment.
+    /// Expiry times up to this one.
     pub due_ms: i64,
     pub limit: i64,
     pub now_ms: i64,
@@ -289,7 +289,7 @@ impl Command for ExpireApprovals {
     }
 }
 
-/// Gives a question up whose call nobody waits for any more; false when it was settled before.
+/// Cancels the approval of a call that has stopped waiting; false when it was settled before.
 #[derive(Debug, Clone)]
 pub struct CancelApproval {
     pub workspace_id: String,
@@ -309,7 +309,7 @@ impl Command for CancelApproval {
     }
 }
 
-/// Nobody waits for the calls of a run that is over.
+/// Cancels the pending approvals of a run's calls.
 pub(super) fn cancel_calls(
     tx: &mut dyn Tx,
     workspace: &str,
@@ -322,7 +322,7 @@ pub(super) fn cancel_calls(
     Ok(())
 }
 
-/// Ends a pending approval and adds how to the event log.
+/// Settles a pending approval and adds it to the event log.
 fn settle(
     tx: &mut dyn Tx,
     row: ApprovalRow,
@@ -335,27 +335,27 @@ fn settle(
          WHERE workspace_id = ?1 AND approval_id = ?2 AND status || '' = ?6",
         params![
             &row.workspace_id,
-            &row.asked.approval_id,
+            &row.request.approval_id,
             status,
             now_ms,
             by,
             ApprovalStatus::Pending
         ],
     )?;
-    let settled = reads::approvals::get(tx, &row.workspace_id, &row.asked.approval_id)?;
+    let settled = reads::approvals::get(tx, &row.workspace_id, &row.request.approval_id)?;
     let settled = settled.unwrap_or(row);
     record(tx, &settled, status.as_str(), now_ms)?;
     Ok(settled)
 }
 
 fn record(tx: &mut dyn Tx, row: &ApprovalRow, word: &str, now_ms: i64) -> Result<(), StoreError> {
-    let asked = &row.asked;
-    let target: serde_json::Value = serde_json::from_str(&asked.target).unwrap_or_default();
-    let body = json!({"approval_id": asked.approval_id, "run_id": row.run_id, "agent": asked.agent,
-        "action": asked.action, "target": target, "asked_by": asked.kind.as_str(),
+    let request = &row.request;
+    let target: serde_json::Value = serde_json::from_str(&request.target).unwrap_or_default();
+    let body = json!({"approval_id": request.approval_id, "run_id": row.run_id, "agent": request.agent,
+        "action": request.action, "target": target, "asked_by": request.kind.as_str(),
         "answered_by": row.answered_by});
     let event = HostEvent {
-        event_id: format!("{}.{word}", asked.approval_id),
+        event_id: format!("{}.{word}", request.approval_id),
         event_type: format!("approval.{word}"),
         body: body.to_string(),
     };

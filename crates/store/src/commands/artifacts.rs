@@ -1,7 +1,7 @@
-//! Artifacts: what is known of bytes that are kept elsewhere.
+//! Artifacts: metadata of bytes in the object store.
 //!
-//! Invariant: a row is written only after its bytes are kept, and removed before they are deleted; a run
-//! writes one only while it is its own writer.
+//! Invariant: a row is written only after its bytes are stored, and removed before they are deleted; a run
+//! writes one only while its fence holds.
 
 use super::Command;
 use super::audit::insert_outcome;
@@ -16,9 +16,9 @@ use greenroom_protocol::ErrorCode;
 pub struct CreateArtifact {
     pub workspace_id: String,
     pub artifact: NewArtifact,
-    /// The run that asks for it; none for an upload.
+    /// The run that creates it; none for an upload.
     pub run: Option<RunFence>,
-    /// The record of the call, kept with its outcome.
+    /// The audit record of the call, stored with its outcome.
     pub audit: Option<AuditRecord>,
     pub now_ms: i64,
 }
@@ -26,7 +26,7 @@ pub struct CreateArtifact {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ArtifactWritten {
     Created,
-    /// The run is over.
+    /// The run has ended.
     Stale,
 }
 

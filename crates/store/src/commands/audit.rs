@@ -1,6 +1,6 @@
 //! Audit records, kept.
 //!
-//! Invariant: a record is committed with the outcome it tells of where there is one; records alone come in
+//! Invariant: a record is committed with its outcome where there is one; records alone come in
 //! batches. Every call is a fact of its own: handed in twice, it is kept twice. A call is open or has its
 //! record, never both and never neither.
 
@@ -31,7 +31,7 @@ impl Command for RecordAudit {
     }
 }
 
-/// Gives calls their record whose host went away before they ended; to be carried out before the first call.
+/// Records calls that an earlier host left open; to be executed before the first call.
 #[derive(Debug, Clone)]
 pub struct RecordInterrupted {
     pub calls_max: i64,
@@ -89,7 +89,7 @@ fn close(tx: &mut dyn Tx, workspace: &str, call_id: &str) -> Result<(), StoreErr
     Ok(())
 }
 
-/// Keeps records within the transaction of what they tell of.
+/// Stores records in the transaction of what they describe.
 pub(super) fn insert_audit(
     tx: &mut dyn Tx,
     workspace: &str,

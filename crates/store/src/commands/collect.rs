@@ -1,7 +1,7 @@
-//! Facts past their time are let go, a few rows at a step.
+//! Retention: removes expired facts, a few rows per step.
 //!
 //! Invariant: what is still needed stays, however old: keys of events for ever, the body of an event and the
-//! ledger of its run until the run has ended. A step looks at a bounded number of rows; a mark in `meta`,
+//! ledger of its run until the run has ended. A step examines a bounded number of rows; a mark in `meta`,
 //! moved in the same transaction, says how far the log was gone through. A step repeated finds less to do.
 
 use super::Command;
@@ -12,19 +12,19 @@ use crate::types::{ApprovalStatus, DeliveryStatus};
 use crate::{StoreError, params};
 use std::collections::BTreeMap;
 
-/// What is kept for a while only.
+/// What has a retention time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Retained {
-    /// Bodies of events; their keys stay and refuse a second event.
+    /// Bodies of events; their keys stay and reject a second event.
     Events,
     /// Items of transcripts, with their entries in the search index.
     Transcript,
     /// Results, diagnostics, settled deliveries and answered approvals of ended runs; the run stays.
     Ledger,
     Audit,
-    /// State whose own time is over: `before_ms` is now.
+    /// Expired state: `before_ms` is now.
     ExpiredState,
-    /// What was counted in slots of this length.
+    /// Counters in slots of this length.
     Rates {
         span_ms: i64,
     },
@@ -34,9 +34,9 @@ pub enum Retained {
 #[derive(Debug, Clone, Copy)]
 pub struct Collect {
     pub what: Retained,
-    /// What happened before is past its time.
+    /// Rows older than this are removed.
     pub before_ms: i64,
-    /// Rows that the step looks at.
+    /// Rows that the step examines.
     pub rows_max: i64,
 }
 
@@ -171,7 +171,7 @@ impl Collect {
         i64::try_from(rows).is_ok_and(|rows| rows >= self.rows_max)
     }
 
-    /// The next events of the log that are old enough and whose runs are over, up to the first that is not.
+    /// The next events of the log that are old enough and whose runs have ended, up to the first that is not.
     fn settled(&self, tx: &mut dyn Tx, mark: &str) -> Result<Span, StoreError> {
         let after = read_mark(tx, mark)?;
         let rows = tx.query(
@@ -198,7 +198,7 @@ impl Collect {
 const EVENTS_MARK: &str = "collected_events";
 const LEDGER_MARK: &str = "collected_ledger";
 
-/// A stretch of the event log.
+/// A range of the event log.
 struct Span {
     after: i64,
     upto: i64,
@@ -219,7 +219,7 @@ impl Span {
     }
 }
 
-/// When all was over with an event and its run; nothing while the run is open.
+/// When the event and its run were done; none while the run is open.
 fn settled_at(mut row: Row) -> Result<(i64, Option<i64>), StoreError> {
     let (seq, created_at) = (row.int()?, row.int()?);
     let (status, finished_at) = (row.opt_text()?, row.opt_int()?);
@@ -234,5 +234,5 @@ fn read_mark(tx: &mut dyn Tx, mark: &str) -> Result<i64, StoreError> {
     let row = tx.query_opt("SELECT value FROM meta WHERE name = ?1", params![mark])?;
     let Some(mut row) = row else { return Ok(0) };
     let text = row.text()?;
-    text.parse().map_err(|_| StoreError::Refused(format!("`{text}` is not a place in the log")))
+    text.parse().map_err(|_| StoreError::Refused(format!("`{text}` is not a position in the log")))
 }

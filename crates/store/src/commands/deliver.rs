@@ -1,7 +1,7 @@
 //! Deliveries: claimed before the socket is written to, settled after.
 //!
-//! Invariant: what is settled stays settled, unless somebody asks for it to be sent again or discarded; that
-//! is decided once and recorded with the change.
+//! Invariant: a settled delivery stays settled unless an operator retries or discards it; that is decided once and
+//! recorded with the change.
 
 use super::Command;
 use super::results::{HOST, insert_host_event};
@@ -9,7 +9,7 @@ use crate::sql::{Tx, prose};
 use crate::types::{DeliveryStatus, HostEvent};
 use crate::{StoreError, params};
 
-/// Takes a delivery in hand; false when it is settled already.
+/// Claims a delivery; false when it is settled.
 #[derive(Debug, Clone)]
 pub struct ClaimDelivery {
     pub id: i64,
@@ -34,11 +34,11 @@ impl Command for ClaimDelivery {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DeliveryOutcome {
     Done,
-    /// Not taken by the surface, and not tried again.
+    /// Refused by the surface, and not tried again.
     Failed {
         error: String,
     },
-    /// It may have arrived or not; never sent again silently.
+    /// It may have arrived or not; not sent again automatically.
     Unknown {
         error: String,
     },
@@ -106,7 +106,7 @@ impl Command for FinishDelivery {
 }
 
 impl FinishDelivery {
-    /// Tells a repeated command from a late one.
+    /// Distinguishes a repeated command from a late one.
     fn already_finished(
         &self,
         tx: &mut dyn Tx,
@@ -121,16 +121,16 @@ impl FinishDelivery {
     }
 }
 
-/// What somebody wants to become of a delivery.
+/// What an operator decides about a delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Resolution {
-    /// Send it again, at its own place in the order of its target.
+    /// Send it again, at its position in the lane of its target.
     Retry,
     /// Never send it.
     Discard,
 }
 
-/// Sends a delivery again that failed or whose outcome is unknown, or discards one.
+/// Retries a delivery that failed or whose outcome is unknown, or discards one.
 #[derive(Debug, Clone)]
 pub struct ResolveDelivery {
     pub id: i64,
@@ -138,7 +138,7 @@ pub struct ResolveDelivery {
     pub run_id: String,
     pub conversation_id: Option<String>,
     pub resolution: Resolution,
-    /// Says who asked; its id tells a repeated command from a second one.
+    /// Names the operator; a repeated command is recognised by its id.
     pub log: HostEvent,
     pub now_ms: i64,
 }

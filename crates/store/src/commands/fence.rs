@@ -46,7 +46,7 @@ impl RunFence {
         (&self.workspace_id, &self.run_id)
     }
 
-    /// Whether the run is under way, and nobody has asked for its end.
+    /// Whether the run is active and its cancellation was not requested.
     pub(super) fn holds(&self, tx: &mut dyn Tx) -> Result<bool, StoreError> {
         let found = tx.query_opt(
             concat!("SELECT 1 FROM runs WHERE ", fence!(), " AND cancel_requested = 0"),

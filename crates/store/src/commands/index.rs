@@ -1,7 +1,7 @@
-//! Items get into the search index, a few at a time and after they were kept.
+//! Adds items to the search index, a few at a time and after they were stored.
 //!
-//! Invariant: the mark that says how far the index reaches moves with the entries, and only from where it
-//! stood when they were read; so no item is left out and none is put in twice.
+//! Invariant: the mark of the last indexed item moves with the entries, and only from the value at which they were
+//! read; so no item is left out and none is indexed twice.
 
 use super::Command;
 use super::transcript::remove_items;
@@ -11,15 +11,15 @@ use crate::sql::Tx;
 
 #[derive(Debug, Clone)]
 pub struct IndexItems {
-    /// Where the mark stood when the entries were read.
+    /// The mark when the entries were read.
     pub from: i64,
-    /// Where it stands with them.
+    /// The mark with them.
     pub upto: i64,
     pub entries: Vec<IndexEntry>,
 }
 
 impl IndexItems {
-    /// The next step, read and analysed beside the writer; none when everything is indexed.
+    /// The next step, read and analysed on a reader; none when everything is indexed.
     pub(crate) fn next(tx: &mut dyn Tx, limit: i64) -> Result<Option<IndexItems>, StoreError> {
         let from = index::upto(tx)?;
         let (entries, upto) = index::next_entries(tx, from, limit)?;
@@ -39,7 +39,7 @@ impl Command for IndexItems {
     }
 }
 
-/// Items go for good: from the transcript and from the index.
+/// Removes items from the transcript and from the index.
 #[derive(Debug, Clone)]
 pub struct RemoveItems {
     pub ids: Vec<i64>,

@@ -1,6 +1,6 @@
-//! Runs and calls of models, counted by time.
+//! Counters of runs and model calls per time slot.
 //!
-//! Invariant: counted in the transaction of what is counted: once, or not at all.
+//! Invariant: counted in the transaction of what is counted: exactly once.
 
 use super::spend::{INTERRUPTED, RecordModelCall};
 use crate::rates::{SPANS_MS, grade, slot};
@@ -8,7 +8,7 @@ use crate::sql::Tx;
 use crate::{StoreError, params};
 use greenroom_protocol::{ErrorCode, RunStatus};
 
-/// Whether a call of a model that ended so has failed; one that was given up has not.
+/// Whether a model call with this outcome has failed; a cancelled one has not.
 pub fn has_failed(outcome: &str) -> bool {
     outcome == INTERRUPTED || ErrorCode::ALL.iter().any(|code| code.as_str() == outcome)
 }
@@ -42,13 +42,13 @@ pub(super) fn count_run(
     Ok(())
 }
 
-/// Counts a call of a model.
+/// Counts a model call.
 pub(super) fn count_call(tx: &mut dyn Tx, call: &RecordModelCall) -> Result<(), StoreError> {
     let usage = call.usage.as_deref().and_then(|usage| serde_json::from_str(usage).ok());
     let usage: serde_json::Value = usage.unwrap_or_default();
     let tokens = |key: &str| usage[key].as_i64().filter(|tokens| *tokens >= 0);
     let (input, output) = (tokens("input_tokens"), tokens("output_tokens"));
-    let told = input.or(output).is_some();
+    let has_usage = input.or(output).is_some();
     let failed = has_failed(&call.outcome);
     let ended_at = call.now_ms.saturating_add(call.duration_ms);
     let ok_at = (!failed).then_some(ended_at);
@@ -75,7 +75,7 @@ pub(super) fn count_call(tx: &mut dyn Tx, call: &RecordModelCall) -> Result<(), 
                 slot(span, ended_at),
                 &call.model,
                 i64::from(failed),
-                i64::from(told),
+                i64::from(has_usage),
                 input.unwrap_or(0),
                 output.unwrap_or(0),
                 i64::from(call.cost_micro.is_some()),

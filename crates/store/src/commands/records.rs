@@ -1,6 +1,6 @@
-//! Records of the project modules: what an actor keeps, and what others share with them.
+//! Records of the project modules: an actor's own, and those that others share with them.
 //!
-//! Invariant: only its owner changes or removes a record; only somebody it was shared with answers.
+//! Invariant: only its owner changes or removes a record; only an actor it was shared with answers.
 
 use super::Command;
 use crate::records::Record;
@@ -47,7 +47,7 @@ pub enum RecordWritten {
     Put(Record),
     Deleted,
     Links(Vec<RecordLink>),
-    /// There is none, or it is somebody else's.
+    /// It does not exist, or belongs to another actor.
     NotFound,
     Conflict(i64),
     TooMany,
@@ -57,8 +57,7 @@ impl Command for WriteRecord {
     type Outcome = RecordWritten;
 
     fn execute(&self, tx: &mut dyn Tx) -> Result<RecordWritten, StoreError> {
-        let place = (self.workspace_id.as_str(), self.module.as_str(), self.record_id.as_str());
-        let found = reads::records::get(tx, place)?;
+        let found = reads::records::get(tx, self.key())?;
         match &self.change {
             RecordChange::Put { if_version, .. } => {
                 let own = found.as_ref().is_none_or(|found| found.owner == self.actor);
@@ -115,20 +114,19 @@ impl WriteRecord {
                 self.now_ms
             ],
         )?;
-        let place = (self.workspace_id.as_str(), self.module.as_str(), self.record_id.as_str());
-        let written = reads::records::get(tx, place)?;
+        let written = reads::records::get(tx, self.key())?;
         Ok(written.map_or(RecordWritten::NotFound, RecordWritten::Put))
     }
 
     fn delete(&self, tx: &mut dyn Tx) -> Result<RecordWritten, StoreError> {
-        let place = params![&self.workspace_id, &self.module, &self.record_id];
+        let key = params![&self.workspace_id, &self.module, &self.record_id];
         tx.execute(
             "DELETE FROM record_links WHERE workspace_id = ?1 AND module = ?2 AND record_id = ?3",
-            place,
+            key,
         )?;
         tx.execute(
             "DELETE FROM records WHERE workspace_id = ?1 AND module = ?2 AND record_id = ?3",
-            place,
+            key,
         )?;
         Ok(RecordWritten::Deleted)
     }
@@ -185,7 +183,10 @@ impl WriteRecord {
     }
 
     fn links(&self, tx: &mut dyn Tx) -> Result<Vec<RecordLink>, StoreError> {
-        let place = (self.workspace_id.as_str(), self.module.as_str(), self.record_id.as_str());
-        reads::records::links(tx, place)
+        reads::records::links(tx, self.key())
+    }
+
+    fn key(&self) -> reads::records::RecordKey<'_> {
+        (&self.workspace_id, &self.module, &self.record_id)
     }
 }

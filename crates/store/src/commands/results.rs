@@ -1,7 +1,7 @@
-//! Results of a run, applied: ledger, state, transcript, deliveries and, at the end, the terminal.
+//! Applies results of a run: ledger, state, transcript, deliveries and the terminal.
 //!
-//! Invariant: everything a batch of results changes is committed together, and only while the run is the
-//! writer's own (same attempt, same epoch, still running). Late output changes nothing.
+//! Invariant: everything a batch of results changes is committed together, and only while the fence holds (same
+//! attempt, same epoch, still running). Late output changes nothing.
 
 use super::Command;
 use super::approvals::{Question, ask, cancel_calls};
@@ -11,7 +11,7 @@ use super::rates::count_run;
 use super::start::start_next;
 use super::state::{StateWritten, write_result};
 use super::steering::requeue;
-use super::transcript::{Place, insert_item, set_items};
+use super::transcript::{ItemPosition, insert_item, set_items};
 use crate::sql::{Row, Tx, prose};
 use crate::types::{
     Chunk, DeliveryStatus, Diagnostic, HostEvent, NewApproval, NewArtifact, NewDelivery, NewItem,
@@ -23,23 +23,23 @@ use greenroom_protocol::{RunError, RunStatus};
 #[derive(Debug, Clone)]
 pub struct ApplyResults {
     pub fence: RunFence,
-    /// The epoch of this start of the host, for the run that gets its turn.
+    /// The epoch of this start of the host, for the run that starts next.
     pub epoch_now: i64,
     pub conversation_id: Option<String>,
-    /// Whatever changes more than the run itself comes with the results it follows from: by them a
-    /// repeated command is told from a new one.
+    /// A command that changes more than the run itself has the results it follows from: a repeated command is
+    /// recognised by them.
     pub chunk: Option<Chunk>,
     /// Numbers up to here may be published before they are stored.
     pub reserved_seq: i64,
-    /// The run has done something that cannot be undone: it will not be tried again.
+    /// The run has had an effect that cannot be undone: it is not tried again.
     pub effects: bool,
     pub isolation: Option<String>,
     pub state: Vec<StateWrite>,
     pub items: Vec<NewItem>,
     pub deliveries: Vec<NewDelivery>,
-    /// Bytes that the results came with, kept already.
+    /// Artifacts of the results; their bytes are stored already.
     pub artifacts: Vec<NewArtifact>,
-    /// Actions that somebody is asked about first.
+    /// Actions that need approval.
     pub approvals: Vec<NewApproval>,
     /// Approvals of the run that may be pending.
     pub approvals_pending_max: i64,
@@ -61,18 +61,18 @@ pub enum Applied {
     /// Committed; `next` is the run of the same conversation that started with this terminal, `requeued` how
     /// many messages became runs because it never pulled them.
     Done { next: Option<Box<RunRow>>, requeued: usize },
-    /// The run was no longer the writer's: nothing was changed.
+    /// The fence did not hold: nothing was changed.
     Stale,
 }
 
-/// A run as the batch found it: what its end has to look for, and where its answers go.
-struct Found {
-    /// A call of it has asked for an approval.
+/// The run before the update: what its end has to clean up, and where its answers go.
+struct RunBefore {
+    /// One of its calls has requested an approval.
     asked: bool,
     /// Messages may wait for it.
     steers: bool,
-    /// The conversation's event that it answers by now.
-    place: i64,
+    /// The conversation's event that it answers: its own, or the last that it pulled.
+    event_seq: i64,
     /// How many items the conversation has.
     items: i64,
     created_at: i64,
@@ -82,14 +82,14 @@ impl Command for ApplyResults {
     type Outcome = Applied;
 
     fn execute(&self, tx: &mut dyn Tx) -> Result<Applied, StoreError> {
-        let Some(found) = self.update_run(tx)? else { return self.apply_late(tx) };
+        let Some(run) = self.update_run(tx)? else { return self.apply_late(tx) };
         if let Some(chunk) = &self.chunk {
             insert_chunk(tx, &self.fence.run_id, chunk)?;
         }
         for write in &self.state {
             self.write_state(tx, write)?;
         }
-        self.append_items(tx, &found)?;
+        self.append_items(tx, &run)?;
         for delivery in &self.deliveries {
             insert_delivery(tx, self.fence.run(), delivery, self.now_ms)?;
         }
@@ -106,9 +106,9 @@ impl Command for ApplyResults {
         self.ask(tx)?;
         match &self.terminal {
             Some(end) => {
-                let took_ms = self.now_ms - found.created_at;
+                let took_ms = self.now_ms - run.created_at;
                 count_run(tx, &self.fence.workspace_id, end.status, took_ms, self.now_ms)?;
-                self.finish(tx, &found)
+                self.finish(tx, &run)
             }
             None => Ok(Applied::Done { next: None, requeued: 0 }),
         }
@@ -116,14 +116,14 @@ impl Command for ApplyResults {
 }
 
 impl ApplyResults {
-    /// What a run leaves behind: calls that wait for approval are over, messages it never pulled become runs
-    /// of their own, and the next of the lane starts.
-    fn finish(&self, tx: &mut dyn Tx, found: &Found) -> Result<Applied, StoreError> {
+    /// Cancels calls that wait for approval, turns messages that were never pulled into runs, and starts the next
+    /// run of the lane.
+    fn finish(&self, tx: &mut dyn Tx, run: &RunBefore) -> Result<Applied, StoreError> {
         let (workspace, conversation) = (&self.fence.workspace_id, self.conversation_id.as_deref());
-        if found.asked {
+        if run.asked {
             cancel_calls(tx, workspace, &self.fence.run_id, self.now_ms)?;
         }
-        let requeued = match found.steers {
+        let requeued = match run.steers {
             true => requeue(tx, workspace, &self.fence.run_id, self.now_ms)?,
             false => 0,
         };
@@ -131,7 +131,7 @@ impl ApplyResults {
         Ok(Applied::Done { next, requeued })
     }
 
-    /// Keeps the questions that results ask; one too many is noted instead.
+    /// Stores approval requests of results; one over the limit becomes a diagnostic.
     fn ask(&self, tx: &mut dyn Tx) -> Result<(), StoreError> {
         for approval in &self.approvals {
             let asked = ask(
@@ -159,8 +159,8 @@ impl ApplyResults {
         Ok(())
     }
 
-    /// The one condition: status, attempt and epoch. Nothing when it does not hold.
-    fn update_run(&self, tx: &mut dyn Tx) -> Result<Option<Found>, StoreError> {
+    /// Updates the run; none when the fence does not hold.
+    fn update_run(&self, tx: &mut dyn Tx) -> Result<Option<RunBefore>, StoreError> {
         let first_seq = self.chunk.as_ref().map(|chunk| chunk.first_seq);
         let last_seq = self.chunk.as_ref().map(|chunk| chunk.last_seq);
         let status = self.terminal.as_ref().map_or(RunStatus::Running, |end| end.status);
@@ -200,13 +200,13 @@ impl ApplyResults {
         )?;
         let read = |mut row: Row| {
             let (asked, steers) = (row.int()? != 0, row.int()? != 0);
-            let (place, created_at) = (row.int()?, row.int()?);
-            Ok(Found { asked, steers, place, created_at, items: row.int()? })
+            let (event_seq, created_at) = (row.int()?, row.int()?);
+            Ok(RunBefore { asked, steers, event_seq, created_at, items: row.int()? })
         };
         row.map(read).transpose()
     }
 
-    /// Tells a repeated command (the first one was committed) from a late one.
+    /// Distinguishes a repeated command (the first one was committed) from a late one.
     fn apply_late(&self, tx: &mut dyn Tx) -> Result<Applied, StoreError> {
         let run = reads::runs::get(tx, &self.fence.workspace_id, &self.fence.run_id)?;
         let ours = |run: &RunRow| run.fence() == self.fence;
@@ -236,7 +236,7 @@ impl ApplyResults {
         Ok(found.map(|mut row| row.text()).transpose()?.as_ref() == Some(&chunk.body))
     }
 
-    /// A value that finds no space is left out, and the run's diagnostics say so.
+    /// A value over the quota is not written, and the run's diagnostics say so.
     fn write_state(&self, tx: &mut dyn Tx, write: &StateWrite) -> Result<(), StoreError> {
         let written = write_result(tx, &self.fence.workspace_id, write, self.now_ms)?;
         let StateWritten::OverQuota { used, max } = written else { return Ok(()) };
@@ -250,21 +250,21 @@ impl ApplyResults {
         )
     }
 
-    /// Answers stand with the event that their run was started for, or with the last that it pulled.
-    fn append_items(&self, tx: &mut dyn Tx, found: &Found) -> Result<(), StoreError> {
+    fn append_items(&self, tx: &mut dyn Tx, run: &RunBefore) -> Result<(), StoreError> {
         let Some(conversation) = &self.conversation_id else { return Ok(()) };
         let Ok(count @ 1..) = i64::try_from(self.items.len()) else { return Ok(()) };
         let workspace = self.fence.workspace_id.as_str();
-        set_items(tx, workspace, conversation, found.items + count)?;
-        let place = Place { workspace, conversation, event_seq: found.place, event_type: None };
-        for (seq, item) in (found.items + 1..).zip(&self.items) {
-            insert_item(tx, place, seq, item, self.now_ms)?;
+        set_items(tx, workspace, conversation, run.items + count)?;
+        let event_seq = run.event_seq;
+        let position = ItemPosition { workspace, conversation, event_seq, event_type: None };
+        for (seq, item) in (run.items + 1..).zip(&self.items) {
+            insert_item(tx, position, seq, item, self.now_ms)?;
         }
         Ok(())
     }
 }
 
-/// Puts a delivery into the outbox; one that is there already is left as it is.
+/// Puts a delivery into the outbox unless it exists.
 pub(super) fn insert_delivery(
     tx: &mut dyn Tx,
     (workspace, run_id): (&str, &str),
@@ -299,7 +299,7 @@ pub(super) fn insert_chunk(tx: &mut dyn Tx, run_id: &str, chunk: &Chunk) -> Resu
     Ok(())
 }
 
-/// The same diagnostic of the same moment is kept once, so that a repeated command adds nothing.
+/// The same diagnostic of the same time is stored once, so that a repeated command adds nothing.
 pub(super) fn insert_diagnostic(
     tx: &mut dyn Tx,
     run_id: &str,
@@ -317,7 +317,7 @@ pub(super) fn insert_diagnostic(
 /// The source of the host's own events.
 pub(super) const HOST: &str = "host";
 
-/// Appends a fact of the host's own to the event log; a repeated one changes nothing.
+/// Appends an event of the host itself to the log; a repeated one changes nothing.
 pub(super) fn insert_host_event(
     tx: &mut dyn Tx,
     workspace: &str,

@@ -1,4 +1,4 @@
-//! A run's turns that are not results: frozen late, cancelled in the queue, tried again.
+//! Changes of a run other than results: late grant, cancellation, new attempt.
 //!
 //! Invariant: a run that was cancelled or has had an effect is never started again.
 
@@ -44,7 +44,7 @@ impl Command for FreezeGrant {
     }
 }
 
-/// Cancels a run: at once while it is queued, by a mark that survives a crash while it runs.
+/// Cancels a run: at once while it is queued, by a stored mark while it runs.
 #[derive(Debug, Clone)]
 pub struct CancelQueued {
     pub workspace_id: String,
@@ -61,7 +61,7 @@ pub enum CancelRequest {
         run: Box<RunRow>,
         next: Option<Box<RunRow>>,
     },
-    /// It runs: its writer has to end it.
+    /// It runs: the host has to end it.
     Running,
     /// It had ended before.
     Ended(RunStatus),
@@ -95,10 +95,9 @@ impl Command for CancelQueued {
     }
 }
 
-/// Starts a run again whose host went away: a new attempt, announced by a result of the host's own, which has
-/// to pull messages anew.
-/// Refused when the run has had an effect or was to be cancelled, and when the chunk would take a number that
-/// a reader may have seen for something else.
+/// Starts a new attempt of a run that was interrupted, announced by a result of the host; it has to pull messages
+/// again. Refused when the run has had an effect or was to be cancelled, and when the chunk would reuse a number
+/// that a reader may have seen.
 #[derive(Debug, Clone)]
 pub struct RestartRun {
     /// The run in the attempt and epoch that were interrupted.
@@ -148,7 +147,7 @@ impl Command for RestartRun {
     }
 }
 
-/// Keeps what a run sent after its end.
+/// Stores what a run sent after its end.
 #[derive(Debug, Clone)]
 pub struct RecordDiagnostics {
     pub run_id: String,
@@ -166,7 +165,7 @@ impl Command for RecordDiagnostics {
     }
 }
 
-/// Writes the terminal of a run that never started.
+/// Writes the terminal of a queued run.
 pub(super) fn end_queued(
     tx: &mut dyn Tx,
     workspace: &str,
@@ -203,8 +202,8 @@ pub(super) fn end_queued(
     reads::runs::get(tx, workspace, run_id)
 }
 
-/// Marks a running run, so that a crash before its terminal does not bring it back, and gives up what its
-/// calls wait for: nothing is done any more for a run that was cancelled.
+/// Marks a running run, so that a crash before its terminal does not bring it back, and cancels the approvals
+/// that its calls wait for.
 pub(super) fn mark_cancelled(
     tx: &mut dyn Tx,
     workspace: &str,

@@ -1,7 +1,7 @@
-//! What calls of models take: reserved before, one row per call after, and sums per day and agent.
+//! Cost of model calls: reserved before, one row per call after, and sums per day and agent.
 //!
-//! Invariant: a call is open or has its one row, never both and never neither; a sum is that of its rows since
-//! the day began; what is not known is not counted as nothing.
+//! Invariant: a call is either open or has its one row; a sum is that of the day's rows; unknown usage is not
+//! counted as 0.
 
 use super::rates::count_call;
 use super::{Command, Postponable};
@@ -9,10 +9,10 @@ use crate::sql::{Row, Tx};
 use crate::{StoreError, params};
 use std::borrow::Cow;
 
-/// How a call ended whose host went away.
+/// Outcome of a call whose host stopped.
 pub const INTERRUPTED: &str = "interrupted";
 
-/// A call of a model that is about to be made.
+/// A model call that is about to be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BeginModelCall {
     pub workspace_id: String,
@@ -21,7 +21,7 @@ pub struct BeginModelCall {
     pub agent: String,
     pub model: String,
     pub method: Cow<'static, str>,
-    /// What it is charged with, in millionths of a dollar, if nobody sees its end.
+    /// The charge, in millionths of a dollar, if its end is not recorded.
     pub reserved_micro: i64,
     /// Days since 1970, UTC.
     pub day: i64,
@@ -58,7 +58,7 @@ impl Command for BeginModelCall {
     }
 }
 
-/// One call of a model, as it ended.
+/// One model call, as it ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordModelCall {
     pub workspace_id: String,
@@ -68,7 +68,7 @@ pub struct RecordModelCall {
     pub agent: String,
     pub model: String,
     pub method: Cow<'static, str>,
-    /// How it ended: a finish reason or an error code.
+    /// A finish reason or an error code.
     pub outcome: String,
     /// Usage as JSON text, where the provider gave one.
     pub usage: Option<String>,
@@ -76,7 +76,7 @@ pub struct RecordModelCall {
     pub tokens: Option<i64>,
     /// Millionths of a dollar, where they are known.
     pub cost_micro: Option<i64>,
-    /// What it counts as in the sums, which budgets are held against.
+    /// What it counts as in the sums that budgets limit.
     pub charged_micro: i64,
     pub duration_ms: i64,
     /// Days since 1970, UTC.
@@ -139,11 +139,11 @@ impl Command for RecordModelCall {
     }
 }
 
-/// Charges calls with what was reserved for them whose host went away before they ended; to be carried out
-/// before the first call. A provider may have worked for them: no crash makes a call cheaper.
+/// Charges calls that an earlier host left open with what was reserved for them; to be executed before the first
+/// call. The provider may have charged for them, so a crash does not make a call cheaper.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChargeInterrupted {
-    /// This start of the host: calls of earlier ones are meant.
+    /// This start of the host: calls of earlier ones are charged.
     pub epoch: i64,
     pub calls_max: i64,
 }

@@ -1,4 +1,4 @@
-//! A queued run gets its turn: in its predecessor's terminal transaction.
+//! Starts the next queued run, in its predecessor's terminal transaction.
 //!
 //! Invariant: runs of one lane start in the order of their events.
 
@@ -26,7 +26,7 @@ pub(super) fn start_next(
     let Some(mut next) = next else { return Ok(None) };
     let (run_id, queue, conversation_seq) = (next.text()?, next.text()?, next.int()?);
     let replaces = queue == Queue::Replace.as_str();
-    // A replacing run waits for everything before it; those in parallel that came later are not its concern.
+    // A replacing run waits for all earlier runs; later parallel ones do not matter.
     let busy = tx.query_opt(
         "SELECT run_id FROM runs
          WHERE workspace_id = ?1 AND conversation_id = ?2
@@ -44,7 +44,7 @@ pub(super) fn start_next(
     if busy.is_some() {
         return Ok(None);
     }
-    // What ends the run before it may have looked at its clock before this one came.
+    // The command that ends the predecessor may have taken its time before this run was created.
     tx.execute(
         "UPDATE runs SET status = ?5, epoch = ?4,
              started_at = CASE WHEN created_at > ?3 THEN created_at ELSE ?3 END

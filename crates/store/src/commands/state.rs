@@ -1,8 +1,7 @@
 //! State written by a live run, through the proxy or with its results.
 //!
-//! Invariant: a write through the proxy is conditional on the run still being the caller's (running, same
-//! attempt and epoch) and, where asked for, on the version the caller last saw. No write takes an owner
-//! beyond its quota.
+//! Invariant: a write through the proxy is conditional on the run's fence and, on request, on the version that the
+//! caller last saw. No write exceeds the owner's quota.
 
 use super::Command;
 use super::audit::insert_outcome;
@@ -19,14 +18,14 @@ pub struct WriteState {
     pub fence: RunFence,
     pub owner: String,
     pub name: String,
-    /// JSON text; nothing removes the key.
+    /// JSON text; none removes the key.
     pub value: Option<String>,
     /// The version the key must have now, 0 for none at all.
     pub if_version: Option<i64>,
     pub expires_at: Option<i64>,
-    /// What the owner's names and values may take together.
+    /// Limit for the owner's names and values together.
     pub owner_bytes_max: Option<i64>,
-    /// The record of the call, kept with its outcome.
+    /// The audit record of the call, stored with its outcome.
     pub audit: Option<AuditRecord>,
     pub now_ms: i64,
 }
@@ -35,18 +34,18 @@ pub struct WriteState {
 pub enum StateWritten {
     /// Written, with its new version.
     Set(i64),
-    /// Removed; false when there was nothing.
+    /// Removed; false when there was no value.
     Deleted(bool),
     /// The key has another version.
     Conflict(i64),
-    /// The owner's values would take more than they may: nothing was written.
+    /// The write would exceed the owner's quota: nothing was written.
     OverQuota { used: i64, max: i64 },
-    /// The run is over.
+    /// The run has ended.
     Stale,
 }
 
 impl StateWritten {
-    /// How the call ends that asked for it.
+    /// The code of the call.
     fn code(self) -> &'static str {
         match self {
             StateWritten::Set(_) | StateWritten::Deleted(_) => OK,
@@ -57,16 +56,16 @@ impl StateWritten {
     }
 }
 
-/// What stands under a key before the write, and what its owner uses.
-struct Found {
+/// The entry and its owner's usage before the write.
+struct Before {
     version: Option<i64>,
     size: Option<i64>,
     expires_at: Option<i64>,
     used: i64,
 }
 
-impl Found {
-    /// The version that callers see: what has expired is not there.
+impl Before {
+    /// The version that callers see: an expired value has none.
     fn version_at(&self, now_ms: i64) -> i64 {
         let expired = self.expires_at.is_some_and(|expires_at| expires_at <= now_ms);
         self.version.filter(|_| !expired).unwrap_or(0)
@@ -85,8 +84,8 @@ impl Command for WriteState {
 
 impl WriteState {
     fn write(&self, tx: &mut dyn Tx) -> Result<StateWritten, StoreError> {
-        let Some(found) = self.find(tx)? else { return Ok(StateWritten::Stale) };
-        let version = found.version_at(self.now_ms);
+        let Some(before) = self.read(tx)? else { return Ok(StateWritten::Stale) };
+        let version = before.version_at(self.now_ms);
         if self.if_version.is_some_and(|wanted| wanted != version) {
             return Ok(StateWritten::Conflict(version));
         }
@@ -98,21 +97,21 @@ impl WriteState {
             now_ms: self.now_ms,
         };
         match &self.value {
-            Some(value) => entry.set(tx, value, &found, self.owner_bytes_max),
+            Some(value) => entry.set(tx, value, &before, self.owner_bytes_max),
             None => {
-                entry.remove(tx, &found)?;
+                entry.remove(tx, &before)?;
                 Ok(StateWritten::Deleted(version > 0))
             }
         }
     }
 
-    /// The one condition, together with all that the write depends on.
-    fn find(&self, tx: &mut dyn Tx) -> Result<Option<Found>, StoreError> {
+    /// Everything the write depends on; none when the fence does not hold.
+    fn read(&self, tx: &mut dyn Tx) -> Result<Option<Before>, StoreError> {
         let row = tx.query_opt(
             concat!(
-                "SELECT found.version, found.size, found.expires_at, used.bytes FROM runs
-                 LEFT JOIN state AS found ON found.workspace_id = ?1 AND found.owner = ?6
-                   AND found.name = ?7
+                "SELECT entry.version, entry.size, entry.expires_at, used.bytes FROM runs
+                 LEFT JOIN state AS entry ON entry.workspace_id = ?1 AND entry.owner = ?6
+                   AND entry.name = ?7
                  LEFT JOIN usage AS used ON used.workspace_id = ?1 AND used.kind = ?8
                    AND used.owner = ?6
                  WHERE ",
@@ -121,7 +120,7 @@ impl WriteState {
             fence_params![self.fence, &self.owner, &self.name, UsageKind::State.as_str()],
         )?;
         row.map(|mut row| {
-            Ok(Found {
+            Ok(Before {
                 version: row.opt_int()?,
                 size: row.opt_int()?,
                 expires_at: row.opt_int()?,
@@ -132,7 +131,7 @@ impl WriteState {
     }
 }
 
-/// Writes what a result asks for, whatever version is there.
+/// Writes a value of a result, whatever its current version.
 pub(super) fn write_result(
     tx: &mut dyn Tx,
     workspace: &str,
@@ -149,12 +148,12 @@ pub(super) fn write_result(
         Some(mut row) => (row.opt_int()?, row.opt_int()?.unwrap_or(0)),
         None => (None, 0),
     };
-    let found = Found { version: None, size, expires_at: None, used };
+    let before = Before { version: None, size, expires_at: None, used };
     let entry = Entry { workspace, owner, name, expires_at: None, now_ms };
     match &write.value {
-        Some(value) => entry.set(tx, value, &found, write.owner_bytes_max),
+        Some(value) => entry.set(tx, value, &before, write.owner_bytes_max),
         None => {
-            entry.remove(tx, &found)?;
+            entry.remove(tx, &before)?;
             Ok(StateWritten::Deleted(size.is_some()))
         }
     }
@@ -173,13 +172,13 @@ impl Entry<'_> {
         &self,
         tx: &mut dyn Tx,
         value: &str,
-        found: &Found,
+        before: &Before,
         bytes_max: Option<i64>,
     ) -> Result<StateWritten, StoreError> {
         let size = taken(self.name, value.len());
-        let growth = Growth::between(found.size, Some(size));
-        if let Some(max) = bytes_max.filter(|_| !growth.fits(found.used, bytes_max)) {
-            return Ok(StateWritten::OverQuota { used: found.used, max });
+        let growth = Growth::between(before.size, Some(size));
+        if let Some(max) = bytes_max.filter(|_| !growth.fits(before.used, bytes_max)) {
+            return Ok(StateWritten::OverQuota { used: before.used, max });
         }
         let row = tx.query_opt(
             "INSERT INTO state (workspace_id, owner, name, size, version, expires_at, updated_at,
@@ -205,14 +204,19 @@ impl Entry<'_> {
         Ok(StateWritten::Set(row.int()?))
     }
 
-    fn remove(&self, tx: &mut dyn Tx, found: &Found) -> Result<(), StoreError> {
-        if found.size.is_none() {
+    fn remove(&self, tx: &mut dyn Tx, before: &Before) -> Result<(), StoreError> {
+        if before.size.is_none() {
             return Ok(());
         }
         tx.execute(
             "DELETE FROM state WHERE workspace_id = ?1 AND owner = ?2 AND name = ?3",
             params![self.workspace, self.owner, self.name],
         )?;
-        count(tx, UsageKind::State, (self.workspace, self.owner), Growth::between(found.size, None))
+        count(
+            tx,
+            UsageKind::State,
+            (self.workspace, self.owner),
+            Growth::between(before.size, None),
+        )
     }
 }

@@ -1,7 +1,7 @@
-//! Messages for a run that is under way: kept for it, pulled by it, or runs of their own after it.
+//! Messages for an active run: stored, pulled by it, or turned into runs after its end.
 //!
-//! Invariant: a message belongs to one run at any moment. What a run has pulled stands at or below its
-//! `steered_seq`; what stands above when it ends becomes a queued run in that very transaction.
+//! Invariant: a message belongs to one run at a time. Messages up to a run's `steered_seq` were pulled; later ones
+//! become queued runs in the transaction of its terminal.
 
 use super::Command;
 use super::accept::{AcceptEvent, Accepted, Admission, insert_grant, insert_run};
@@ -16,8 +16,8 @@ use greenroom_protocol::{ErrorCode, RunStatus};
 use serde_json::json;
 
 impl AcceptEvent {
-    /// The run under way that takes this message: of the same agent, runner and thread, with its answers going
-    /// to the same surface, and with nothing queued that the message would overtake.
+    /// The active run that takes this message: of the same agent, runner, thread and surface, with no queued run
+    /// that the message would overtake.
     pub(super) fn steerable(&self, tx: &mut dyn Tx) -> Result<Option<RunRow>, StoreError> {
         let (Some(run), Some(conversation)) = (&self.run, &self.conversation_id) else {
             return Ok(None);
@@ -60,7 +60,7 @@ impl AcceptEvent {
         Ok(is_same.then_some(active))
     }
 
-    /// Keeps the message for that run.
+    /// Stores the message for that run.
     pub(super) fn steer(&self, tx: &mut dyn Tx, active: RunRow) -> Result<Accepted, StoreError> {
         let Some(run) = &self.run else { return Ok(Accepted::LaneFull) };
         let waiting = pending(tx, &self.workspace_id, &active.run_id, i64::MAX)?.len();
@@ -90,12 +90,12 @@ impl AcceptEvent {
     }
 }
 
-/// Hands the messages that wait for a live run to it, the oldest first.
+/// Returns the messages that wait for a live run, the oldest first.
 #[derive(Debug, Clone)]
 pub struct PullSteering {
     pub fence: RunFence,
     pub limit: i64,
-    /// Size of the events handed out, the first excepted.
+    /// Limit for the size of the events; the first is always returned.
     pub bytes_max: usize,
     pub audit: Option<AuditRecord>,
     pub now_ms: i64,
@@ -103,9 +103,9 @@ pub struct PullSteering {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Pulled {
-    /// The messages' events in order; none when nothing waits.
+    /// The messages' events in order.
     Events(Vec<EventRow>),
-    /// The run is over, or about to be.
+    /// The run has ended, or was to be cancelled.
     Stale,
 }
 
@@ -177,7 +177,7 @@ struct Waiting {
     new_run: String,
 }
 
-/// What a run has not pulled, the oldest first.
+/// Messages that a run has not pulled, the oldest first.
 fn pending(
     tx: &mut dyn Tx,
     workspace: &str,
@@ -202,7 +202,7 @@ fn pending(
         .collect()
 }
 
-/// At the end of a run: what it never pulled becomes queued runs. Says how many.
+/// At the end of a run: turns messages that it never pulled into queued runs and returns how many.
 pub(super) fn requeue(
     tx: &mut dyn Tx,
     workspace: &str,
@@ -240,5 +240,5 @@ pub(super) fn requeue(
 }
 
 fn damaged(error: &serde_json::Error) -> StoreError {
-    StoreError::Refused(format!("a message that waits for a run cannot be kept or read: {error}"))
+    StoreError::Refused(format!("a message that waits for a run cannot be stored or read: {error}"))
 }

@@ -1,7 +1,7 @@
 //! Storage written by a live run through the proxy.
 //!
-//! Invariant: a write is conditional on the run still being the caller's, and on the quotas of its owner and
-//! of the workspace; the blob, both sums and the record of the call are one commit.
+//! Invariant: a write is conditional on the run's fence, and on the quotas of its owner and of the workspace; the
+//! blob, both sums and the audit record of the call are one commit.
 
 use super::Command;
 use super::audit::insert_outcome;
@@ -12,7 +12,7 @@ use crate::sql::Tx;
 use crate::{StoreError, params};
 use greenroom_protocol::ErrorCode;
 
-/// The owner whose sum is that of the whole workspace; no blob is its own.
+/// The owner whose usage is that of the whole workspace; it has no blobs.
 pub(crate) const WHOLE_WORKSPACE: &str = "";
 
 #[derive(Debug, Clone)]
@@ -21,13 +21,13 @@ pub struct WriteStorage {
     /// Not empty.
     pub owner: String,
     pub name: String,
-    /// Nothing removes the key.
+    /// None removes the key.
     pub value: Option<Vec<u8>>,
-    /// What the owner's names and values may take together.
+    /// Limit for the owner's names and values together.
     pub owner_bytes_max: i64,
-    /// What those of all owners may take together.
+    /// Limit for those of all owners together.
     pub workspace_bytes_max: i64,
-    /// The record of the call, kept with its outcome.
+    /// The audit record of the call, stored with its outcome.
     pub audit: Option<AuditRecord>,
     pub now_ms: i64,
 }
@@ -36,16 +36,16 @@ pub struct WriteStorage {
 pub enum StorageWritten {
     /// Written; the size of the value.
     Set { size: i64 },
-    /// Removed; false when there was nothing.
+    /// Removed; false when there was no value.
     Deleted(bool),
-    /// The owner or the workspace would take more than it may: nothing was written.
+    /// The write would exceed the quota of the owner or the workspace: nothing was written.
     OverQuota { used: i64, max: i64 },
-    /// The run is over.
+    /// The run has ended.
     Stale,
 }
 
 impl StorageWritten {
-    /// How the call ends that asked for it.
+    /// The code of the call.
     fn code(self) -> &'static str {
         match self {
             StorageWritten::Set { .. } | StorageWritten::Deleted(_) => OK,
@@ -55,8 +55,8 @@ impl StorageWritten {
     }
 }
 
-/// What the entry, its owner and the workspace take before the write.
-struct Found {
+/// Sizes of the entry, its owner and the workspace before the write.
+struct Before {
     entry: Option<i64>,
     owner: i64,
     workspace: i64,
@@ -77,11 +77,11 @@ impl Command for WriteStorage {
 
 impl WriteStorage {
     fn write(&self, tx: &mut dyn Tx) -> Result<StorageWritten, StoreError> {
-        let Some(found) = self.find(tx)? else { return Ok(StorageWritten::Stale) };
+        let Some(before) = self.read(tx)? else { return Ok(StorageWritten::Stale) };
         let taken = self.value.as_ref().map(|value| taken(&self.name, value.len()));
-        let growth = Growth::between(found.entry, taken);
+        let growth = Growth::between(before.entry, taken);
         let quotas =
-            [(found.owner, self.owner_bytes_max), (found.workspace, self.workspace_bytes_max)];
+            [(before.owner, self.owner_bytes_max), (before.workspace, self.workspace_bytes_max)];
         let over = quotas.into_iter().find(|(used, max)| !growth.fits(*used, Some(*max)));
         if let Some((used, max)) = over {
             return Ok(StorageWritten::OverQuota { used, max });
@@ -96,13 +96,13 @@ impl WriteStorage {
         Ok(written)
     }
 
-    /// The one condition, together with all that the write depends on.
-    fn find(&self, tx: &mut dyn Tx) -> Result<Option<Found>, StoreError> {
+    /// Everything the write depends on; none when the fence does not hold.
+    fn read(&self, tx: &mut dyn Tx) -> Result<Option<Before>, StoreError> {
         let row = tx.query_opt(
             concat!(
-                "SELECT found.size, own.bytes, whole.bytes FROM runs
-                 LEFT JOIN storage AS found ON found.workspace_id = ?1 AND found.owner = ?6
-                   AND found.name = ?7
+                "SELECT entry.size, own.bytes, whole.bytes FROM runs
+                 LEFT JOIN storage AS entry ON entry.workspace_id = ?1 AND entry.owner = ?6
+                   AND entry.name = ?7
                  LEFT JOIN usage AS own ON own.workspace_id = ?1 AND own.kind = ?8
                    AND own.owner = ?6
                  LEFT JOIN usage AS whole ON whole.workspace_id = ?1 AND whole.kind = ?8
@@ -120,7 +120,7 @@ impl WriteStorage {
         )?;
         let name_bytes = taken(&self.name, 0);
         row.map(|mut row| {
-            Ok(Found {
+            Ok(Before {
                 entry: row.opt_int()?.map(|size| size + name_bytes),
                 owner: row.opt_int()?.unwrap_or(0),
                 workspace: row.opt_int()?.unwrap_or(0),

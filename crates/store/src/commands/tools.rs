@@ -1,15 +1,15 @@
-//! Calls of tools that the host carries out.
+//! Tool calls that the host executes.
 //!
-//! Invariant: a call that may change something, or that somebody is asked about, is begun here before it acts,
-//! and ended here before its answer is told; its transcript item is written with its end, once. The same call
-//! of a run is never begun twice.
+//! Invariant: a call that may change something, or that needs approval, is recorded here before it acts, and its
+//! output before the runner gets it; its transcript item is written with the output, once. The same call of a run
+//! never starts twice.
 
 use super::Command;
 use super::artifacts::insert_artifact;
 use super::audit::open as open_audit;
 use super::fence::{RunFence, fence, fence_params};
 use super::results::insert_host_event;
-use super::transcript::{Place, insert_item, set_items};
+use super::transcript::{ItemPosition, insert_item, set_items};
 use crate::audit::OpenCall;
 use crate::sql::Tx;
 use crate::types::{HostEvent, NewArtifact, NewItem};
@@ -20,7 +20,7 @@ use crate::{StoreError, params};
 pub struct BeginToolCall {
     pub fence: RunFence,
     pub conversation_id: Option<String>,
-    /// The model's id of the call, or one that was made for it.
+    /// The model's id of the call, or a generated one.
     pub tool_call_id: String,
     pub tool: String,
     pub risk: &'static str,
@@ -34,14 +34,13 @@ pub struct BeginToolCall {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Begun {
-    Now,
-    /// It was carried out before: its output, as JSON text.
-    Before(String),
-    /// It is under way.
-    UnderWay,
+    Started,
+    /// It was executed before: its output, as JSON text.
+    Finished(String),
+    InProgress,
     /// Another call of the run has this id.
     OtherCall,
-    /// The run is over.
+    /// The run has ended.
     Stale,
 }
 
@@ -50,7 +49,7 @@ impl Command for BeginToolCall {
 
     fn execute(&self, tx: &mut dyn Tx) -> Result<Begun, StoreError> {
         let RunFence { workspace_id, run_id, attempt, epoch } = &self.fence;
-        // A run that was started again would do it twice.
+        // A new attempt of the run would do it twice.
         let changed = tx.execute(
             concat!("UPDATE runs SET effects = 1 WHERE ", fence!(), " AND cancel_requested = 0"),
             fence_params![self.fence],
@@ -82,12 +81,12 @@ impl Command for BeginToolCall {
         if let Some(call) = &self.open {
             open_audit(tx, self.fence.run(), call)?;
         }
-        Ok(Begun::Now)
+        Ok(Begun::Started)
     }
 }
 
 impl BeginToolCall {
-    /// What became of the call that has this id, if there is one.
+    /// The state of an earlier call with this id.
     pub(super) fn earlier(&self, tx: &mut dyn Tx) -> Result<Option<Begun>, StoreError> {
         let row = tx.query_opt(
             "SELECT tool, args, output FROM tool_calls
@@ -98,24 +97,24 @@ impl BeginToolCall {
         let (tool, args, output) = (row.text()?, row.text()?, row.opt_text()?);
         Ok(Some(match output {
             _ if tool != self.tool || args != self.args => Begun::OtherCall,
-            Some(output) => Begun::Before(output),
-            None => Begun::UnderWay,
+            Some(output) => Begun::Finished(output),
+            None => Begun::InProgress,
         }))
     }
 }
 
-/// Whether a call that ends stands in the store already.
+/// Whether the start of a call is in the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
-    Begun,
-    New,
+pub enum CallStart {
+    Recorded,
+    Unrecorded,
 }
 
-/// What came of a call.
+/// The output of a call.
 #[derive(Debug, Clone)]
 pub struct EndToolCall {
     pub fence: RunFence,
-    pub standing: Standing,
+    pub start: CallStart,
     pub tool_call_id: String,
     pub tool: String,
     pub risk: &'static str,
@@ -130,15 +129,15 @@ pub struct EndToolCall {
     pub now_ms: i64,
 }
 
-/// What became of the end of a call.
+/// Whether the output was recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ended {
-    Now,
-    /// The same call had ended before: its output, as JSON text.
-    Before(String),
+    Recorded,
+    /// The same call has an output already, as JSON text.
+    RecordedBefore(String),
     /// Another call of the run has this id.
     OtherCall,
-    /// Nobody keeps it: the run that asked is over.
+    /// Not recorded: the run has ended.
     Stale,
 }
 
@@ -147,15 +146,15 @@ impl Command for EndToolCall {
 
     fn execute(&self, tx: &mut dyn Tx) -> Result<Ended, StoreError> {
         let RunFence { workspace_id, run_id, .. } = &self.fence;
-        let kept = match self.standing {
-            Standing::New => self.keep_new(tx)?,
-            Standing::Begun => self.keep_begun(tx)?,
+        let kept = match self.start {
+            CallStart::Unrecorded => self.keep_new(tx)?,
+            CallStart::Recorded => self.keep_begun(tx)?,
         };
-        if kept != Ended::Now {
+        if kept != Ended::Recorded {
             return Ok(kept);
         }
         let run = tx.query_opt(
-            // Behind the messages that the run has taken in.
+            // After the messages that the run has pulled.
             "SELECT conversation_id, COALESCE(steered_seq, conversation_seq),
                  COALESCE((SELECT transcript_seq FROM conversations
                      WHERE workspace_id = ?1 AND conversation_id = runs.conversation_id), 0)
@@ -168,19 +167,19 @@ impl Command for EndToolCall {
             insert_artifact(tx, workspace_id, artifact, self.now_ms)?;
         }
         if let (Some(conversation), Some(event_seq)) = (&conversation, event_seq) {
-            let place =
-                Place { workspace: workspace_id, conversation, event_seq, event_type: None };
+            let workspace = workspace_id.as_str();
+            let position = ItemPosition { workspace, conversation, event_seq, event_type: None };
             set_items(tx, workspace_id, conversation, items + 1)?;
-            insert_item(tx, place, items + 1, &self.item, self.now_ms)?;
+            insert_item(tx, position, items + 1, &self.item, self.now_ms)?;
         }
         let about = (conversation.as_deref(), Some(run_id.as_str()));
         insert_host_event(tx, workspace_id, &self.log, about, self.now_ms)?;
-        Ok(Ended::Now)
+        Ok(Ended::Recorded)
     }
 }
 
 impl EndToolCall {
-    /// A call that began keeps its output, also behind its run's end.
+    /// A recorded call keeps its output even after its run has ended.
     fn keep_begun(&self, tx: &mut dyn Tx) -> Result<Ended, StoreError> {
         let RunFence { workspace_id, run_id, .. } = &self.fence;
         let ended = tx.execute(
@@ -188,10 +187,10 @@ impl EndToolCall {
              WHERE workspace_id = ?1 AND run_id = ?2 AND tool_call_id = ?3 AND output IS NULL",
             params![workspace_id, run_id, &self.tool_call_id, &self.output, self.now_ms],
         )?;
-        Ok(if ended > 0 { Ended::Now } else { Ended::Stale })
+        Ok(if ended > 0 { Ended::Recorded } else { Ended::Stale })
     }
 
-    /// A call that did nothing before its end is the run's alone, and ends nobody else's.
+    /// A call without an earlier record changes no other call.
     fn keep_new(&self, tx: &mut dyn Tx) -> Result<Ended, StoreError> {
         let RunFence { workspace_id, run_id, attempt, epoch } = &self.fence;
         if !self.fence.holds(tx)? {
@@ -205,7 +204,9 @@ impl EndToolCall {
         if let Some(mut row) = row {
             let (tool, args, output) = (row.text()?, row.text()?, row.opt_text()?);
             return Ok(match output {
-                Some(output) if tool == self.tool && args == self.args => Ended::Before(output),
+                Some(output) if tool == self.tool && args == self.args => {
+                    Ended::RecordedBefore(output)
+                }
                 _ => Ended::OtherCall,
             });
         }
@@ -226,6 +227,6 @@ impl EndToolCall {
                 self.now_ms
             ],
         )?;
-        Ok(Ended::Now)
+        Ok(Ended::Recorded)
     }
 }

@@ -1,14 +1,14 @@
-//! Counters of a conversation, and the items that take their place by them.
+//! Counters of a conversation, and the items that are numbered by them.
 
 use crate::search::index;
 use crate::sql::{Tx, prose};
 use crate::types::NewItem;
 use crate::{StoreError, params};
 
-/// Number of buckets that conversations are spread over, fixed for ever.
+/// Buckets that conversations are hashed into; never changes.
 const BUCKETS: u64 = 1024;
 
-/// Counts one more event, with its item if it has one, and returns where both counters stand.
+/// Counts one more event, with its item if it has one, and returns both counters.
 pub(super) fn count_event(
     tx: &mut dyn Tx,
     (workspace, conversation): (&str, &str),
@@ -31,8 +31,8 @@ pub(super) fn count_event(
     Ok((row.int()?, row.int()?))
 }
 
-/// Notes how many items a conversation has now. It is as recent as its last event: an answer does not move it
-/// in the list, which spares that index a write.
+/// Sets how many items a conversation has. `updated_at` is the time of its last event: an answer does not change
+/// it, which saves a write to that index.
 pub(super) fn set_items(
     tx: &mut dyn Tx,
     workspace: &str,
@@ -51,9 +51,9 @@ fn no_counter() -> StoreError {
     StoreError::Refused("no conversation counter".to_owned())
 }
 
-/// Where an item goes.
+/// The event that an item belongs to.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Place<'a> {
+pub(super) struct ItemPosition<'a> {
     pub(super) workspace: &'a str,
     pub(super) conversation: &'a str,
     /// The conversation's event that the item belongs to.
@@ -64,7 +64,7 @@ pub(super) struct Place<'a> {
 
 pub(super) fn insert_item(
     tx: &mut dyn Tx,
-    place: Place<'_>,
+    position: ItemPosition<'_>,
     seq: i64,
     item: &NewItem,
     now_ms: i64,
@@ -74,14 +74,14 @@ pub(super) fn insert_item(
              role, event_type, actor_id, event_id, run_id, text, body, created_at)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
         params![
-            place.workspace,
-            place.conversation,
-            place.event_seq,
+            position.workspace,
+            position.conversation,
+            position.event_seq,
             seq,
             &item.item_id,
             &item.thread_id,
             item.role,
-            place.event_type,
+            position.event_type,
             &item.actor_id,
             &item.event_id,
             &item.run_id,
@@ -93,8 +93,8 @@ pub(super) fn insert_item(
     Ok(())
 }
 
-/// Takes items out of the transcript and out of the index. The mark never stands above the newest item: a
-/// number may be given out again.
+/// Removes items from the transcript and from the index. The index mark never exceeds the newest item: a
+/// number may be used again.
 pub(super) fn remove_items(tx: &mut dyn Tx, ids: &[i64]) -> Result<u64, StoreError> {
     let mut removed = 0;
     for id in ids {

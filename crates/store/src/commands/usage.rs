@@ -1,12 +1,12 @@
-//! What owners keep, counted in the transaction that changes it.
+//! Storage usage of owners, counted in the transaction that changes it.
 //!
-//! Invariant: `usage` is always the sum over the rows it tells of; a write that would take an owner beyond
-//! its quota changes nothing. What is over a quota that was lowered may still shrink.
+//! Invariant: `usage` is always the sum over its rows; a write that would exceed the quota of an owner changes
+//! nothing. An owner over a lowered quota may still shrink.
 
 use crate::sql::Tx;
 use crate::{StoreError, params};
 
-/// What is counted apart.
+/// Kinds of usage, each with its own quota.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum UsageKind {
     State,
@@ -22,7 +22,7 @@ impl UsageKind {
     }
 }
 
-/// How much there is more afterwards.
+/// The difference that a write makes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Growth {
     pub(super) bytes: i64,
@@ -30,7 +30,7 @@ pub(super) struct Growth {
 }
 
 impl Growth {
-    /// From what an entry took to what it takes; nothing: it is not there.
+    /// From the old to the new size of an entry; none: it does not exist.
     pub(super) fn between(before: Option<i64>, after: Option<i64>) -> Growth {
         Growth {
             bytes: after.unwrap_or(0) - before.unwrap_or(0),
@@ -43,7 +43,7 @@ impl Growth {
     }
 }
 
-/// Bytes that a name and its value are counted with.
+/// The size that a name and its value count as.
 pub(super) fn taken(name: &str, value_bytes: usize) -> i64 {
     i64::try_from(name.len() + value_bytes).unwrap_or(i64::MAX)
 }

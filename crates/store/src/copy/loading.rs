@@ -1,6 +1,6 @@
-//! A new database that is filled with a copy.
+//! Loads a copy into a new database.
 //!
-//! Invariant: until `finish` has compared everything, nobody can take it for a database: PostgreSQL is filled in one
+//! Invariant: no host can open the database until `finish` has compared everything: PostgreSQL is filled in one
 //! transaction, SQLite in a file with another name. A load that is dropped leaves nothing that a host would open.
 
 use super::{CopyError, Feed, OWN_META, Sum, Summing, Table, Visit};
@@ -26,12 +26,12 @@ pub struct Loading {
 struct Files {
     part: PathBuf,
     whole: PathBuf,
-    /// Keeps hosts away from the name that the file gets in the end.
+    /// Keeps hosts from opening the final name.
     _lock: File,
 }
 
 impl Loading {
-    /// Creates the tables of a version in an empty database. Blocks, also later, so not for async code.
+    /// Creates the tables of a version in an empty database. All methods block.
     pub fn create(location: &Location, version: i64) -> Result<Loading, CopyError> {
         schema::refuse_newer(version)?;
         let not_empty = || CopyError::NotEmpty(location.to_string());
@@ -78,13 +78,13 @@ impl Loading {
         Ok(sum)
     }
 
-    /// Reads what a table holds by now.
+    /// Reads what a table holds so far.
     pub fn read_back(&mut self, table: &Table, each: Visit<'_>) -> Result<Sum, CopyError> {
         table.read_rows(&mut *self.driver, each)
     }
 
-    /// Reads every table back and compares it, builds the search index, and gives the database its place.
-    /// The next host begins behind `epoch`.
+    /// Reads every table back and compares it, builds the search index, and gives the file its final name.
+    /// The next host gets the epoch after `epoch`.
     pub fn finish(
         mut self,
         epoch: i64,
@@ -115,7 +115,7 @@ impl Loading {
         let Loading { driver, files, .. } = self;
         drop(driver);
         match files {
-            Some(files) => files.give_place(),
+            Some(files) => files.rename(),
             None => Ok(()),
         }
     }
@@ -146,7 +146,7 @@ impl Loading {
 }
 
 impl Files {
-    fn give_place(&self) -> Result<(), CopyError> {
+    fn rename(&self) -> Result<(), CopyError> {
         File::open(&self.part)?.sync_all()?;
         std::fs::rename(&self.part, &self.whole)?;
         let parent = self.whole.parent().filter(|parent| !parent.as_os_str().is_empty());

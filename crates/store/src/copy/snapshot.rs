@@ -1,4 +1,4 @@
-//! One state of a database, read beside whoever writes to it.
+//! One state of a database, read while a host may write to it.
 //!
 //! Invariant: everything that is read belongs to the same commit, and nothing is written, not even a checkpoint.
 

@@ -1,6 +1,6 @@
-//! How SQLite finds what the hot path asks for.
+//! Query plans of SQLite for the hot path.
 //!
-//! Invariant: no statement of a command, and no page, walks through a table, through a workspace, or sorts.
+//! Invariant: no statement of a command, and no page, scans a table or a workspace, or sorts.
 
 mod calls;
 
@@ -15,7 +15,7 @@ use crate::types::{ApprovalKind, DeliveryStatus, NewApproval, NewDelivery, OnInt
 use crate::{StoreError, Sync, reads, schema};
 use greenroom_protocol::RunStatus;
 
-/// Looks at the plan of every statement before it is run.
+/// Checks the plan of every statement before it runs.
 struct Explained(SqliteDriver);
 
 impl Explained {
@@ -27,7 +27,7 @@ impl Explained {
                 row.int().unwrap();
             }
             let step = row.text().unwrap();
-            // A full-text index is asked by its terms.
+            // A full-text index is searched by terms.
             let walks = step.contains("SCAN ")
                 && step != "SCAN CONSTANT ROW"
                 && !step.ends_with("VALUES CLAUSE")
@@ -268,10 +268,10 @@ fn history_and_search_find_everything_by_an_index() {
     assert_eq!(reads::search::search(&mut tx, &query).unwrap().len(), 3);
 }
 
-/// Notes the plan of every statement before it is run.
-struct Noted(SqliteDriver, Vec<String>);
+/// Records the plan of every statement before it runs.
+struct Recorded(SqliteDriver, Vec<String>);
 
-impl Tx for Noted {
+impl Tx for Recorded {
     fn dialect(&self) -> Dialect {
         Dialect::Sqlite
     }
@@ -297,7 +297,7 @@ fn what_is_open_is_found_without_what_is_over() {
     let folder = tempfile::tempdir().unwrap();
     let mut driver = SqliteDriver::writer(&folder.path().join("plans.db"), Sync::Normal).unwrap();
     schema::prepare(&mut driver).unwrap();
-    let mut tx = Noted(driver, Vec::new());
+    let mut tx = Recorded(driver, Vec::new());
     let running = reads::runs::RunFilter { status: Some(RunStatus::Running), ..Default::default() };
     reads::runs::page(&mut tx, "w", &running, None, 9).unwrap();
     reads::rates::waiting(&mut tx, "w").unwrap();

@@ -1,8 +1,8 @@
-//! PostgreSQL: the same statements over one session that also holds the right to write.
+//! PostgreSQL: the same statements over one session that also holds the writer lock.
 //!
 //! Invariant: the advisory lock lives in the writer's own session, so a session that writes is a session
-//! that holds it; after a new connection the epoch tells whether another host was there in between, and the
-//! mark that every commit leaves in `meta` whether a commit took place whose answer was lost.
+//! that holds it; after a reconnect the epoch shows whether another host wrote in between, and the mark that every
+//! commit leaves in `meta` shows whether a commit whose reply was lost took effect.
 
 mod bulk;
 
@@ -16,9 +16,9 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// The advisory lock that makes a host the one writer of its database.
+/// The advisory lock of the one writer of a database.
 const LOCK: i64 = 0x0067_7265_656e_726d;
-/// How long a new writer waits for the lock: the server may not have noticed yet that the last one died.
+/// How long a new writer waits for the lock: the server may not have noticed yet that the last one ended.
 const LOCK_PATIENCE: Duration = Duration::from_secs(3);
 const LOCK_PAUSE: Duration = Duration::from_millis(50);
 
@@ -26,18 +26,18 @@ pub(crate) struct PostgresDriver {
     config: Config,
     client: Client,
     statements: HashMap<&'static str, Statement>,
-    /// None for a reader, and for a writer that is still being opened.
+    /// None for a reader and while a writer is being opened.
     held: Option<Held>,
 }
 
-/// The right to write.
+/// The writer's epoch and its commits.
 struct Held {
     epoch: i64,
     commits: u64,
 }
 
 impl Held {
-    /// What the last commit leaves behind.
+    /// The mark that the last commit leaves in `meta`.
     fn mark(&self) -> String {
         format!("{}.{}", self.epoch, self.commits)
     }
@@ -64,8 +64,7 @@ impl PostgresDriver {
         config.keepalives_idle(Duration::from_secs(10));
         config.tcp_user_timeout(Duration::from_secs(30));
         config.application_name("greenroom");
-        // Statements are written so that one plan fits all parameters: making one anew costs more than most
-        // of them take.
+        // One plan fits all parameters of a statement, and planning costs more than most of them take.
         let options = config.get_options().unwrap_or_default();
         let options = format!("{options} -c plan_cache_mode=force_generic_plan");
         config.options(options.trim_start());
@@ -170,7 +169,7 @@ impl Driver for PostgresDriver {
         self.client.batch_execute(&script).map_err(failed)
     }
 
-    /// A copy of a server's database is the operator's business.
+    /// The operator makes backups of a server.
     fn copy_aside(&mut self, _suffix: &str) -> Result<Option<PathBuf>, StoreError> {
         Ok(None)
     }
@@ -212,12 +211,12 @@ impl Driver for PostgresDriver {
 
     fn reconnect(&mut self) -> Result<(), StoreError> {
         self.client = self.config.connect(NoTls).map_err(failed)?;
-        // They belonged to the old session.
+        // Prepared statements belong to the old session.
         self.statements.clear();
         let Some(ours) = self.held.as_ref().map(|held| held.epoch) else { return Ok(()) };
-        // First the lock, then the epoch: with the lock in hand nobody changes it any more. Not being given
-        // the lock is final only when the epoch shows another host; else the server has not noticed yet
-        // that our old session is gone.
+        // First the lock, then the epoch, which cannot change while the lock is held. Failing to get the lock
+        // is final only when the epoch shows another host; else the server has not noticed yet that our old
+        // session has ended.
         let locked = self.try_lock()?;
         if crate::schema::read_meta(self, "epoch")? != ours.to_string() {
             return Err(StoreError::Lost("another host has taken over this database".to_owned()));
@@ -229,8 +228,8 @@ impl Driver for PostgresDriver {
     }
 }
 
-/// An error that ended the session, or kept one from starting, is `Unavailable`: the same command may be
-/// tried again on another. Everything else is the command's own.
+/// An error that ended the session, or kept one from starting, is `Unavailable`: the command may be tried again on
+/// another. Everything else is an error of the command.
 fn failed(error: postgres::Error) -> StoreError {
     let cause = std::error::Error::source(&error);
     let Some(detail) = error.as_db_error() else {
@@ -247,7 +246,7 @@ fn failed(error: postgres::Error) -> StoreError {
         || detail.code().code().starts_with("08");
     match *detail.code() {
         SqlState::DISK_FULL => StoreError::Full,
-        // What a server says that is going down, coming up, full, or a standby by now.
+        // The server is stopping, starting, out of connections, or has become a standby.
         SqlState::ADMIN_SHUTDOWN
         | SqlState::CRASH_SHUTDOWN
         | SqlState::CANNOT_CONNECT_NOW

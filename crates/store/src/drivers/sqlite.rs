@@ -1,6 +1,6 @@
 //! SQLite: WAL, one writer, readers beside it, checkpoints off the writer's path.
 //!
-//! Invariant: an I/O error or a damaged file is `Lost`, since nobody knows then what was kept.
+//! Invariant: an I/O error or a damaged file is `Lost`, since it is not known what was kept.
 
 mod bulk;
 mod copy;
@@ -16,21 +16,21 @@ use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// What the log holds from which on it is moved into the database.
+/// Size of the log from which on it is moved into the database.
 const LOG_BYTES: i64 = 4 * 1024 * 1024;
-/// The log's size to which it is cut back, since a file that is there is written faster, and from which on the
-/// writer is held up for a moment so that the log can start anew: under load without a pause it would grow without end.
+/// The log is truncated to this size, since writing into an existing file is faster. Above it the writer is paused
+/// for a moment so that the log can restart: under constant load it would grow without bound.
 const LOG_BYTES_MAX: i64 = 64 * 1024 * 1024;
-/// How long the writer is held up for that at most.
+/// How long the writer is paused for that at most.
 const RESTART_PATIENCE: Duration = Duration::from_millis(20);
 const PAGE_BYTES: i64 = 4096;
 
-/// How long to wait for another program that has the database.
+/// How long to wait for a lock that another program holds.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 pub(crate) struct SqliteDriver {
     connection: Connection,
-    /// Held by the one writer; the end of the process gives it back.
+    /// Held by the writer; released when the process ends.
     _lock: Option<File>,
 }
 
@@ -62,7 +62,7 @@ impl SqliteDriver {
     fn with(connection: Connection, lock: Option<File>) -> Result<Self, StoreError> {
         connection.set_prepared_statement_cache_capacity(64);
         connection.busy_timeout(PATIENCE).map_err(refused)?;
-        // Else a statement that a partial index may serve is compiled anew for every value bound to it.
+        // Without it SQLite recompiles a statement that may use a partial index for every bound value.
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map_err(refused)?;
         Ok(Self { connection, _lock: lock })
     }
@@ -90,7 +90,7 @@ impl Tx for SqliteDriver {
         Ok(changed as u64)
     }
 
-    /// SQLite knows the number anyway; to return it, it would build a table.
+    /// SQLite knows the row id; for RETURNING it would build a temporary table.
     fn insert(&mut self, sql: &'static str, params: &[Value<'_>]) -> Result<i64, StoreError> {
         let (insert, _) = sql.rsplit_once(" RETURNING ").unwrap_or((sql, ""));
         match self.execute(insert, params)? {
@@ -125,7 +125,7 @@ fn bind(statement: &mut Statement<'_>, index: usize, value: Value<'_>) -> Result
     bound.map_err(refused)
 }
 
-/// One writer per database, wherever its host keeps the rest of its data.
+/// One writer per database file.
 pub(crate) fn take_lock(path: &Path) -> Result<File, StoreError> {
     let name = format!("{}.lock", path.display());
     let file = OpenOptions::new().create(true).truncate(false).write(true).open(&name);
@@ -184,12 +184,12 @@ impl Driver for SqliteDriver {
     }
 
     fn reconnect(&mut self) -> Result<(), StoreError> {
-        Err(StoreError::Lost("a file does not come back by connecting again".to_owned()))
+        Err(StoreError::Lost("an SQLite connection cannot be opened again".to_owned()))
     }
 }
 
-/// Moves committed pages from a log that has grown into the database, beside the writer; only from a log
-/// that is far too large the last pages are moved while the writer waits.
+/// Moves committed pages from a log that has grown into the database while the writer goes on; the writer waits
+/// for the last pages only if the log is far too large.
 pub(crate) fn checkpoint(path: &Path) -> Result<(), StoreError> {
     let connection = Connection::open(path).map_err(refused)?;
     let sizes = |row: &rusqlite::Row<'_>| Ok((row.get::<_, i64>(1)?, row.get::<_, i64>(2)?));
@@ -201,19 +201,19 @@ pub(crate) fn checkpoint(path: &Path) -> Result<(), StoreError> {
     let run = |pragma| connection.query_row(pragma, [], |_| Ok(())).map_err(refused);
     run("PRAGMA wal_checkpoint(PASSIVE)")?;
     if pages * PAGE_BYTES > LOG_BYTES_MAX {
-        // Nobody writes meanwhile, and somebody who reads for long is not worth that: the log grows then.
+        // Writers wait meanwhile, so a long reader is not waited for: the log grows then.
         connection.busy_timeout(RESTART_PATIENCE).map_err(refused)?;
         run("PRAGMA wal_checkpoint(RESTART)")?;
     }
     Ok(())
 }
 
-/// Moves everything from the log into the database and empties the log, unless somebody reads or writes for longer
-/// than a moment: then what is left stays for the next time.
+/// Moves the whole log into the database and empties it. What a longer read or write holds back is left for the next
+/// time.
 pub(crate) fn checkpoint_all(path: &Path) -> Result<(), StoreError> {
     let connection = Connection::open(path).map_err(refused)?;
     let run = |pragma| connection.query_row(pragma, [], |_| Ok(())).map_err(refused);
-    // Most of the work is done without holding anybody up.
+    // Most of the work is done without blocking others.
     run("PRAGMA wal_checkpoint(PASSIVE)")?;
     connection.busy_timeout(RESTART_PATIENCE).map_err(refused)?;
     run("PRAGMA wal_checkpoint(TRUNCATE)")

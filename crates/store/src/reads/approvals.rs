@@ -80,7 +80,7 @@ pub fn page(
     rows.into_iter().map(read).collect()
 }
 
-/// The moment at which the next pending approval expires.
+/// When the next pending approval expires.
 pub fn next_due(tx: &mut dyn Tx) -> Result<Option<i64>, StoreError> {
     let row = tx.query_opt(
         concat!(
@@ -122,7 +122,7 @@ pub(crate) fn waiting(
     rows.into_iter().map(read).collect()
 }
 
-/// How many approvals of a run nobody has answered.
+/// How many approvals of a run are pending.
 pub(crate) fn count_pending(
     tx: &mut dyn Tx,
     workspace: &str,
@@ -142,8 +142,8 @@ fn read(mut row: Row) -> Result<ApprovalRow, StoreError> {
         run_id: row.text()?,
         attempt: row.int()?,
         conversation_id: row.opt_text()?,
-        asked: read_question(&mut row)?,
-        status: ApprovalStatus::parse(&row.text()?).ok_or_else(|| strange("status"))?,
+        request: read_request(&mut row)?,
+        status: ApprovalStatus::parse(&row.text()?).ok_or_else(|| unknown("status"))?,
         created_at: row.int()?,
         answered_at: row.opt_int()?,
         answered_by: row.opt_text()?,
@@ -151,11 +151,11 @@ fn read(mut row: Row) -> Result<ApprovalRow, StoreError> {
     })
 }
 
-fn read_question(row: &mut Row) -> Result<NewApproval, StoreError> {
+fn read_request(row: &mut Row) -> Result<NewApproval, StoreError> {
     Ok(NewApproval {
         approval_id: row.text()?,
         nonce: row.text()?,
-        kind: ApprovalKind::parse(&row.text()?).ok_or_else(|| strange("kind"))?,
+        kind: ApprovalKind::parse(&row.text()?).ok_or_else(|| unknown("kind"))?,
         agent: row.text()?,
         runner_id: row.text()?,
         actor: row.opt_text()?,
@@ -181,10 +181,10 @@ fn read_delivery(row: &mut Row) -> Result<Option<NewDelivery>, StoreError> {
 fn read_delivered(row: &mut Row) -> Result<Option<Delivered>, StoreError> {
     let (status, error) = (row.opt_text()?, row.opt_text()?);
     let Some(status) = status else { return Ok(None) };
-    let status = DeliveryStatus::parse(&status).ok_or_else(|| strange("delivery"))?;
+    let status = DeliveryStatus::parse(&status).ok_or_else(|| unknown("delivery"))?;
     Ok(Some(Delivered { status, error }))
 }
 
-fn strange(column: &str) -> StoreError {
+fn unknown(column: &str) -> StoreError {
     StoreError::Refused(format!("an approval has an unknown {column}"))
 }

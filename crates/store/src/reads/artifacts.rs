@@ -1,4 +1,4 @@
-//! Artifacts, and which bytes somebody still refers to.
+//! Artifacts, and which bytes are still referenced.
 
 use crate::sql::{Row, Tx};
 use crate::types::ArtifactRow;
@@ -48,7 +48,7 @@ pub enum Mime {
     Family(String),
 }
 
-/// Where an artifact stands among all of its workspace, by age.
+/// The position of an artifact in its workspace, by age.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ArtifactPosition {
     pub created_at: i64,
@@ -130,7 +130,7 @@ pub fn page(
     tx.query(sql, &given)?.into_iter().map(read).collect()
 }
 
-/// Where a listing of a whole workspace has looked at so many; nothing when there are fewer.
+/// The position at which a listing of a workspace has read `rows` artifacts; none when there are fewer.
 pub fn floor(
     tx: &mut dyn Tx,
     workspace: &str,

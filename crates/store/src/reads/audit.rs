@@ -1,7 +1,7 @@
 //! Audit records, newest first.
 //!
-//! Invariant: a page is found by an index and looks at a bounded number of rows: where a filter fits few
-//! records it may hold fewer than asked for, and says where to go on.
+//! Invariant: a page uses an index and reads a bounded number of rows: where a filter matches few records it may
+//! hold fewer than requested, and says where to continue.
 
 use crate::audit::{AuditRecord, is_denial, unpack};
 use crate::sql::{Row, Tx};
@@ -33,7 +33,7 @@ impl AuditFilter {
     }
 }
 
-/// Where a record stands: its row, and its place within.
+/// The position of a record: its row, and its index within.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AuditPosition {
     pub id: i64,
@@ -53,7 +53,7 @@ pub struct AuditPage {
     pub next: Option<AuditPosition>,
 }
 
-/// The records that stand before a position, or the newest.
+/// The records before a position, or the newest.
 pub fn page(
     tx: &mut dyn Tx,
     workspace: &str,

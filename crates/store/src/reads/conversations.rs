@@ -6,7 +6,7 @@ use crate::types::{ConversationRow, ItemRow};
 use crate::{StoreError, params};
 use std::collections::HashMap;
 
-/// The columns that `read_item` takes apart.
+/// The columns for `read_item`.
 macro_rules! item_columns {
     () => {
         "id, conversation_id, event_seq, seq, item_id, thread_id, role, event_type, actor_id,
@@ -106,7 +106,7 @@ pub fn page(
     rows.into_iter().map(read_conversation).collect()
 }
 
-/// Where an item stands in its conversation: items of one event stand together.
+/// The position of an item in its conversation: items of one event are adjacent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Position {
     pub event_seq: i64,
@@ -124,7 +124,7 @@ impl Position {
         Position { event_seq, seq: 0 }
     }
 
-    /// The place of an item.
+    /// The position of an item.
     pub fn of(item: &ItemRow) -> Position {
         Position { event_seq: item.event_seq, seq: item.seq }
     }
@@ -146,9 +146,9 @@ impl std::fmt::Display for Position {
 /// Where a page of a transcript starts and ends.
 #[derive(Debug, Clone)]
 pub struct Span {
-    /// Items behind this place only.
+    /// Only items after this position.
     pub after: Position,
-    /// Items before this place only.
+    /// Only items before this position.
     pub before: Position,
     pub direction: Direction,
     pub limit: i64,
@@ -166,7 +166,7 @@ impl Span {
     }
 }
 
-/// A page of transcript items in the direction asked for.
+/// A page of transcript items in the given direction.
 pub fn history(
     tx: &mut dyn Tx,
     workspace: &str,
@@ -198,7 +198,7 @@ pub fn history(
 /// Items that are read at once at first; more when they are small.
 const WINDOW: i64 = 16;
 
-/// A page of at most `span.limit` items and so many bytes, the first item excepted, and whether there is more.
+/// A page of at most `span.limit` items and `bytes_max` bytes, the first item excepted, and whether there is more.
 pub fn history_within(
     tx: &mut dyn Tx,
     workspace: &str,

@@ -1,6 +1,6 @@
 //! The outbox: the lanes that have work, one delivery, and pages of them.
 //!
-//! Invariant: finding lanes costs one look-up per target, however many deliveries wait for it; a page looks at
+//! Invariant: finding lanes costs one look-up per target, however many deliveries wait for it; a page reads
 //! a bounded number of rows.
 
 use crate::conditions::{delivery_is_open, delivery_is_unsuccessful};
@@ -33,7 +33,7 @@ impl From<&NewDelivery> for Lane {
     }
 }
 
-/// Targets with work, in the order of their names, behind `after`. Each is found by one look into the index.
+/// Targets with work, in the order of their names, after `after`. Each takes one index look-up.
 pub fn lanes(tx: &mut dyn Tx, after: &str, limit: i64) -> Result<Vec<Lane>, StoreError> {
     let rows = tx.query(
         concat!(
@@ -114,18 +114,18 @@ pub struct DeliveryPage {
     pub next: Option<i64>,
 }
 
-/// A page, newest first, before an id. It looks at `looked_at_max` deliveries at most, so it may be short
-/// although there is more.
+/// A page, newest first, before an id. It reads at most `read_max` deliveries, so it may be short although there
+/// is more.
 pub fn page(
     tx: &mut dyn Tx,
     workspace: &str,
     filter: &DeliveryFilter,
     before: i64,
-    (limit, looked_at_max): (usize, i64),
+    (limit, read_max): (usize, i64),
 ) -> Result<DeliveryPage, StoreError> {
     let floor = match filter.run_id {
         Some(_) => None,
-        None => floor(tx, workspace, filter.status, before, looked_at_max)?,
+        None => floor(tx, workspace, filter.status, before, read_max)?,
     };
     let status = filter.status;
     let wanted = i64::try_from(limit).map_or(i64::MAX, |limit| limit.saturating_add(1));
@@ -169,7 +169,7 @@ pub fn page(
     Ok(DeliveryPage { rows, next: if is_cut { last } else { floor } })
 }
 
-/// The id after which a page has looked at so many; nothing when there are fewer.
+/// The id at which a page has read `rows` deliveries; none when there are fewer.
 fn floor(
     tx: &mut dyn Tx,
     workspace: &str,
@@ -194,13 +194,13 @@ fn floor(
     row.map(|mut row| row.int()).transpose()
 }
 
-/// Whether the index of what did not arrive knows it.
+/// Whether `outbox_unsuccessful` holds it.
 fn is_indexed(status: DeliveryStatus) -> bool {
     use DeliveryStatus::{Discarded, Failed, Unknown};
     matches!(status, Failed | Unknown | Discarded)
 }
 
-/// Deliveries that need somebody's attention, each kind counted up to a bound.
+/// Deliveries that need an operator, each status counted up to a bound.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Unsuccessful {
     pub failed: i64,

@@ -22,7 +22,7 @@ pub fn load(tx: &mut dyn Tx, workspace: &str, seq: i64) -> Result<Option<EventRo
     row.map(read).transpose()
 }
 
-/// What a key stands for.
+/// The event of a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Known {
     pub seq: i64,
@@ -31,7 +31,7 @@ pub struct Known {
     pub run_id: Option<String>,
 }
 
-/// What is known under a key.
+/// The event with a key.
 pub fn by_key(
     tx: &mut dyn Tx,
     workspace: &str,

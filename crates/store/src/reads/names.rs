@@ -2,7 +2,7 @@
 //!
 //! Invariant: a page reads the rows it hands out and one more, whatever the prefix holds.
 
-/// The least name that has the prefix and stands behind `after`. Names hold no U+0000, so nothing comes
+/// The least name that has the prefix and is greater than `after`. Names hold no U+0000, so nothing comes
 /// between a name and the same with U+0001 behind it; byte order is the order of the characters.
 pub(super) fn first_name(prefix: &str, after: &str) -> String {
     match after {

@@ -1,4 +1,4 @@
-//! What happened over time, counted by steps of it.
+//! Counters over time, summed per step.
 //!
 //! Invariant: sums of counted slots only: how many runs there were does not matter.
 
@@ -8,7 +8,7 @@ use crate::sql::{Dialect, Row, Tx};
 use crate::{StoreError, params};
 use greenroom_protocol::RunStatus;
 
-/// A stretch of time in steps of one length.
+/// A time range in steps of one length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Steps {
     /// When the first began; a whole number of slots.
@@ -56,8 +56,8 @@ pub struct ModelRate {
     pub model: String,
     pub calls: i64,
     pub failed: i64,
-    /// Calls that told their tokens.
-    pub told: i64,
+    /// Calls with known token counts.
+    pub with_usage: i64,
     pub input_tokens: i64,
     pub output_tokens: i64,
     /// Calls of known cost.
@@ -88,7 +88,7 @@ pub fn models(
             model: row.text()?,
             calls: row.int()?,
             failed: row.int()?,
-            told: row.int()?,
+            with_usage: row.int()?,
             input_tokens: row.int()?,
             output_tokens: row.int()?,
             priced: row.int()?,
@@ -100,7 +100,7 @@ pub fn models(
     rows.into_iter().map(read).collect()
 }
 
-/// How the last call of a model that failed at that moment did.
+/// The error of the last failed call of a model at that time.
 pub fn error_at(
     tx: &mut dyn Tx,
     workspace: &str,
@@ -117,7 +117,7 @@ pub fn error_at(
     Ok(row.map(|mut row| row.opt_text()).transpose()?.flatten())
 }
 
-/// What waits now.
+/// What is waiting.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Waiting {
     pub queued: i64,
@@ -127,7 +127,7 @@ pub struct Waiting {
     pub deliveries: i64,
 }
 
-/// `|| ''` keeps SQLite from walking through a workspace instead of what is open.
+/// `|| ''` keeps SQLite from scanning a workspace instead of the open rows.
 pub fn waiting(tx: &mut dyn Tx, workspace: &str) -> Result<Waiting, StoreError> {
     let mut waiting = Waiting::default();
     let open = tx.query(
@@ -164,7 +164,7 @@ pub fn waiting(tx: &mut dyn Tx, workspace: &str) -> Result<Waiting, StoreError> 
     Ok(waiting)
 }
 
-/// What the database takes on disk.
+/// Size of the database on disk.
 pub fn database_bytes(tx: &mut dyn Tx) -> Result<i64, StoreError> {
     let sql = match tx.dialect() {
         Dialect::Sqlite => {

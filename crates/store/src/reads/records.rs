@@ -6,11 +6,12 @@ use crate::{StoreError, params};
 use greenroom_protocol::records::{RecordLink, RecordLinkStatus};
 
 /// Workspace, module and id.
-type Place<'a> = (&'a str, &'a str, &'a str);
+/// Workspace, module and record or owner.
+pub(crate) type RecordKey<'a> = (&'a str, &'a str, &'a str);
 
 pub(crate) fn get(
     tx: &mut dyn Tx,
-    (workspace, module, record_id): Place<'_>,
+    (workspace, module, record_id): RecordKey<'_>,
 ) -> Result<Option<Record>, StoreError> {
     let row = tx.query_opt(
         "SELECT record_id, owner, version, starts_at, ends_at, body, updated_at, NULL FROM records
@@ -23,11 +24,11 @@ pub(crate) fn get(
 /// A record that is the actor's own or was shared with them.
 pub fn visible(
     tx: &mut dyn Tx,
-    place: Place<'_>,
+    key: RecordKey<'_>,
     actor: &str,
 ) -> Result<Option<(Record, Vec<RecordLink>)>, StoreError> {
-    let Some(record) = get(tx, place)? else { return Ok(None) };
-    let links = links(tx, place)?;
+    let Some(record) = get(tx, key)? else { return Ok(None) };
+    let links = links(tx, key)?;
     let own = links.iter().find(|link| link.actor == actor).map(|link| link.status);
     if record.owner != actor && own.is_none() {
         return Ok(None);
@@ -38,7 +39,7 @@ pub fn visible(
 /// Whom a record is shared with.
 pub(crate) fn links(
     tx: &mut dyn Tx,
-    (workspace, module, record_id): Place<'_>,
+    (workspace, module, record_id): RecordKey<'_>,
 ) -> Result<Vec<RecordLink>, StoreError> {
     let rows = tx.query(
         "SELECT actor, status FROM record_links
@@ -58,7 +59,7 @@ pub struct RecordSpan {
     pub from: Option<i64>,
     /// Records that begin before this, and those without a time.
     pub to: Option<i64>,
-    /// Behind this place: `(starts_at, record_id)` of the last one that was seen.
+    /// After this position: `(starts_at, record_id)` of the last one that was seen.
     pub after: Option<(i64, String)>,
     pub limit: i64,
 }
@@ -105,7 +106,7 @@ pub fn list(
 /// How many records an actor keeps in a module, counted up to a number.
 pub(crate) fn count(
     tx: &mut dyn Tx,
-    (workspace, module, owner): Place<'_>,
+    (workspace, module, owner): RecordKey<'_>,
     upto: i64,
 ) -> Result<i64, StoreError> {
     let row = tx.query_opt(

@@ -28,7 +28,7 @@ pub fn get(tx: &mut dyn Tx, workspace: &str, run_id: &str) -> Result<Option<RunR
     row.map(read).transpose()
 }
 
-/// The run of a conversation that was started at a given moment by the host.
+/// The run of a conversation that the host started at a given time.
 pub(crate) fn started_at(
     tx: &mut dyn Tx,
     workspace: &str,
@@ -61,18 +61,18 @@ pub struct RunFilter {
     pub runner_id: Option<String>,
     pub event_type: Option<String>,
     pub error_code: Option<String>,
-    /// Made at this moment or later.
+    /// Created at this time or later.
     pub since_ms: Option<i64>,
-    /// Made before this moment.
+    /// Created before this time.
     pub until_ms: Option<i64>,
-    /// Ids from here on only; whoever makes ids by time finds the time by them.
+    /// Only ids from this one on; ids are ordered by time.
     pub id_min: Option<String>,
-    /// Ids before this one only.
+    /// Only ids before this one.
     pub id_end: Option<String>,
 }
 
 impl RunFilter {
-    /// Whether many runs may have to be looked at to find a few.
+    /// Whether many runs may have to be read to find a few.
     pub fn passes_over(&self) -> bool {
         self.agent.is_some()
             || self.status.is_some_and(|status| !status.is_open())
@@ -82,7 +82,7 @@ impl RunFilter {
     }
 }
 
-/// Behind every id.
+/// Greater than every id.
 const END: &str = "\u{10ffff}";
 
 /// The conditions that every listing has.
@@ -103,7 +103,7 @@ macro_rules! filtered {
     };
 }
 
-/// The id of the run after which a listing has looked at so many; nothing when there are fewer.
+/// The id at which a listing has read `rows` runs; none when there are fewer.
 pub fn floor(
     tx: &mut dyn Tx,
     workspace: &str,
@@ -148,14 +148,14 @@ pub fn page(
     let sql = match (&filter.conversation_id, filter.status) {
         (Some(conversation), _) => {
             given.push(conversation.into());
-            // `|| ''` keeps SQLite from walking through the whole workspace for one conversation.
+            // `|| ''` keeps SQLite from scanning the whole workspace for one conversation.
             filtered!(
                 "WHERE workspace_id || '' = ?1 AND run_id < ?2 AND run_id >= ?3
                    AND conversation_id = ?12",
                 "ORDER BY run_id DESC LIMIT ?11"
             )
         }
-        // Few are open, and an index knows them; `|| ''` keeps SQLite from walking through the others.
+        // Few are open, and an index has them; `|| ''` keeps SQLite from scanning the others.
         (None, Some(status)) if status.is_open() => filtered!(
             "WHERE workspace_id || '' = ?1 AND run_id || '' < ?2 AND run_id || '' >= ?3
                AND finished_at IS NULL",
@@ -170,7 +170,7 @@ pub fn page(
 }
 
 impl RunFilter {
-    /// The ids that are looked at: before the first, from the second on.
+    /// The ids that are read: before the first, from the second on.
     fn bounds<'a>(&'a self, before: Option<&'a str>) -> (&'a str, &'a str) {
         let end = self.id_end.as_deref().unwrap_or(END);
         (before.map_or(end, |before| before.min(end)), self.id_min.as_deref().unwrap_or_default())
@@ -183,7 +183,7 @@ pub fn grant(tx: &mut dyn Tx, hash: &str) -> Result<Option<String>, StoreError> 
     row.map(|mut row| row.text()).transpose()
 }
 
-/// What a run sent that took no number.
+/// What a run sent that has no sequence number.
 pub fn diagnostics(
     tx: &mut dyn Tx,
     run_id: &str,
@@ -211,8 +211,8 @@ fn read(mut row: Row) -> Result<RunRow, StoreError> {
         conversation_id: row.opt_text()?,
         conversation_seq: row.opt_int()?,
         transcript_seq: row.opt_int()?,
-        queue: Queue::parse(&row.text()?).ok_or_else(|| strange("queue"))?,
-        status: RunStatus::parse(&row.text()?).ok_or_else(|| strange("status"))?,
+        queue: Queue::parse(&row.text()?).ok_or_else(|| unknown("queue"))?,
+        status: RunStatus::parse(&row.text()?).ok_or_else(|| unknown("status"))?,
         attempt: row.int()?,
         epoch: row.int()?,
         grant_hash: row.opt_text()?,
@@ -236,6 +236,6 @@ fn read(mut row: Row) -> Result<RunRow, StoreError> {
     })
 }
 
-fn strange(column: &str) -> StoreError {
+fn unknown(column: &str) -> StoreError {
     StoreError::Refused(format!("a run has an unknown {column}"))
 }

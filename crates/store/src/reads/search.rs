@@ -6,9 +6,9 @@
 use super::conversations::{Reach, by_ids, get as conversation, within};
 use crate::StoreError;
 use crate::params;
-use crate::search::asked::Asked;
 use crate::search::fold::fold;
-use crate::search::index::{Count, Wanted, place_in_time, propose, propose_each, text_of, upto};
+use crate::search::index::{Count, TermQuery, locate_range, propose, propose_each, text_of, upto};
+use crate::search::query::ParsedQuery;
 use crate::search::snippet::snippet;
 use crate::search::terms::{Entry, Terms, Text, entry_columns};
 use crate::sql::Tx;
@@ -17,20 +17,20 @@ use std::collections::{HashMap, HashSet};
 
 pub use crate::search::snippet::Highlight;
 
-/// Items up to which a conversation is read rather than asked for.
+/// Items up to which a conversation is read instead of searched.
 const CONVERSATION_MAX: i64 = 512;
 /// Hits that one search returns at most.
 pub const TOP_K_MAX: usize = 200;
-/// Proposals that one search looks at: more only come together when a query's terms are everywhere and its
-/// phrases are not.
+/// Proposals that one search examines: more are needed only when a query's terms are everywhere and its phrases
+/// are not.
 const PROPOSALS_MAX: usize = 200_000;
 /// Bytes of long texts that one search reads.
 const LONG_BYTES_MAX: i64 = 32 * 1024 * 1024;
 /// Items not indexed yet that are read at once.
 const TAIL_PAGE: i64 = 512;
-/// Among how many times the numbers that hold a few items with a part, those with all parts are looked for.
+/// Items with all parts are searched in this many times the range that holds a few items with one part.
 const REACH_FACTOR: i64 = 4;
-/// Items with some of the query that are kept on the way.
+/// Items with some of the query that are remembered.
 const NEAR_MAX: usize = 256;
 
 #[derive(Debug, Clone, Default)]
@@ -46,9 +46,9 @@ pub struct SearchQuery {
     /// Items of one of these roles; empty means any.
     pub roles: Vec<String>,
     pub actor_id: Option<String>,
-    /// Items of this moment or later.
+    /// Items of this time or later.
     pub after_ms: Option<i64>,
-    /// Items before this moment.
+    /// Items before this time.
     pub before_ms: Option<i64>,
     /// In this conversation, items of events before this one only.
     pub event_seq_before: Option<(String, i64)>,
@@ -67,10 +67,12 @@ pub struct Hit {
 /// The best hits, the newest first among equals.
 pub fn search(tx: &mut dyn Tx, query: &SearchQuery) -> Result<Vec<Hit>, StoreError> {
     let top_k = query.top_k.min(TOP_K_MAX);
-    let Some(asked) = Asked::new(&query.text).filter(|_| top_k > 0) else { return Ok(Vec::new()) };
+    let Some(parsed) = ParsedQuery::new(&query.text).filter(|_| top_k > 0) else {
+        return Ok(Vec::new());
+    };
     let mut search = Search {
         query,
-        asked: &asked,
+        parsed: &parsed,
         reached: HashMap::new(),
         seen: HashSet::new(),
         found: Vec::new(),
@@ -79,7 +81,7 @@ pub fn search(tx: &mut dyn Tx, query: &SearchQuery) -> Result<Vec<Hit>, StoreErr
     };
     let weights = match search.read_short_conversation(tx)? {
         Some(weights) => weights,
-        None => search.ask_index(tx, top_k)?,
+        None => search.search_index(tx, top_k)?,
     };
     let mut found = std::mem::take(&mut search.found);
     if found.len() < top_k {
@@ -89,35 +91,35 @@ pub fn search(tx: &mut dyn Tx, query: &SearchQuery) -> Result<Vec<Hit>, StoreErr
     found.truncate(top_k);
     let ids: Vec<i64> = found.iter().map(|found| found.id).collect();
     let mut items = by_ids(tx, &ids)?;
-    let hits = found.into_iter().filter_map(|Found { id, score }| {
+    let hits = found.into_iter().filter_map(|Scored { id, score }| {
         let item = items.remove(&id)?;
-        let (snippet, highlights) = snippet(item.text.as_deref().unwrap_or_default(), &asked);
+        let (snippet, highlights) = snippet(item.text.as_deref().unwrap_or_default(), &parsed);
         Some(Hit { item, score, snippet, highlights })
     });
     Ok(hits.collect())
 }
 
-struct Found {
+struct Scored {
     id: i64,
     score: f64,
 }
 
 struct Search<'a> {
     query: &'a SearchQuery,
-    asked: &'a Asked,
-    /// Conversations that were looked at, and whether they are within reach.
+    parsed: &'a ParsedQuery,
+    /// Conversations that were checked, and whether they are within reach.
     reached: HashMap<String, bool>,
-    /// Items that were looked at.
+    /// Items that were examined.
     seen: HashSet<i64>,
-    found: Vec<Found>,
+    found: Vec<Scored>,
     /// Items that hold parts of the query, with their folded texts.
     near: Vec<(i64, String)>,
     long_bytes: i64,
 }
 
 impl Search<'_> {
-    /// Looks at all of a conversation if that is less work than asking for it, and says what each part of the
-    /// query is worth in there.
+    /// Reads a whole conversation if that is cheaper than a search, and returns the weight of each part of the
+    /// query there.
     fn read_short_conversation(&mut self, tx: &mut dyn Tx) -> Result<Option<Vec<f64>>, StoreError> {
         if self.conversation_items(tx)?.is_none_or(|items| items > CONVERSATION_MAX) {
             return Ok(None);
@@ -133,32 +135,32 @@ impl Search<'_> {
         )?;
         let items = rows.len() as f64;
         for row in rows {
-            self.look(tx, &Entry::read(row)?)?;
+            self.examine(tx, &Entry::read(row)?)?;
         }
-        let weights = self.asked.parts.iter().map(|part| {
+        let weights = self.parsed.parts.iter().map(|part| {
             let near = self.near.iter().filter(|(_, folded)| part.is_in(folded)).count();
             rarity((near + self.found.len()) as f64 / items)
         });
         Ok(Some(weights.collect()))
     }
 
-    /// How many items the conversation asked for has had, if one is asked for.
+    /// How many items the query's conversation has had, if it names one.
     fn conversation_items(&self, tx: &mut dyn Tx) -> Result<Option<i64>, StoreError> {
         let Some(id) = &self.query.conversation else { return Ok(None) };
         let found = conversation(tx, &self.query.workspace, id)?;
         Ok(found.map(|conversation| conversation.transcript_seq))
     }
 
-    /// Looks at what is not indexed yet and at what the index proposes, and says what each part of the query
-    /// is worth.
-    fn ask_index(&mut self, tx: &mut dyn Tx, top_k: usize) -> Result<Vec<f64>, StoreError> {
-        // First the mark, then the rest: what is indexed meanwhile is seen twice rather than not at all.
+    /// Examines items that are not indexed yet and those that the index proposes, and returns the weight of each
+    /// part of the query.
+    fn search_index(&mut self, tx: &mut dyn Tx, top_k: usize) -> Result<Vec<f64>, StoreError> {
+        // First the mark, then the rest: an item that is indexed meanwhile is seen twice, not missed.
         let upto = upto(tx)?;
         self.scan_tail(tx, upto)?;
         let wanted = self.filters(tx, upto)?;
-        let parts = self.ask_for_parts(tx, &wanted, upto)?;
+        let parts = self.propose_parts(tx, &wanted, upto)?;
         let weights = parts.iter().map(|part| weight(part, upto)).collect();
-        self.ask_for_all(tx, wanted, &parts, upto, top_k)?;
+        self.propose_all(tx, wanted, &parts, upto, top_k)?;
         if self.found.len() < top_k {
             for entry in parts.into_iter().flatten() {
                 if self.admits(tx, &entry)? && self.seen.insert(entry.id) {
@@ -170,7 +172,7 @@ impl Search<'_> {
         Ok(weights)
     }
 
-    /// Looks at everything that is not indexed yet.
+    /// Examines everything that is not indexed yet.
     fn scan_tail(&mut self, tx: &mut dyn Tx, upto: i64) -> Result<(), StoreError> {
         let mut before = i64::MAX;
         loop {
@@ -186,7 +188,7 @@ impl Search<'_> {
             for row in rows {
                 let entry = Entry::read(row)?;
                 before = entry.id;
-                self.look(tx, &entry)?;
+                self.examine(tx, &entry)?;
             }
             if count < TAIL_PAGE {
                 return Ok(());
@@ -195,45 +197,46 @@ impl Search<'_> {
     }
 
     /// A few of the newest items for each part of the query.
-    fn ask_for_parts(
+    fn propose_parts(
         &self,
         tx: &mut dyn Tx,
-        wanted: &Wanted,
+        wanted: &TermQuery,
         upto: i64,
     ) -> Result<Vec<Vec<Entry>>, StoreError> {
-        if self.asked.parts.is_empty() {
+        if self.parsed.parts.is_empty() {
             return Ok(Vec::new());
         }
         let terms = Terms { workspace: &self.query.workspace };
-        let parts: Vec<u32> = self.asked.parts.iter().map(|part| terms.word(part.text())).collect();
+        let parts: Vec<u32> =
+            self.parsed.parts.iter().map(|part| terms.word(part.text())).collect();
         propose_each(tx, &self.query.workspace, wanted, &parts, upto + 1)
     }
 
-    /// Asks the index for items with all terms until enough of them match.
-    fn ask_for_all(
+    /// Gets items with all terms from the index until enough of them match.
+    fn propose_all(
         &mut self,
         tx: &mut dyn Tx,
-        mut wanted: Wanted,
+        mut wanted: TermQuery,
         parts: &[Vec<Entry>],
         upto: i64,
         top_k: usize,
     ) -> Result<(), StoreError> {
-        // Whatever has all terms is among the items of each.
+        // An item with all terms is among the items of each.
         if let Some(rare) = parts.iter().find(|part| part.len() < Count::Few.limit()) {
-            return rare.iter().try_for_each(|entry| self.look(tx, entry));
+            return rare.iter().try_for_each(|entry| self.examine(tx, entry));
         }
-        let last = wanted.place.and_then(|place| place.end).unwrap_or(upto);
+        let last = wanted.range.and_then(|range| range.end).unwrap_or(upto);
         let oldest = parts.iter().filter_map(|part| part.last()).map(|entry| entry.id).min();
         wanted.reach = oldest.map_or(0, |oldest| (last - oldest).max(0) * REACH_FACTOR);
-        wanted.all.extend(self.asked.terms(Terms { workspace: &self.query.workspace }));
-        // The first page is ranked even when less would do, later ones come while too few match.
+        wanted.all.extend(self.parsed.terms(Terms { workspace: &self.query.workspace }));
+        // The first page is always ranked; more follow while too few match.
         let mut count = Count::Page;
         let (mut before, mut total) = (upto + 1, 0);
         loop {
             let page = propose(tx, &self.query.workspace, &wanted, before, count)?;
             total += page.len();
             for entry in &page {
-                self.look(tx, entry)?;
+                self.examine(tx, entry)?;
             }
             let enough = self.found.len() >= top_k || total >= PROPOSALS_MAX;
             match page.last() {
@@ -244,22 +247,22 @@ impl Search<'_> {
         }
     }
 
-    fn look(&mut self, tx: &mut dyn Tx, entry: &Entry) -> Result<(), StoreError> {
+    fn examine(&mut self, tx: &mut dyn Tx, entry: &Entry) -> Result<(), StoreError> {
         if !self.admits(tx, entry)? || !self.seen.insert(entry.id) {
             return Ok(());
         }
         let Some(folded) = self.folded(tx, entry)? else { return Ok(()) };
-        if let Some(score) = self.asked.score(&folded) {
-            self.found.push(Found { id: entry.id, score });
+        if let Some(score) = self.parsed.score(&folded) {
+            self.found.push(Scored { id: entry.id, score });
         } else if self.near.len() < NEAR_MAX
-            && self.asked.parts.iter().any(|part| part.is_in(&folded))
+            && self.parsed.parts.iter().any(|part| part.is_in(&folded))
         {
             self.near.push((entry.id, folded));
         }
         Ok(())
     }
 
-    /// The text as it is compared; nothing when there is none, or too much was read already.
+    /// The folded text; none when there is none, or too much was read already.
     fn folded(&mut self, tx: &mut dyn Tx, entry: &Entry) -> Result<Option<String>, StoreError> {
         if let Text::Long { bytes } = entry.text {
             self.long_bytes += bytes;
@@ -271,22 +274,22 @@ impl Search<'_> {
     }
 
     /// Items that hold some of the query, those with its rarest parts first.
-    fn rank_near(&self, weights: &[f64], count_max: usize) -> Vec<Found> {
+    fn rank_near(&self, weights: &[f64], count_max: usize) -> Vec<Scored> {
         let scored = self.near.iter().filter_map(|(id, folded)| {
-            let score = self.asked.partial_score(folded, weights)?;
-            Some(Found { id: *id, score })
+            let score = self.parsed.partial_score(folded, weights)?;
+            Some(Scored { id: *id, score })
         });
-        let mut found: Vec<Found> = scored.collect();
+        let mut found: Vec<Scored> = scored.collect();
         found.sort_by(|a, b| b.score.total_cmp(&a.score).then(b.id.cmp(&a.id)));
         found.truncate(count_max);
         found
     }
 
-    /// What the index can tell of the filters.
-    fn filters(&self, tx: &mut dyn Tx, upto: i64) -> Result<Wanted, StoreError> {
+    /// The filters that the index knows.
+    fn filters(&self, tx: &mut dyn Tx, upto: i64) -> Result<TermQuery, StoreError> {
         let query = self.query;
         let terms = Terms { workspace: &query.workspace };
-        let mut wanted = Wanted::default();
+        let mut wanted = TermQuery::default();
         wanted.all.extend(query.conversation.as_deref().map(|id| terms.conversation(id)));
         wanted.all.extend(query.thread.as_deref().map(|id| terms.thread(id)));
         wanted.all.extend(query.actor_id.as_deref().map(|id| terms.actor(id)));
@@ -296,7 +299,7 @@ impl Search<'_> {
         if let Some(before_ms) = query.before_ms {
             let after_ms = query.after_ms.unwrap_or(0);
             wanted.any_of(terms.span(after_ms, before_ms));
-            wanted.place = place_in_time(tx, upto, after_ms, before_ms)?;
+            wanted.range = locate_range(tx, upto, after_ms, before_ms)?;
         }
         Ok(wanted)
     }
@@ -339,7 +342,7 @@ impl Search<'_> {
     }
 }
 
-/// What a part is worth, by its newest items: how far back they go shows how rare it is.
+/// The weight of a part, by its newest items: how far back they go shows how rare it is.
 fn weight(newest: &[Entry], upto: i64) -> f64 {
     rarity(match newest.last() {
         Some(last) if newest.len() == Count::Few.limit() => {
@@ -349,7 +352,7 @@ fn weight(newest: &[Entry], upto: i64) -> f64 {
     })
 }
 
-/// The rarer, the more.
+/// Rarer parts weigh more.
 fn rarity(share: f64) -> f64 {
     (1.0 + 1.0 / share.clamp(1e-9, 1.0)).ln()
 }

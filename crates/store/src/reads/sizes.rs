@@ -1,7 +1,7 @@
 //! How much is kept: rows per table, and the database as a whole.
 //!
 //! Invariant: cheap however much there is: a table is counted up to a bound; beyond it the numbers of its
-//! rows tell about how many there are, and where rows have none, that there are at least so many.
+//! rows show about how many there are, and rows without a number a lower bound.
 
 use super::rates::database_bytes;
 use crate::StoreError;

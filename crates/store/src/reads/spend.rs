@@ -48,7 +48,7 @@ pub struct RunSpend {
     pub calls: i64,
     /// Calls whose cost is not known; they are not part of `cost_micro`.
     pub unpriced: i64,
-    /// Nothing where no call has told any.
+    /// None where no call has known token counts.
     pub tokens: Option<i64>,
     pub cost_micro: Option<i64>,
     /// What budgets are held against: calls of unknown cost are part of it.

@@ -14,7 +14,7 @@ pub(crate) enum Kind {
     Dense,
 }
 
-/// What kind of folded character this is; nothing for U+0020.
+/// The kind of a folded character; none for U+0020.
 pub(crate) fn kind(c: char) -> Option<Kind> {
     match c {
         'a'..='z' | '0'..='9' => Some(Kind::Word),
@@ -34,14 +34,14 @@ pub(crate) fn fold(text: &str) -> String {
 /// Folds a text; each folded character comes with the number of the character it was made from.
 pub(crate) fn fold_into(text: &str, mut emit: impl FnMut(char, usize)) {
     let (mut last, mut gap) = (None, false);
-    for (place, c) in text.chars().enumerate() {
+    for (number, c) in text.chars().enumerate() {
         expand(c, |part| match part {
             Part::Of(kind, c) => {
-                // Whether a blank stands between 数据库 and `mysql` is a matter of taste.
+                // A blank between 数据库 and `mysql` is optional.
                 if gap && last == Some(kind) {
-                    emit(' ', place);
+                    emit(' ', number);
                 }
-                emit(c, place);
+                emit(c, number);
                 (last, gap) = (Some(kind), false);
             }
             Part::Dropped => {}
@@ -50,12 +50,12 @@ pub(crate) fn fold_into(text: &str, mut emit: impl FnMut(char, usize)) {
     }
 }
 
-/// Whether a query goes on to another phrase here: at whatever does not bind words as in `example.com`.
+/// Whether a character separates phrases of a query, unlike those that join words as in `example.com`.
 pub(crate) fn parts_phrases(c: char) -> bool {
     matches!(part(c), Part::Gap) && !".-_:/@'+#&=".contains(c)
 }
 
-/// Whether a character leaves nothing behind and does not part words either.
+/// Whether a character is ignored and does not separate words.
 pub(crate) fn is_dropped(c: char) -> bool {
     matches!(c,
         '\u{0300}'..='\u{036f}' | '\u{00ad}' | '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{feff}'

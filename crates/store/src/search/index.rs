@@ -1,11 +1,11 @@
-//! The index of terms in each database: what is put in, taken out and proposed.
+//! The index of terms in each database: insertion, removal and proposals.
 //!
-//! Invariant: an item up to the mark is in the index, or has nothing to be found by; the mark moves in the
-//! transaction that adds the entries before it, and the newest items come first. SQLite keeps terms in FTS5;
-//! PostgreSQL as an array with a GIN index (`stretches.rs`).
+//! Invariant: an item up to the mark is in the index, or has no terms; the mark moves in the transaction that adds
+//! the entries before it, and the newest items come first. SQLite keeps terms in FTS5; PostgreSQL as an array with a
+//! GIN index (`ranges.rs`).
 
 use super::fold::fold;
-use super::stretches;
+use super::ranges;
 use super::terms::{BLOCK_SHIFTS, Entry, Terms, Text, block, entry_columns};
 use crate::sql::{Dialect, Tx};
 use crate::{StoreError, params};
@@ -21,27 +21,27 @@ const ANY_MAX: usize = 256;
 /// Conditions with alternatives.
 const ANY_CONDITIONS_MAX: usize = 3;
 
-/// What an item has to have: all of some terms, and one of each group.
+/// The terms that an item must have: all of `all`, and one of each group.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Wanted {
+pub(crate) struct TermQuery {
     pub(crate) all: Vec<u32>,
     pub(super) any: Vec<Vec<u32>>,
-    /// So many numbers in a row hold few such items: less is not worth looking at.
+    /// The shortest range of item numbers worth searching: shorter ones hold too few matches.
     pub(crate) reach: i64,
-    pub(crate) place: Option<Place>,
+    pub(crate) range: Option<TimeRange>,
 }
 
-/// Where most items of a span of time stand.
+/// The item numbers that hold most items of a time range.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Place {
-    /// Before this number, where that is not the end.
+pub(crate) struct TimeRange {
+    /// The number after the last; none at the end of the index.
     pub(crate) end: Option<i64>,
-    /// About so many are there.
+    /// About how many items there are.
     pub(super) items: i64,
 }
 
-impl Wanted {
-    /// Asks for one of these terms, unless there are so many that it would not help.
+impl TermQuery {
+    /// Requires one of these terms, unless there are too many to help.
     pub(crate) fn any_of(&mut self, group: Vec<u32>) {
         if let [one] = group[..] {
             self.all.push(one);
@@ -69,18 +69,18 @@ impl Count {
     }
 }
 
-/// The terms of one item, ready to be put into the index.
+/// The terms of one item, ready for the index.
 #[derive(Debug, Clone)]
 pub struct IndexEntry {
     pub(crate) id: i64,
     pub(crate) terms: Vec<u32>,
 }
 
-/// Up to which item the index reaches.
+/// The last indexed item.
 pub(crate) fn upto(tx: &mut dyn Tx) -> Result<i64, StoreError> {
     let row = tx.query_opt("SELECT value FROM meta WHERE name = ?1", params![UPTO])?;
     let text = row.map(|mut row| row.text()).transpose()?.unwrap_or_default();
-    text.parse().map_err(|_| StoreError::Refused(format!("`{text}` is not a number of an item")))
+    text.parse().map_err(|_| StoreError::Refused(format!("`{text}` is not an item number")))
 }
 
 pub(crate) fn newest(tx: &mut dyn Tx) -> Result<i64, StoreError> {
@@ -88,7 +88,7 @@ pub(crate) fn newest(tx: &mut dyn Tx) -> Result<i64, StoreError> {
     Ok(row.map(|mut row| row.opt_int()).transpose()?.flatten().unwrap_or(0))
 }
 
-/// Moves the mark if it still stands where the caller saw it.
+/// Moves the mark if it has not changed since the caller read it.
 pub(crate) fn move_upto(tx: &mut dyn Tx, from: i64, to: i64) -> Result<bool, StoreError> {
     let changed = tx.execute(
         "UPDATE meta SET value = ?3 WHERE name = ?1 AND value = ?2",
@@ -97,7 +97,7 @@ pub(crate) fn move_upto(tx: &mut dyn Tx, from: i64, to: i64) -> Result<bool, Sto
     Ok(changed == 1)
 }
 
-/// Items behind the mark with their terms, as many as fit into one step, and where the mark stands then.
+/// Items after the mark with their terms, as many as fit into one step, and the new mark.
 pub(crate) fn next_entries(
     tx: &mut dyn Tx,
     upto: i64,
@@ -136,7 +136,7 @@ pub(crate) fn next_entries(
     Ok((entries, reached))
 }
 
-/// The text of an item, wherever it is.
+/// The text of an item, read from the transcript if it is long.
 pub(crate) fn text_of(tx: &mut dyn Tx, entry: &Entry) -> Result<Option<String>, StoreError> {
     match &entry.text {
         Text::None => Ok(None),
@@ -149,7 +149,7 @@ pub(crate) fn text_of(tx: &mut dyn Tx, entry: &Entry) -> Result<Option<String>, 
     }
 }
 
-/// Puts items into the index that are still there.
+/// Adds items to the index unless they were removed.
 pub(crate) fn insert(tx: &mut dyn Tx, entries: &[IndexEntry]) -> Result<(), StoreError> {
     if entries.is_empty() {
         return Ok(());
@@ -185,7 +185,7 @@ pub(crate) fn insert(tx: &mut dyn Tx, entries: &[IndexEntry]) -> Result<(), Stor
     Ok(())
 }
 
-/// Puts the newest entries where they are found fastest. Not the writer's work.
+/// Flushes the pending list of the GIN index. Runs on a reader.
 pub(crate) fn settle(tx: &mut dyn Tx) -> Result<(), StoreError> {
     if tx.dialect() == Dialect::Postgres {
         tx.query("SELECT gin_clean_pending_list('search_by_term')", &[])?;
@@ -193,7 +193,7 @@ pub(crate) fn settle(tx: &mut dyn Tx) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Takes an item out of the index.
+/// Removes an item from the index.
 pub(crate) fn remove(tx: &mut dyn Tx, id: i64) -> Result<(), StoreError> {
     match tx.dialect() {
         Dialect::Sqlite => tx.execute("DELETE FROM search WHERE rowid = ?1", params![id])?,
@@ -202,11 +202,11 @@ pub(crate) fn remove(tx: &mut dyn Tx, id: i64) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// The newest indexed items before a number that have what is wanted.
+/// The newest indexed items before a number that have the terms.
 pub(crate) fn propose(
     tx: &mut dyn Tx,
     workspace: &str,
-    wanted: &Wanted,
+    wanted: &TermQuery,
     before: i64,
     count: Count,
 ) -> Result<Vec<Entry>, StoreError> {
@@ -221,21 +221,21 @@ pub(crate) fn propose(
             ),
             params![expression(wanted).as_str(), before, workspace, count.limit() as i64],
         )?,
-        Dialect::Postgres => stretches::propose(tx, workspace, wanted, before, count)?,
+        Dialect::Postgres => ranges::propose(tx, workspace, wanted, before, count)?,
     };
     rows.into_iter().map(Entry::read).collect()
 }
 
-/// For each term, a few of the newest indexed items before a number that have it and what is wanted.
+/// For each term, a few of the newest indexed items before a number that have it and the others.
 pub(crate) fn propose_each(
     tx: &mut dyn Tx,
     workspace: &str,
-    wanted: &Wanted,
+    wanted: &TermQuery,
     terms: &[u32],
     before: i64,
 ) -> Result<Vec<Vec<Entry>>, StoreError> {
     if tx.dialect() == Dialect::Postgres {
-        return stretches::propose_each(tx, workspace, wanted, terms, before);
+        return ranges::propose_each(tx, workspace, wanted, terms, before);
     }
     let one = |term: &u32| {
         let mut wanted = wanted.clone();
@@ -245,22 +245,22 @@ pub(crate) fn propose_each(
     terms.iter().map(one).collect()
 }
 
-/// Where most items of a span of time stand, where knowing it helps.
-pub(crate) fn place_in_time(
+/// Finds the item numbers of a time range, where that makes a search faster.
+pub(crate) fn locate_range(
     tx: &mut dyn Tx,
     upto: i64,
     after_ms: i64,
     before_ms: i64,
-) -> Result<Option<Place>, StoreError> {
+) -> Result<Option<TimeRange>, StoreError> {
     match tx.dialect() {
-        // Its lists are in order, so that they can be entered anywhere.
+        // FTS5 lists are in order, so a search can start anywhere.
         Dialect::Sqlite => Ok(None),
-        Dialect::Postgres => stretches::place_in_time(tx, upto, after_ms, before_ms).map(Some),
+        Dialect::Postgres => ranges::locate_range(tx, upto, after_ms, before_ms).map(Some),
     }
 }
 
-/// What FTS5 is asked.
-fn expression(wanted: &Wanted) -> String {
+/// The query for FTS5.
+fn expression(wanted: &TermQuery) -> String {
     let quote = |term: &u32| format!("\"{term:08x}\"");
     let mut all: Vec<String> = wanted.all.iter().map(quote).collect();
     for group in &wanted.any {

@@ -1,17 +1,17 @@
-//! The part of a text that shows why it was found.
+//! The part of a text that shows the match.
 //!
 //! Invariant: highlights are spans of Unicode characters within the snippet, in order, not overlapping; the
 //! characters between them are those of the text, controls shown as blanks.
 
-use super::asked::Asked;
 use super::fold::{fold_into, is_dropped};
+use super::query::ParsedQuery;
 
 /// Characters of a text that a snippet shows.
 const SNIPPET_CHARS: usize = 160;
 /// Characters before the first highlight.
 const LEAD_CHARS: usize = 40;
-/// Places looked at for the best part.
-const PLACES_MAX: usize = 64;
+/// Positions considered for the best part.
+const POSITIONS_MAX: usize = 64;
 
 /// A span of characters within a snippet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,8 +20,8 @@ pub struct Highlight {
     pub end: usize,
 }
 
-pub(crate) fn snippet(text: &str, asked: &Asked) -> (String, Vec<Highlight>) {
-    let spans = spans(text, asked);
+pub(crate) fn snippet(text: &str, query: &ParsedQuery) -> (String, Vec<Highlight>) {
+    let spans = spans(text, query);
     let total = text.chars().count();
     let start = best_start(&spans).min(total.saturating_sub(SNIPPET_CHARS));
     let end = (start + SNIPPET_CHARS).min(total);
@@ -44,18 +44,18 @@ pub(crate) fn snippet(text: &str, asked: &Asked) -> (String, Vec<Highlight>) {
     (shown, highlights)
 }
 
-/// What was found, as spans of the text's own characters, merged where they touch.
-fn spans(text: &str, asked: &Asked) -> Vec<(usize, usize)> {
+/// Matches as spans of the text's own characters, merged where they touch.
+fn spans(text: &str, query: &ParsedQuery) -> Vec<(usize, usize)> {
     let mut folded = String::with_capacity(text.len());
     // For each folded character: where it starts, and the number of the character it was made from.
     let mut sources: Vec<(usize, usize)> = Vec::new();
-    fold_into(text, |c, place| {
-        sources.push((folded.len(), place));
+    fold_into(text, |c, number| {
+        sources.push((folded.len(), number));
         folded.push(c);
     });
     let source = |at: usize| sources.partition_point(|(start, _)| *start <= at).saturating_sub(1);
     let mut merged: Vec<(usize, usize)> = Vec::new();
-    for (from, to) in asked.places(&folded, PLACES_MAX) {
+    for (from, to) in query.positions(&folded, POSITIONS_MAX) {
         let start = sources[source(from)].1;
         let last = sources[source(to - 1)].1;
         // Accents written as characters of their own belong to the letter before them.
@@ -69,7 +69,7 @@ fn spans(text: &str, asked: &Asked) -> Vec<(usize, usize)> {
     merged
 }
 
-/// Where the stretch starts that shows most of what was found.
+/// The start of the part that shows most matches.
 fn best_start(spans: &[(usize, usize)]) -> usize {
     let shown = |from: usize| {
         let end = from + SNIPPET_CHARS;
@@ -80,7 +80,7 @@ fn best_start(spans: &[(usize, usize)]) -> usize {
             .sum()
     };
     let mut best = (0, 0);
-    for (start, _) in spans.iter().take(PLACES_MAX) {
+    for (start, _) in spans.iter().take(POSITIONS_MAX) {
         let from = start.saturating_sub(LEAD_CHARS);
         let sum: usize = shown(from);
         if sum > best.1 {
@@ -100,8 +100,8 @@ mod tests {
     use proptest::prelude::*;
 
     fn show(query: &str, text: &str) -> (String, Vec<String>) {
-        let asked = Asked::new(query).unwrap();
-        let (shown, highlights) = snippet(text, &asked);
+        let query = ParsedQuery::new(query).unwrap();
+        let (shown, highlights) = snippet(text, &query);
         let chars: Vec<char> = shown.chars().collect();
         let marked = highlights.iter().map(|span| chars[span.start..span.end].iter().collect());
         let marked = marked.collect();
@@ -135,9 +135,9 @@ mod tests {
     proptest! {
         #[test]
         fn highlights_are_in_order_and_within(query in ".{1,8}", text in ".{0,400}") {
-            let Some(asked) = Asked::new(&query) else { return Ok(()) };
+            let Some(parsed) = ParsedQuery::new(&query) else { return Ok(()) };
             let text = format!("{text}{query} {query}{text}");
-            let (shown, highlights) = snippet(&text, &asked);
+            let (shown, highlights) = snippet(&text, &parsed);
             let total = shown.chars().count();
             let mut last = 0;
             for Highlight { start, end } in highlights {

@@ -1,4 +1,4 @@
-//! Terms: what an item is looked up by in the index.
+//! Terms: the keys of an item in the index.
 //!
 //! Invariant: a term is a hash of its workspace, its kind and its value, so that each workspace has lists of
 //! its own and the index holds no text. The hash is part of the stored format.
@@ -7,20 +7,20 @@ use super::fold::{Kind, kind};
 use crate::StoreError;
 use crate::sql::Row;
 
-/// Bits of a time, or of a number, that the places of one level share.
+/// Bits of a time, or of an item number, that one block of each level covers.
 const TIME_SHIFTS: [u32; 6] = [23, 26, 29, 32, 35, 38];
 pub(crate) const BLOCK_SHIFTS: [u32; 6] = [10, 12, 14, 16, 18, 20];
 
-/// Places of its finest level that a span reaches over: more would be exact beyond need.
-const SPAN_PLACES_MAX: i64 = 64;
+/// Blocks of the finest level that a time range covers at most.
+const SPAN_BLOCKS_MAX: i64 = 64;
 
-/// Whose terms these are.
+/// Terms of one workspace.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Terms<'a> {
     pub(crate) workspace: &'a str,
 }
 
-/// What an item is filtered and found by.
+/// The fields of an item that searches use.
 #[derive(Debug, Clone)]
 pub(crate) struct Entry {
     pub(crate) id: i64,
@@ -35,7 +35,7 @@ pub(crate) struct Entry {
     pub(crate) text: Text,
 }
 
-/// A text, or that it is too long to be read along.
+/// A text, unless it is too long to be read with the rest.
 #[derive(Debug, Clone)]
 pub(crate) enum Text {
     None,
@@ -43,7 +43,7 @@ pub(crate) enum Text {
     Long { bytes: i64 },
 }
 
-/// The columns that `Entry::read` takes apart; a long text is left where it is.
+/// The columns for `Entry::read`; a long text is not read.
 macro_rules! entry_columns {
     () => {
         "t.id, t.workspace_id, t.conversation_id, t.event_seq, t.thread_id, t.role, t.event_type,
@@ -81,7 +81,7 @@ impl Entry {
         }
     }
 
-    /// Everything the item is found by besides its words.
+    /// All terms of the item besides its words.
     pub(crate) fn filters(&self, found: &mut Vec<u32>) {
         let terms = Terms { workspace: &self.workspace_id };
         found.push(terms.conversation(&self.conversation_id));
@@ -121,8 +121,8 @@ impl Terms<'_> {
         self.hash(b'a', id.as_bytes())
     }
 
-    fn moment(self, level: usize, place: i64) -> u32 {
-        self.hash(b'0' + level as u8, &place.to_be_bytes())
+    fn moment(self, level: usize, block: i64) -> u32 {
+        self.hash(b'0' + level as u8, &block.to_be_bytes())
     }
 
     /// The words of a folded text as an item has them: each once; dense characters alone and in pairs.
@@ -141,14 +141,14 @@ impl Terms<'_> {
         });
     }
 
-    /// Terms that cover a span of time, one of which every item within has: long stretches in the middle,
-    /// short ones towards both ends, so that they are few and cover little else.
+    /// Terms that cover a time range, one of which every item within has: long blocks in the middle, short ones
+    /// at both ends, so that they are few and cover little else.
     pub(crate) fn span(self, from_ms: i64, before_ms: i64) -> Vec<u32> {
         let mut found = Vec::new();
         let (from, to) = (from_ms.max(0), (before_ms - 1).max(0));
-        let few = |shift: &u32| (to >> shift) - (from >> shift) < SPAN_PLACES_MAX;
+        let few = |shift: &u32| (to >> shift) - (from >> shift) < SPAN_BLOCKS_MAX;
         let finest = TIME_SHIFTS.iter().position(few).unwrap_or(TIME_SHIFTS.len() - 1);
-        // The newest come first, so that what lies beyond that end is in the way.
+        // The newest come first, so the newer end has to be exact.
         let start = finest.saturating_sub(1);
         let (mut first, mut last) = (from >> TIME_SHIFTS[start], to >> TIME_SHIFTS[start]);
         for level in start..TIME_SHIFTS.len() {

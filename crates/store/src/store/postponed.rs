@@ -1,7 +1,7 @@
-//! Commands that nobody waits for: they go with the next command of anyone, or with a flush.
+//! Commands that no caller waits for: they are committed with the next command, or with a flush.
 //!
-//! Invariant: a postponed command is carried out before every command that is submitted after it, and in the
-//! same commit where there is room. A crash may lose it, so only what is safe to lose may be postponed.
+//! Invariant: a postponed command is executed before every command that is submitted after it, and in the
+//! same commit where there is room. A crash may lose it, so only [`Postponable`] commands may be postponed.
 
 use super::{Store, closed, lock};
 use crate::StoreError;
@@ -9,22 +9,22 @@ use crate::commands::Postponable;
 use crate::job::{Job, Queued};
 use tokio::sync::mpsc;
 
-/// Commands that may wait for another; above, the next one is told to flush at once.
+/// Postponed commands from which on the caller has to flush at once.
 const POSTPONED_MAX: usize = 1024;
 
-/// What a caller who has postponed a command has to see to.
+/// What a caller that has postponed a command has to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Postponed {
-    /// It is the first that waits: somebody has to flush soon.
+    /// It is the only one: the caller has to flush soon.
     First,
-    /// Somebody sees to it already.
+    /// An earlier caller flushes.
     Behind,
-    /// Too many wait: to be flushed now.
+    /// Too many are postponed: the caller has to flush now.
     Full,
 }
 
 impl Store {
-    /// For a command whose outcome nobody waits for.
+    /// Queues a command for the next commit.
     pub fn postpone(&self, command: impl Postponable) -> Postponed {
         let (job, _) = Queued::new(command);
         let mut waiting = lock(&self.inner.postponed);
@@ -48,7 +48,7 @@ impl Store {
     ) -> Result<(), StoreError> {
         while !lock(&self.inner.postponed).is_empty() {
             let permit = writer.reserve().await.map_err(|_| closed())?;
-            // Held until it is sent: who finds nothing waiting comes after it.
+            // Held until it is sent: a caller that finds the queue empty comes after it.
             let mut waiting = lock(&self.inner.postponed);
             if let Some(job) = waiting.pop_front() {
                 permit.send(job);
@@ -57,10 +57,10 @@ impl Store {
         Ok(())
     }
 
-    /// The same, where nothing else is under way any more. Blocks.
+    /// The same while closing. Blocks.
     pub(super) fn send_postponed_last(&self, writer: &mpsc::Sender<Box<dyn Job>>) {
         for job in lock(&self.inner.postponed).drain(..) {
-            // Fails only when the writer has ended, which has said why.
+            // Fails only when the writer has ended, which has logged why.
             let _ = writer.blocking_send(job);
         }
     }

@@ -1,4 +1,4 @@
-//! An event comes in: new, repeated, in conflict, unbound.
+//! Accepting events: new, repeated, in conflict, unbound.
 
 use super::support::*;
 use greenroom_protocol::RunStatus;

@@ -1,4 +1,4 @@
-//! Actions: done at once, asked about, answered once, expired, over with their run.
+//! Actions: executed at once, approved, answered once, expired, ended with their run.
 
 use super::audit::record;
 use super::support::*;
@@ -107,14 +107,14 @@ pub(crate) async fn a_question_waits_and_acts_once_when_it_is_allowed(ground: Gr
     let store = ground.open();
     let first = accept(&store, event("c", "a")).await;
     for _ in 0..2 {
-        assert_eq!(store.commit(asks(&first, "q")).await.unwrap(), Requested::Asked);
+        assert_eq!(store.commit(asks(&first, "q")).await.unwrap(), Requested::Pending);
     }
     let expected = ApprovalRow {
         workspace_id: W.to_owned(),
         run_id: "run-a".to_owned(),
         attempt: 1,
         conversation_id: Some("c".to_owned()),
-        asked: question("q", ApprovalKind::Call),
+        request: question("q", ApprovalKind::Call),
         status: ApprovalStatus::Pending,
         created_at: 1_500,
         answered_at: None,
@@ -279,7 +279,7 @@ pub(crate) async fn a_run_asks_only_so_much_at_once(ground: Ground) {
     let store = ground.open();
     let first = accept(&store, event("c", "a")).await;
     for name in ["1", "2", "3"] {
-        assert_eq!(store.commit(asks(&first, name)).await.unwrap(), Requested::Asked);
+        assert_eq!(store.commit(asks(&first, name)).await.unwrap(), Requested::Pending);
     }
     assert_eq!(store.commit(asks(&first, "4")).await.unwrap(), Requested::TooMany);
     let results = ApplyResults {
@@ -292,7 +292,7 @@ pub(crate) async fn a_run_asks_only_so_much_at_once(ground: Ground) {
     let notes = store.read(|tx| reads::runs::diagnostics(tx, "run-a", 9)).await.unwrap();
     assert_eq!(notes[0].message, "more than 3 approvals of this run are pending");
     store.commit(answers("1", Decision::Deny)).await.unwrap();
-    assert_eq!(store.commit(asks(&first, "4")).await.unwrap(), Requested::Asked);
+    assert_eq!(store.commit(asks(&first, "4")).await.unwrap(), Requested::Pending);
 }
 
 pub(crate) async fn a_thousand_questions_are_paged_and_filtered(ground: Ground) {
@@ -309,7 +309,7 @@ pub(crate) async fn a_thousand_questions_are_paged_and_filtered(ground: Ground) 
     let list = async |filter: ApprovalFilter, before: Option<&str>, limit| {
         let before = before.map(str::to_owned);
         let read = store.read(move |tx| page(tx, W, &filter, before.as_deref(), limit)).await;
-        read.unwrap().into_iter().map(|row| row.asked.approval_id).collect::<Vec<_>>()
+        read.unwrap().into_iter().map(|row| row.request.approval_id).collect::<Vec<_>>()
     };
     let status = |status| ApprovalFilter { status: Some(status), run_id: None };
     assert_eq!(list(ApprovalFilter::default(), None, 2).await, ["q0999", "q0998"]);
@@ -343,7 +343,7 @@ pub(crate) async fn a_call_that_asked_is_open_until_it_has_its_one_record(ground
     let first = accept(&store, event("c", "a")).await;
     for name in ["q", "q", "r"] {
         let asked = store.commit(call_asks(&first, name)).await.unwrap();
-        assert_eq!(asked, Requested::Asked);
+        assert_eq!(asked, Requested::Pending);
     }
     let other_attempt = RunRow { attempt: 2, ..first.clone() };
     let refused = store.commit(call_asks(&other_attempt, "s")).await.unwrap();

@@ -1,4 +1,4 @@
-//! Audit records: kept with what they tell of, found by whoever asks.
+//! Audit records: stored with their outcome, and listed.
 
 use crate::support::{Ground, W, accept, event, fence};
 use greenroom_store::Store;

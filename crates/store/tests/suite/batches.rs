@@ -1,4 +1,4 @@
-//! Many commands in one transaction: each stands for itself.
+//! Many commands in one transaction: each fails or succeeds alone.
 
 use super::support::*;
 use greenroom_store::StoreError;

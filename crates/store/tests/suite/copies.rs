@@ -248,7 +248,7 @@ pub(crate) async fn a_database_whose_facts_were_moved_is_not_opened(ground: Grou
     let Err(refused) = ground.try_open() else { panic!("it was opened") };
     assert_eq!(
         refused.to_string(),
-        "the facts of this database were moved to postgres://me@db/facts"
+        "the data of this database was moved to postgres://me@db/facts"
     );
     let refused = apart(|| Snapshot::open(ground.location()).err());
     assert!(matches!(refused, Some(CopyError::Store(StoreError::Moved { .. }))), "{refused:?}");

@@ -1,4 +1,4 @@
-//! The host is killed while it writes to SQLite; what it had acknowledged is there afterwards.
+//! The host is killed while it writes to SQLite; what it had acknowledged was stored.
 
 use super::support::*;
 use greenroom_store::{Store, Sync, reads};

@@ -1,4 +1,4 @@
-//! A transcript is read by place: items of one event stand together, whatever came in between.
+//! A transcript is read by position: items of one event are adjacent, whatever came in between.
 
 use super::support::*;
 use greenroom_store::Store;

@@ -1,4 +1,4 @@
-//! Who waits for whom in a conversation.
+//! The order of runs in a conversation.
 
 use super::support::*;
 use greenroom_protocol::RunStatus;

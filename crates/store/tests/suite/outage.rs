@@ -1,4 +1,4 @@
-//! PostgreSQL goes away in the middle of the work and comes back; another host wants to write.
+//! PostgreSQL goes down and comes back; another host wants to write.
 
 use super::support::*;
 use futures_util::future::join_all;
@@ -145,7 +145,7 @@ async fn a_read_that_finds_no_server_says_so() {
     assert_eq!(error.to_string(), expected);
 }
 
-/// The answer to a commit is lost on its way: the outcome is told as if it had come.
+/// The reply to a commit is lost: the caller gets the outcome all the same.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_commit_whose_answer_was_lost_is_told_once_and_in_full() {
     let (server, url) = start_server();

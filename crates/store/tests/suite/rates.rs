@@ -1,4 +1,4 @@
-//! What happened over time: counted with what happened, once, and let go of after a while.
+//! Counters over time: counted once with what they count, and removed by retention.
 
 use crate::support::{Ground, W, accept, apply, completed, event};
 use greenroom_protocol::RunStatus;
@@ -124,7 +124,7 @@ pub(crate) async fn calls_of_models_are_counted_with_what_is_known_of_them(groun
         model: "small".to_owned(),
         calls: 4,
         failed: 1,
-        told: 2,
+        with_usage: 2,
         input_tokens: 20,
         output_tokens: 6,
         priced: 1,

@@ -1,4 +1,4 @@
-//! Pages, filters, borders, and nobody sees another workspace.
+//! Pages, filters, borders, and no access to another workspace.
 
 use super::support::*;
 use greenroom_protocol::RunStatus;

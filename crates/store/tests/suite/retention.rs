@@ -1,4 +1,4 @@
-//! What is past its time goes in small steps; what is needed stays.
+//! Retention removes expired rows in small steps and keeps what is needed.
 
 use crate::applied::{delivery, diagnostic};
 use crate::audit::{keep, record};

@@ -1,4 +1,4 @@
-//! What models took: kept per call, summed per run and per day, unknown where nobody told.
+//! Cost of models: stored per call, summed per run and per day, unknown where a provider gave no usage.
 
 use crate::support::{Ground, W};
 use greenroom_store::commands::{BeginModelCall, ChargeInterrupted, RecordModelCall};

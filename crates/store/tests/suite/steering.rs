@@ -1,4 +1,4 @@
-//! Messages for a run that is under way: kept for it, pulled by it, or runs of their own after it.
+//! Messages for an active run: stored, pulled by it, or turned into runs after its end.
 
 use super::support::*;
 use greenroom_protocol::RunStatus;
@@ -29,7 +29,7 @@ async fn pulled(store: &Store, run: &RunRow, limit: i64) -> Vec<String> {
     }
 }
 
-/// Sends a message that has to go to a run under way, and says to which.
+/// Sends a message that has to steer a run, and returns which.
 async fn steer(store: &Store, command: AcceptEvent) -> String {
     match store.commit(command).await.unwrap() {
         Accepted::Steered { run } => run.run_id,

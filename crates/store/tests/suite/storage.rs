@@ -1,4 +1,4 @@
-//! Storage and state: what is kept, listed and counted.
+//! Storage and state: writes, listings and usage.
 
 use crate::audit::record;
 use crate::support::{Ground, W, accept, all_state, apply, completed, event, fence, results};
@@ -37,7 +37,7 @@ async fn used_together(store: &Store) -> Usage {
     store.read(|tx| reads::storage::usage_of_workspace(tx, W)).await.unwrap()
 }
 
-/// A store with `run-a` under way.
+/// A store in which `run-a` is running.
 async fn open(ground: &Ground) -> Store {
     let store = ground.open();
     accept(&store, event("c", "a")).await;

@@ -1,4 +1,4 @@
-//! What the cases stand on: a database of their own and the shortest way to a command.
+//! Fixtures: a database per case, and short forms of commands.
 
 use greenroom_protocol::{Role, RunStatus};
 use greenroom_store::chunk::{ChunkBuilder, Delta};

@@ -1,4 +1,4 @@
-//! Cancelled, started again, delivered.
+//! Runs cancelled, restarted, delivered.
 
 use super::applied::{delivery, host_event};
 use super::support::*;

@@ -13,7 +13,7 @@ use crate::proxy::call::{Call, failed, stale};
 use futures_util::FutureExt;
 use greenroom_protocol::api::tools::{ToolAuthority, ToolCallResult};
 use greenroom_protocol::{AgentAPIError, Object};
-use greenroom_store::commands::{BeginToolCall, Begun, RunFence, Standing};
+use greenroom_store::commands::{BeginToolCall, Begun, CallStart, RunFence};
 use greenroom_store::fault;
 use greenroom_store::types::{HostEvent, OpenCall};
 use greenroom_tools::{
@@ -118,10 +118,7 @@ impl Work {
         }
     }
 
-    pub(super) async fn carry_out(
-        self,
-        standing: Standing,
-    ) -> Result<ToolCallResult, AgentAPIError> {
+    pub(super) async fn carry_out(self, start: CallStart) -> Result<ToolCallResult, AgentAPIError> {
         fault::point("before_tool");
         let output = match self.credential() {
             Ok(credential) => {
@@ -133,16 +130,16 @@ impl Work {
             Err(failure) => ToolOutput::failure(failure),
         };
         fault::point("after_tool");
-        outcome::settle(self, standing, output).await
+        outcome::settle(self, start, output).await
     }
 
     /// The call does not reach its tool; it still gets an output.
     pub(super) async fn refuse(
         self,
-        standing: Standing,
+        start: CallStart,
         failure: ToolFailure,
     ) -> Result<ToolCallResult, AgentAPIError> {
-        outcome::settle(self, standing, ToolOutput::failure(failure)).await
+        outcome::settle(self, start, ToolOutput::failure(failure)).await
     }
 
     async fn invoke(&self, credential: Option<&str>) -> ToolOutput {

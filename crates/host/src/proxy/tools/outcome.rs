@@ -12,7 +12,7 @@ use crate::proxy::call::{failed, refuse, stale};
 use greenroom_protocol::api::platform::ApprovalStatus;
 use greenroom_protocol::api::tools::{ToolAuthority, ToolCallResult};
 use greenroom_protocol::{AgentAPIError, ErrorCode, Object};
-use greenroom_store::commands::{EndToolCall, Ended, Standing};
+use greenroom_store::commands::{CallStart, EndToolCall, Ended};
 use greenroom_store::reads::approvals::ApprovalFilter;
 use greenroom_store::reads::tools::OpenToolCall;
 use greenroom_store::types::{HostEvent, NewItem};
@@ -30,7 +30,7 @@ const DENIED: &str = "DENIED";
 /// Commits the outcome, then returns it.
 pub(super) async fn settle(
     mut work: Work,
-    standing: Standing,
+    start: CallStart,
     output: ToolOutput,
 ) -> Result<ToolCallResult, AgentAPIError> {
     let mut kept = Vec::new();
@@ -48,7 +48,7 @@ pub(super) async fn settle(
     let output = canonical(&work, output);
     let command = EndToolCall {
         fence: work.fence.clone(),
-        standing,
+        start,
         tool_call_id: work.tool_call_id.clone(),
         tool: work.entry.tool.name.clone(),
         risk: work.risk.as_str(),
@@ -70,11 +70,11 @@ pub(super) async fn settle(
     let ended = work.shared.store.commit(command).await.map_err(|error| failed(&error))?;
     work.shared.follow_up(vec![FollowUp::Index]).await;
     match ended {
-        Ended::Now => {
+        Ended::Recorded => {
             work.entered.recorded();
             answer(&output)
         }
-        Ended::Before(output) => {
+        Ended::RecordedBefore(output) => {
             work.entered.recorded();
             told_before(&output)
         }
@@ -265,7 +265,7 @@ impl Shared {
             .to_string(),
         };
         let command = EndToolCall {
-            standing: Standing::Begun,
+            start: CallStart::Recorded,
             fence: greenroom_store::commands::RunFence {
                 workspace_id: open.workspace_id,
                 run_id: open.run_id.clone(),
@@ -302,7 +302,7 @@ impl Shared {
             .read(move |tx| reads::approvals::page(tx, &workspace, &filter, None, QUESTIONS_MAX));
         let questions = read.await?;
         let mut about = questions.iter().filter(|row| {
-            let target: Value = serde_json::from_str(&row.asked.target).unwrap_or_default();
+            let target: Value = serde_json::from_str(&row.request.target).unwrap_or_default();
             target["tool_call_id"] == open.tool_call_id.as_str()
         });
         Ok(about.next().is_some_and(|row| row.status != ApprovalStatus::Allowed))

@@ -1,4 +1,4 @@
-//! What runners call, what is listed of it, and what is let go.
+//! Calls of runners, listings of them, and retention.
 
 use super::{Explained, SqliteDriver, accept, complete, fence};
 use crate::audit::AuditRecord;

@@ -10,7 +10,7 @@ use rusqlite::{Connection, OpenFlags};
 use std::path::Path;
 
 impl SqliteDriver {
-    /// Reads beside a host, or without one, and leaves the log as it is.
+    /// Reads while a host may write, and leaves the log as it is.
     pub(crate) fn snapshot(path: &Path) -> Result<Self, StoreError> {
         let driver = Self::reader(path)?;
         let option = DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE;
@@ -18,7 +18,7 @@ impl SqliteDriver {
         Ok(driver)
     }
 
-    /// Fills a new file, quickly: if that is interrupted, the file is worth nothing.
+    /// Fills a new file without a journal: if that is interrupted, the file is useless.
     pub(crate) fn loader(path: &Path) -> Result<Self, StoreError> {
         let gone = |error: std::io::Error| {
             StoreError::Unavailable(format!("cannot write `{}`: {error}", path.display()))
@@ -40,7 +40,7 @@ impl SqliteDriver {
 impl Bulk for SqliteDriver {
     fn begin_snapshot(&mut self) -> Result<(), StoreError> {
         self.execute("BEGIN", &[])?;
-        // Only the first read says which state it is.
+        // The snapshot begins with the first read.
         self.query("SELECT 1 FROM meta LIMIT 1", &[]).map(drop)
     }
 

@@ -1,6 +1,6 @@
-//! A copy of the database file beside it, taken through SQLite itself, so that what stands in the log is in it too.
+//! A copy of the database file through SQLite's backup API, so that it includes the log.
 //!
-//! Invariant: a copy with its final name is whole and on the disk.
+//! Invariant: a copy with its final name is complete and synced.
 
 use super::refused;
 use crate::{StoreError, fault};
@@ -10,14 +10,14 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Pages that are copied in one step: all at once, nobody else writes.
+/// Pages per step: all at once, since there is no other writer.
 const ALL_PAGES: std::ffi::c_int = std::ffi::c_int::MAX;
 
-/// Copies the database to its own path with `.SUFFIX` behind it, in place of an older copy of that name.
+/// Copies the database to its path with `.SUFFIX` appended, replacing an older copy.
 pub(super) fn copy_aside(source: &Connection, suffix: &str) -> Result<PathBuf, StoreError> {
     let path = source.path().unwrap_or_default();
     let (copy, part) = (format!("{path}.{suffix}"), format!("{path}.{suffix}.part"));
-    tracing::info!(copy, bytes = size(source), "copying the database aside before it is upgraded");
+    tracing::info!(copy, bytes = size(source), "copying the database before the upgrade");
     let copied = write(source, Path::new(&part)).and_then(|()| {
         fault::point("in_copy");
         std::fs::rename(&part, &copy).and_then(|()| sync_folder(&copy)).map_err(failed)
@@ -49,7 +49,7 @@ fn sync_folder(path: &str) -> std::io::Result<()> {
     File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
 }
 
-/// What the database takes with what stands in its log.
+/// Size of the database including its log.
 fn size(source: &Connection) -> i64 {
     let pragma = |name| source.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
     pragma("page_count").and_then(|pages| Ok(pages * pragma("page_size")?)).unwrap_or_default()

@@ -1,6 +1,6 @@
-//! A query, taken apart, and how well a text answers it.
+//! A parsed query, and the score of a text for it.
 //!
-//! Invariant: a text matches when it holds every phrase of the query; a phrase is what the query writes
+//! Invariant: a text matches when it holds every phrase of the query; a phrase is a part of the query
 //! without a blank. Dense scripts match anywhere, words at their borders.
 
 use super::fold::{Kind, fold, kind, parts_phrases};
@@ -11,15 +11,15 @@ use memchr::memmem::Finder;
 const USUAL_BYTES: f64 = 240.0;
 /// Occurrences of one phrase that count.
 const OCCURRENCES_MAX: usize = 16;
-/// Characters of a query that are looked at.
+/// Characters of a query that count.
 const QUERY_CHARS_MAX: usize = 16_384;
-/// Terms that the index is asked for at once: the text decides in the end.
+/// Terms in one request to the index: the text decides in the end.
 const TERMS_MAX: usize = 24;
 /// Parts of a query that an item may match alone.
 const PARTS_MAX: usize = 4;
 
 #[derive(Debug)]
-pub(crate) struct Asked {
+pub(crate) struct ParsedQuery {
     phrases: Vec<Needle>,
     /// The whole query, where it is more than one phrase.
     whole: Option<Needle>,
@@ -28,7 +28,7 @@ pub(crate) struct Asked {
     terms: Vec<String>,
 }
 
-/// Something to be found in folded texts.
+/// A string to find in folded texts.
 #[derive(Debug)]
 pub(crate) struct Needle {
     finder: Finder<'static>,
@@ -36,14 +36,14 @@ pub(crate) struct Needle {
     words: (bool, bool),
 }
 
-impl Asked {
-    /// Nothing when the query holds nothing to look for.
-    pub(crate) fn new(query: &str) -> Option<Asked> {
+impl ParsedQuery {
+    /// None when the query has nothing to search for.
+    pub(crate) fn new(query: &str) -> Option<ParsedQuery> {
         let end = query.char_indices().nth(QUERY_CHARS_MAX).map_or(query.len(), |(at, _)| at);
         let query = &query[..end];
         let mut phrases: Vec<String> = Vec::new();
-        for stretch in query.split(parts_phrases) {
-            for phrase in phrases_of(&fold(stretch)) {
+        for section in query.split(parts_phrases) {
+            for phrase in phrases_of(&fold(section)) {
                 if !phrases.contains(&phrase) {
                     phrases.push(phrase);
                 }
@@ -53,7 +53,7 @@ impl Asked {
         let parts = spread(&terms, if terms.len() > 1 { PARTS_MAX } else { 0 });
         let parts = parts.into_iter().map(Needle::new).collect();
         let whole = (phrases.len() > 1).then(|| Needle::new(&fold(query)));
-        (!phrases.is_empty()).then(|| Asked {
+        (!phrases.is_empty()).then(|| ParsedQuery {
             phrases: phrases.iter().map(|phrase| Needle::new(phrase)).collect(),
             whole,
             parts,
@@ -66,11 +66,11 @@ impl Asked {
         spread(&self.terms, TERMS_MAX).into_iter().map(|term| terms.word(term)).collect()
     }
 
-    /// How well a folded text answers, above 1; nothing when it does not match.
+    /// The score of a folded text, above 1; none when it does not match.
     pub(crate) fn score(&self, folded: &str) -> Option<f64> {
         let mut sum = 0.0;
         for phrase in &self.phrases {
-            let count = phrase.places(folded).take(OCCURRENCES_MAX).count();
+            let count = phrase.positions(folded).take(OCCURRENCES_MAX).count();
             if count == 0 {
                 return None;
             }
@@ -81,13 +81,12 @@ impl Asked {
         Some(1.0 + 0.6 * mean + if together { 0.4 } else { 0.0 })
     }
 
-    /// How well a folded text answers that holds some parts only, below 1; `weights` say what each part is
-    /// worth.
+    /// The score of a folded text that holds only some parts, below 1; `weights` are those of the parts.
     pub(crate) fn partial_score(&self, folded: &str, weights: &[f64]) -> Option<f64> {
         let total: f64 = weights.iter().sum();
         let mut sum = 0.0;
         for (part, weight) in self.parts.iter().zip(weights) {
-            let count = part.places(folded).take(OCCURRENCES_MAX).count();
+            let count = part.positions(folded).take(OCCURRENCES_MAX).count();
             if count > 0 {
                 sum += weight * (0.75 + 0.25 * saturated(count, folded));
             }
@@ -95,11 +94,13 @@ impl Asked {
         (sum > 0.0 && total > 0.0).then(|| (sum / total).min(0.999))
     }
 
-    /// Where phrases stand in a folded text, or else parts: byte offsets, sorted.
-    pub(crate) fn places(&self, folded: &str, places_max: usize) -> Vec<(usize, usize)> {
+    /// Positions of phrases in a folded text, or else of parts: byte offsets, sorted.
+    pub(crate) fn positions(&self, folded: &str, positions_max: usize) -> Vec<(usize, usize)> {
         let find = |needles: &[Needle]| {
-            let mut found: Vec<_> =
-                needles.iter().flat_map(|needle| needle.places(folded).take(places_max)).collect();
+            let mut found: Vec<_> = needles
+                .iter()
+                .flat_map(|needle| needle.positions(folded).take(positions_max))
+                .collect();
             found.sort_unstable();
             found
         };
@@ -122,10 +123,10 @@ impl Needle {
     }
 
     pub(crate) fn is_in(&self, folded: &str) -> bool {
-        self.places(folded).next().is_some()
+        self.positions(folded).next().is_some()
     }
 
-    fn places<'a>(&'a self, folded: &'a str) -> impl Iterator<Item = (usize, usize)> + 'a {
+    fn positions<'a>(&'a self, folded: &'a str) -> impl Iterator<Item = (usize, usize)> + 'a {
         let length = self.finder.needle().len();
         let is_word = |c: Option<char>| c.and_then(kind) == Some(Kind::Word);
         let found = self.finder.find_iter(folded.as_bytes()).map(move |at| (at, at + length));
@@ -143,8 +144,7 @@ fn saturated(count: usize, folded: &str) -> f64 {
     count / (count + 0.25 + 0.75 * folded.len() as f64 / USUAL_BYTES)
 }
 
-/// A folded stretch of a query: between words a mark binds (`example.com`), between dense characters it
-/// parts.
+/// Phrases of a folded section of a query: punctuation joins words (`example.com`) and separates dense characters.
 fn phrases_of(folded: &str) -> Vec<String> {
     let mut phrases: Vec<String> = Vec::new();
     for piece in folded.split(' ').filter(|piece| !piece.is_empty()) {
@@ -179,7 +179,7 @@ fn terms_of(phrases: &[String]) -> Vec<String> {
     terms
 }
 
-/// At most so many, spread evenly.
+/// At most `count_max` terms, spread evenly.
 fn spread(terms: &[String], count_max: usize) -> Vec<&str> {
     let count = terms.len().min(count_max);
     (0..count).map(|n| terms[n * terms.len() / count].as_str()).collect()
@@ -190,7 +190,7 @@ mod tests {
     use super::*;
 
     fn score(query: &str, text: &str) -> Option<f64> {
-        Asked::new(query).and_then(|asked| asked.score(&fold(text)))
+        ParsedQuery::new(query).and_then(|query| query.score(&fold(text)))
     }
 
     #[test]
@@ -227,7 +227,7 @@ mod tests {
             assert_eq!(score(query, text), None, "{query} in {text}");
         }
         for query in ["", "   ", "。?!…", "\0", "()[]\"'*:^"] {
-            assert!(Asked::new(query).is_none(), "{query}");
+            assert!(ParsedQuery::new(query).is_none(), "{query}");
         }
     }
 
@@ -241,11 +241,11 @@ mod tests {
     }
 
     #[test]
-    fn a_long_query_asks_the_index_for_a_few_terms() {
-        let asked = Asked::new(&"数据库连接信息在哪里呢".repeat(400)).unwrap();
-        assert!(asked.terms(Terms { workspace: "w" }).len() <= TERMS_MAX);
-        assert!(asked.parts.len() <= PARTS_MAX);
+    fn a_long_query_searches_the_index_for_a_few_terms() {
+        let query = ParsedQuery::new(&"数据库连接信息在哪里呢".repeat(400)).unwrap();
+        assert!(query.terms(Terms { workspace: "w" }).len() <= TERMS_MAX);
+        assert!(query.parts.len() <= PARTS_MAX);
         let words: String = (0..2000).map(|n| format!("word{n} ")).collect();
-        assert!(Asked::new(&words).unwrap().score(&fold(&words)).is_some());
+        assert!(ParsedQuery::new(&words).unwrap().score(&fold(&words)).is_some());
     }
 }
