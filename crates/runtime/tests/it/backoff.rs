@@ -1,4 +1,4 @@
-//! Restarts that come further and further apart.
+//! The delay between restarts grows.
 
 use crate::kit::{Kit, eventually, wire};
 use greenroom_runtime::{Limits, RunnerStatus};
@@ -27,7 +27,7 @@ async fn waiting_for_a_runner_that_backs_off_too_long_fails_at_once() {
     spec.env.insert("MODE".into(), "crash_at_start".into());
     kit.runtime.apply(vec![spec]).await;
     let error = kit.runtime.ready(&wire(), Duration::from_secs(10)).await.unwrap_err();
-    // Whoever sent the event learns what happened, and what the process said stays with operators.
+    // The sender of the event learns what happened; stderr is for operators only.
     assert_eq!(
         error.message,
         "no runner offers `plugin:test/wire/main`: runner `wire` exited with code 1"

@@ -86,8 +86,8 @@ impl Kit {
         self.children.run(spec, b"", Instant::now() + WAIT, OUTPUT_BYTES_MAX).await
     }
 
-    /// Runs a verb that ends well and gives back what it told.
-    pub(crate) async fn told(&self, spec: &ChildSpec) -> Value {
+    /// Runs a verb that succeeds and returns its output.
+    pub(crate) async fn output(&self, spec: &ChildSpec) -> Value {
         let finished = self.run(spec).await.unwrap();
         assert_eq!(finished.ended, ChildEnd::Exited(0), "{finished:?}");
         serde_json::from_slice(&finished.stdout).unwrap()
@@ -121,9 +121,9 @@ async fn a_child_reads_its_input_and_gets_its_arguments_and_environment_only() {
     let input = "{\"x\": 1}".repeat(100_000);
     let ran = kit.children.run(&spec, input.as_bytes(), Instant::now() + WAIT, 1 << 20).await;
     let finished = ran.unwrap();
-    let told: Value = serde_json::from_slice(&finished.stdout).unwrap();
+    let output: Value = serde_json::from_slice(&finished.stdout).unwrap();
     assert_eq!(
-        told,
+        output,
         json!({
             "read": input, "args": ["a", "b c"],
             "environment": ["FOLDER", "HOME", "LANG", "PATH", "TMPDIR"],
@@ -136,11 +136,11 @@ async fn a_child_reads_its_input_and_gets_its_arguments_and_environment_only() {
 async fn what_confines_a_child_is_said() {
     let kit = Kit::new();
     let finished = kit.run(&kit.spec(&["who"])).await.unwrap();
-    let told: Value = serde_json::from_slice(&finished.stdout).unwrap();
+    let output: Value = serde_json::from_slice(&finished.stdout).unwrap();
     let uid = if is_root() { NOBODY } else { rustix::process::getuid().as_raw() };
-    assert_eq!(told["uid"], uid);
+    assert_eq!(output["uid"], uid);
     if is_root() {
-        assert_eq!(told, json!({"uid": NOBODY, "gid": NOBODY, "groups": []}));
+        assert_eq!(output, json!({"uid": NOBODY, "gid": NOBODY, "groups": []}));
     }
     let limit = if finished.isolation.contains("+cgroup") { "cgroup" } else { "rlimit" };
     let expected = format!("{}+seccomp+net:off+{limit}+uid:{uid}", isolation_available());
@@ -155,24 +155,24 @@ async fn a_child_cannot_read_or_write_outside_its_folder() {
     let (own, other) = (kit.text("own/file"), kit.text("other/file"));
     let host = format!("/proc/{}/environ", std::process::id());
     let secret = kit.text("data/admin-token");
-    let told = kit.told(&kit.on_files("read", &[&own, &other, &secret, &host])).await;
+    let output = kit.output(&kit.on_files("read", &[&own, &other, &secret, &host])).await;
     if !enforced() {
         return;
     }
     let refused = "PermissionError";
-    assert_eq!(told, json!({own: "ok: text", other: refused, secret: refused, host: refused}));
+    assert_eq!(output, json!({own: "ok: text", other: refused, secret: refused, host: refused}));
     let (new, beside) = (kit.text("own/new"), kit.text("other/new"));
-    let told = kit.told(&kit.on_files("write", &[&new, &beside])).await;
-    assert_eq!(told, json!({new.as_str(): "ok: 3", beside: refused}));
+    let output = kit.output(&kit.on_files("write", &[&new, &beside])).await;
+    assert_eq!(output, json!({new.as_str(): "ok: 3", beside: refused}));
     let reader = ChildSpec { owns_dir: false, ..kit.on_files("write", &[&new]) };
-    assert_eq!(kit.told(&reader).await, json!({new: refused}));
+    assert_eq!(kit.output(&reader).await, json!({new: refused}));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_child_without_a_folder_runs_in_a_private_one() {
     let kit = Kit::new();
-    let told = kit.told(&ChildSpec { dir: PathBuf::new(), ..kit.spec(&["where"]) }).await;
-    assert_eq!(told, json!({"is_home": true, "write": "ok: 3"}));
+    let output = kit.output(&ChildSpec { dir: PathBuf::new(), ..kit.spec(&["where"]) }).await;
+    assert_eq!(output, json!({"is_home": true, "write": "ok: 3"}));
     assert!(kit.is_clear());
 }
 
@@ -193,15 +193,15 @@ async fn a_child_reaches_the_network_that_it_was_given_and_no_more() {
         "tcp": no, "mptcp": no, "fast": no, "udp": no, "unix": no, "abstract": no, "raw": no,
         "addressed_pair": no, "pair": "ok: [None, None]",
     });
-    assert_eq!(kit.told(&tries(Network::Off, port(&given))).await, off);
+    assert_eq!(kit.output(&tries(Network::Off, port(&given))).await, off);
     let one = Network::Port(port(&given));
     if enforced() {
         let mut expected = off.clone();
         expected["tcp"] = "ok: None".into();
-        assert_eq!(kit.told(&tries(one, port(&given))).await, expected);
-        assert_eq!(kit.told(&tries(one, port(&other))).await, off);
+        assert_eq!(kit.output(&tries(one, port(&given))).await, expected);
+        assert_eq!(kit.output(&tries(one, port(&other))).await, off);
     }
-    let on = kit.told(&tries(Network::On, port(&other))).await;
+    let on = kit.output(&tries(Network::On, port(&other))).await;
     for (what, expected) in [("tcp", "ok: None"), ("udp", "ok: None"), ("unix", no), ("raw", no)] {
         assert_eq!(on[what], expected, "{what}");
     }
@@ -224,7 +224,7 @@ async fn a_child_that_forks_without_end_is_stopped() {
 async fn a_child_that_eats_memory_is_stopped() {
     let kit = Kit::new();
     let finished = kit.run(&ChildSpec { memory_mb: 128, ..kit.spec(&["eat"]) }).await.unwrap();
-    // By whoever was first: the supervisor, or the kernel that gave it no more.
+    // By the supervisor or the kernel, whichever is first.
     match finished.ended {
         ChildEnd::Stopped => {
             assert_eq!(finished.message, "was stopped: it used more than 128 MB of memory");
@@ -253,7 +253,7 @@ async fn a_child_does_not_outlive_its_deadline() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_child_that_goes_into_the_background_is_found_there() {
     let kit = Kit::new();
-    assert_eq!(kit.told(&kit.spec(&["daemon"])).await, "gone");
+    assert_eq!(kit.output(&kit.spec(&["daemon"])).await, "gone");
     assert!(kit.is_clear());
 }
 
@@ -271,7 +271,7 @@ async fn a_child_that_writes_without_end_is_stopped() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_child_that_nobody_waits_for_any_more_ends() {
+async fn a_child_whose_caller_is_gone_ends() {
     let kit = Kit::new();
     let spec = kit.spec(&["sleep"]);
     let ran = tokio::time::timeout(Duration::from_millis(300), kit.run(&spec)).await;
@@ -292,7 +292,7 @@ async fn a_child_that_cannot_be_started_says_why() {
 async fn python_and_node_work_in_a_child() {
     let kit = Kit::new();
     assert_eq!(
-        kit.told(&kit.spec(&["python"])).await,
+        kit.output(&kit.spec(&["python"])).await,
         json!({
             "threads": 6, "callback": 42, "temporary": 1, "child": "42",
             "shell": "fine", "async": "done",
@@ -300,7 +300,7 @@ async fn python_and_node_work_in_a_child() {
     );
     let node = ChildSpec { command: vec!["node".into(), script("child.js")], ..kit.spec(&[]) };
     assert_eq!(
-        kit.told(&node).await,
+        kit.output(&node).await,
         json!({"hot": true, "wasm": true, "worker": 42, "child": "42", "file": "text"})
     );
 }

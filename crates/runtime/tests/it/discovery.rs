@@ -125,7 +125,7 @@ async fn a_command_that_does_not_exist_is_named() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_id_that_nobody_can_offer_fails_at_once() {
+async fn an_id_that_no_runner_can_offer_fails_immediately() {
     let kit = Kit::wire().await;
     let unknown = greenroom_protocol::RunnerId::parse("plugin:test/wire/unknown").unwrap();
     let asked = std::time::Instant::now();

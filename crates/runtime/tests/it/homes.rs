@@ -1,11 +1,11 @@
-//! The home of a program that stays: there at its next start, and nobody else's.
+//! The home of a program that stays: kept until its next start, and private.
 
 use crate::child::{Kit, enforced, is_root};
 use crate::who::may_mount;
 use greenroom_runtime::{Child, ChildSpec};
 use tokio::io::AsyncReadExt;
 
-/// Runs a line of shell as a program that stays, to its end, and gives back what it said.
+/// Runs a shell line as a program that stays, to its end; returns its output.
 async fn said(kit: &Kit, name: &str, line: &str) -> String {
     let command = ["/bin/sh", "-c", line].map(str::to_owned).to_vec();
     let spec = ChildSpec { name: name.to_owned(), command, ..kit.spec(&[]) };

@@ -4,7 +4,7 @@ use crate::kit::{Kit, eventually, finish, is_alive, request, some, texts};
 use greenroom_runtime::{Limits, RunEnd, RunHandle};
 use std::time::Duration;
 
-/// Runs `text` beside a run that waits; says how it ended after making sure that the other did not.
+/// Runs `text` beside a run that waits; returns how it ended, after checking that the other did not.
 async fn ends_alone(kit: &Kit, text: &str) -> RunEnd {
     let old = kit.state().pid;
     let mut other = kit.start("wait").await;
@@ -78,7 +78,7 @@ async fn a_line_of_100_mb_ends_its_run_and_is_never_held() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_flood_that_nobody_reads_overflows_the_run_and_not_the_host() {
+async fn an_unread_flood_overflows_the_run_and_not_the_host() {
     let limits =
         greenroom_config::Limits { run_buffer_bytes: 4 * 1024 * 1024, ..Default::default() };
     let kit = Kit::wire_with(limits.into()).await;
@@ -103,7 +103,7 @@ async fn a_run_that_writes_1_gb_ends_at_its_limit() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn results_for_another_connections_run_reach_nobody() {
+async fn results_for_another_connections_run_are_dropped() {
     let kit = Kit::new();
     let other = greenroom_runtime::RunnerSpec {
         name: "other".into(),
@@ -174,7 +174,7 @@ async fn a_runner_that_does_not_read_never_blocks_the_host() {
         ..Limits::default()
     });
     let mut spec = kit.spec();
-    spec.env.insert("MODE".into(), "deaf".into());
+    spec.env.insert("MODE".into(), "stall".into());
     kit.runtime.apply(vec![spec]).await;
     kit.ready().await;
     let text = format!("echo {}", "x".repeat(100_000));
@@ -228,7 +228,7 @@ async fn a_runner_dies_with_its_supervisor() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn runs_that_nobody_reads_cannot_fill_the_hosts_memory_together() {
+async fn unread_runs_cannot_fill_the_hosts_memory_together() {
     const MIB: usize = 1 << 20;
     let limits = Limits { connection_buffer_bytes_max: 4 * MIB, ..Limits::default() };
     let kit = Kit::wire_with(limits).await;

@@ -96,8 +96,8 @@ impl Kit {
         request(WIRE, &format!("run-{}", self.runs.fetch_add(1, Ordering::Relaxed)), text)
     }
 
-    /// Runs `text` and gives back the JSON that the runner told.
-    pub(crate) async fn told(&self, text: &str) -> Value {
+    /// Runs `text` and returns the JSON that the runner sends.
+    pub(crate) async fn output(&self, text: &str) -> Value {
         let (results, end) = finish(self.start(text).await).await;
         assert_eq!(end, RunEnd::Finished, "{results:?}");
         let content = data(&results[0])["message"]["content"].clone();
@@ -193,7 +193,7 @@ pub(crate) fn texts(results: &[RawResult]) -> Vec<String> {
     deltas.map(|result| data(result)["chunk"]["content"].as_str().unwrap().to_owned()).collect()
 }
 
-/// Looks until there is something to see.
+/// Polls until there is a value.
 pub(crate) async fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let deadline = tokio::time::Instant::now() + WAIT;
     loop {

@@ -83,7 +83,7 @@ async fn a_name_that_is_gone_leaves_its_plugin_to_others() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_pin_takes_the_plugin_from_whoever_was_first() {
+async fn a_pin_takes_the_plugin_from_an_earlier_runner() {
     let kit = Kit::new();
     kit.runtime.apply(vec![named(&kit, "evil")]).await;
     kit.ready().await;

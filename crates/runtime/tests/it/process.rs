@@ -40,7 +40,7 @@ async fn killing_the_host_leaves_no_process_and_recovery_waits_for_it() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_host_that_stops_while_a_runner_starts_leaves_nothing() {
-    // The start takes some milliseconds: one of these moments lies before its supervisor has said a word.
+    // A start takes some milliseconds: one of these moments is before the first report of its supervisor.
     for moment in [0, 1, 2, 4, 8, 16, 32] {
         let kit = Kit::new();
         kit.runtime.apply(vec![kit.spec()]).await;

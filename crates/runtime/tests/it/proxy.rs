@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_carries_the_identity_of_its_connection() {
     let kit = Kit::wire().await;
-    let seen = kit.told("call state.get").await;
+    let seen = kit.output("call state.get").await;
     let expected = json!({
         "runner": "wire", "plugin": "test/wire", "run_id": "run-0", "on_connection": true, "method": "state.get",
     });
@@ -18,7 +18,7 @@ async fn a_call_carries_the_identity_of_its_connection() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_for_a_run_elsewhere_says_so() {
     let kit = Kit::wire().await;
-    let seen = kit.told("call_for run-99 state.get").await;
+    let seen = kit.output("call_for run-99 state.get").await;
     assert_eq!(
         (seen["run_id"].as_str(), seen["on_connection"].as_bool()),
         (Some("run-99"), Some(false))
@@ -28,7 +28,7 @@ async fn a_call_for_a_run_elsewhere_says_so() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_refused_call_is_answered_with_the_error() {
     let kit = Kit::wire().await;
-    let seen = kit.told("call test.deny").await;
+    let seen = kit.output("call test.deny").await;
     assert_eq!(
         (seen["code"].as_i64(), seen["data"]["code"].as_str()),
         (Some(-32000), Some("unauthorized"))
@@ -38,17 +38,17 @@ async fn a_refused_call_is_answered_with_the_error() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_at_which_the_host_fails_is_answered_all_the_same() {
     let kit = Kit::wire().await;
-    let seen = kit.told("call test.panic").await;
+    let seen = kit.output("call test.panic").await;
     assert_eq!(seen["data"]["code"], "runtime_error");
     assert_eq!(seen["message"], "the host failed at this call");
-    assert_eq!(kit.told("call state.get").await["on_connection"], true);
+    assert_eq!(kit.output("call state.get").await["on_connection"], true);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_that_hangs_holds_up_nothing_else() {
     let kit = Kit::wire().await;
     let hanging = kit.start("call test.hang").await;
-    assert_eq!(kit.told("call state.get").await["on_connection"], true);
+    assert_eq!(kit.output("call state.get").await["on_connection"], true);
     let mut other = kit.start("wait").await;
     some(&mut other).await;
     other.cancel("done");
@@ -71,7 +71,7 @@ async fn a_call_that_is_given_up_is_dropped() {
 #[tokio::test(flavor = "multi_thread")]
 async fn too_many_calls_at_once_are_refused_one_by_one() {
     let kit = Kit::wire_with(Limits { calls_in_flight_max: 10, ..Limits::default() }).await;
-    let seen = kit.told("many_calls 10").await;
+    let seen = kit.output("many_calls 10").await;
     assert_eq!(
         (&seen["data"]["code"], &seen["data"]["retryable"]),
         (&json!("rate_limited"), &json!(true))
@@ -84,7 +84,7 @@ async fn too_many_calls_at_once_are_refused_one_by_one() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_items_of_a_streaming_call_come_before_its_answer() {
     let kit = Kit::wire().await;
-    let seen = kit.told("stream").await;
+    let seen = kit.output("stream").await;
     let items = json!([{"number": 0}, {"number": 1}, {"number": 2}]);
     assert_eq!(seen, json!({"items": items, "answer": {"sent": 3}}));
 }
@@ -92,6 +92,6 @@ async fn the_items_of_a_streaming_call_come_before_its_answer() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_request_id_that_is_in_use_is_refused() {
     let kit = Kit::wire().await;
-    let seen = kit.told("same_id_twice").await;
+    let seen = kit.output("same_id_twice").await;
     assert_eq!(seen["data"]["code"], "invalid_argument");
 }

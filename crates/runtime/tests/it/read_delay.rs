@@ -47,7 +47,7 @@ async fn a_run_that_is_alone_is_read_at_once_and_so_is_a_runner_that_asks() {
         assert_eq!(some(run).await, ["waiting"]);
     }
     assert!(alone.read_delay().is_some());
-    assert_eq!(kit.told("call state.get").await["on_connection"], true);
+    assert_eq!(kit.output("call state.get").await["on_connection"], true);
     assert!(alone.read_delay().is_none());
 }
 

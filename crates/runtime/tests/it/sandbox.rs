@@ -34,7 +34,7 @@ async fn a_runner_cannot_read_what_is_not_its_own() {
         "write /tmp/new".to_owned(),
     ];
     for secret in secrets {
-        assert_eq!(kit.told(&secret).await, "PermissionError", "{secret}");
+        assert_eq!(kit.output(&secret).await, "PermissionError", "{secret}");
     }
     let own = [
         format!("write {}", kit.path("wire/new").display()),
@@ -45,7 +45,7 @@ async fn a_runner_cannot_read_what_is_not_its_own() {
         "write /dev/null".to_owned(),
     ];
     for open in own {
-        let seen = kit.told(&open).await;
+        let seen = kit.output(&open).await;
         assert!(seen.as_str().unwrap().starts_with("ok"), "{open}: {seen}");
     }
 }
@@ -53,7 +53,7 @@ async fn a_runner_cannot_read_what_is_not_its_own() {
 #[tokio::test(flavor = "multi_thread")]
 async fn python_works_in_the_sandbox() {
     let kit = Kit::wire().await;
-    assert_eq!(kit.told("python").await, json!(["42", true, true]));
+    assert_eq!(kit.output("python").await, json!(["42", true, true]));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -93,7 +93,7 @@ async fn a_virtual_environment_works_in_the_sandbox() {
         RunnerSpec { command: vec!["venv/bin/python".into(), script("wire.py")], ..kit.spec() };
     kit.runtime.apply(vec![spec]).await;
     kit.ready().await;
-    assert_eq!(kit.told("python").await, json!(["42", true, true]));
+    assert_eq!(kit.output("python").await, json!(["42", true, true]));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -106,7 +106,7 @@ async fn a_script_that_names_its_interpreter_works_in_the_sandbox() {
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
     kit.runtime.apply(vec![RunnerSpec { command: vec!["./run.py".into()], ..kit.spec() }]).await;
     kit.ready().await;
-    assert_eq!(kit.told("python").await, json!(["42", true, true]));
+    assert_eq!(kit.output("python").await, json!(["42", true, true]));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -116,7 +116,7 @@ async fn a_runner_starts_with_its_own_session_environment_and_descriptors_only()
     spec.env.insert("API_KEY".into(), "k".into());
     kit.runtime.apply(vec![spec]).await;
     kit.ready().await;
-    let seen = kit.told("self").await;
+    let seen = kit.output("self").await;
     assert_eq!(seen["sid"], true);
     assert_eq!(seen["cwd"], kit.path("wire").to_str().unwrap());
     // The fourth is the listing itself.
@@ -140,20 +140,20 @@ async fn a_folder_around_the_data_folder_is_open_without_it() {
     if !enforced() {
         return;
     }
-    let token = kit.told(&format!("read {}", kit.path("data/admin-token").display())).await;
+    let token = kit.output(&format!("read {}", kit.path("data/admin-token").display())).await;
     assert!(["PermissionError", "FileNotFoundError"].contains(&token.as_str().unwrap()), "{token}");
-    let beside = kit.told(&format!("read {}", kit.path("other/code.py").display())).await;
+    let beside = kit.output(&format!("read {}", kit.path("other/code.py").display())).await;
     assert_eq!(beside, "ok: b'secret'");
-    let written = kit.told(&format!("write {}", kit.path("data/new").display())).await;
+    let written = kit.output(&format!("write {}", kit.path("data/new").display())).await;
     assert!(!written.as_str().unwrap().starts_with("ok"), "{written}");
-    // Where the system allows no cover, the folder is open entry by entry, and that is said.
-    let listed = kit.told(&format!("list {}", kit.folder.path().display())).await;
+    // Where covering is not allowed, the folder is open entry by entry, with a warning.
+    let listed = kit.output(&format!("list {}", kit.folder.path().display())).await;
     let expected = match kit.state().warnings.len() {
         0 => json!("ok: ['data', 'helper.py', 'other', 'wire']"),
         _ => json!("PermissionError"),
     };
     assert_eq!(listed, expected);
-    assert_eq!(kit.told("python").await, json!(["42", true, true]));
+    assert_eq!(kit.output("python").await, json!(["42", true, true]));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -194,17 +194,17 @@ async fn a_folder_that_is_not_the_runners_own_is_read_only_and_hides_files() {
     }
     for name in ["config.toml", "secret"] {
         // Covered by an empty file, or not open at all.
-        let read = kit.told(&format!("read {}", kit.path(name).display())).await;
+        let read = kit.output(&format!("read {}", kit.path(name).display())).await;
         assert!(["ok: b''", "PermissionError"].contains(&read.as_str().unwrap()), "{name}: {read}");
-        kit.told(&format!("write {}", kit.path(name).display())).await;
+        kit.output(&format!("write {}", kit.path(name).display())).await;
         assert_eq!(std::fs::read_to_string(kit.path(name)).unwrap(), "text");
     }
     let helper = kit.path("helper.py");
-    assert_eq!(kit.told(&format!("read {}", helper.display())).await, "ok: b'text'");
+    assert_eq!(kit.output(&format!("read {}", helper.display())).await, "ok: b'text'");
     for path in [helper, kit.path("new")] {
-        assert_eq!(kit.told(&format!("write {}", path.display())).await, "PermissionError");
+        assert_eq!(kit.output(&format!("write {}", path.display())).await, "PermissionError");
     }
-    assert_eq!(kit.told("python").await, json!(["42", true, true]));
+    assert_eq!(kit.output("python").await, json!(["42", true, true]));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -217,28 +217,28 @@ async fn a_hidden_file_stays_hidden_in_a_runners_own_folder() {
     if !enforced() {
         return;
     }
-    let read = kit.told(&format!("read {}", secret.display())).await;
+    let read = kit.output(&format!("read {}", secret.display())).await;
     assert!(["ok: b''", "PermissionError"].contains(&read.as_str().unwrap()), "{read}");
-    kit.told(&format!("write {}", secret.display())).await;
+    kit.output(&format!("write {}", secret.display())).await;
     assert_eq!(std::fs::read_to_string(&secret).unwrap(), "text");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_runner_cannot_change_the_host_or_leave_its_processes() {
     let kit = Kit::wire().await;
-    let seen = kit.told(&format!("reach {}", std::process::id())).await;
+    let seen = kit.output(&format!("reach {}", std::process::id())).await;
     for (what, outcome) in seen.as_object().unwrap() {
         assert_eq!(outcome, "PermissionError", "{what}");
     }
     assert_eq!(kit.state().warnings, Vec::<String>::new());
-    let private = kit.told("self").await["env"]["HOME"].as_str().unwrap().to_owned();
+    let private = kit.output("self").await["env"]["HOME"].as_str().unwrap().to_owned();
     assert!(!private.contains(&format!("-{}-", std::process::id())), "{private}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_runner_may_do_with_its_own_processes_what_it_likes() {
     let kit = Kit::wire().await;
-    let seen = kit.told("own").await;
+    let seen = kit.output("own").await;
     assert_eq!(
         seen,
         json!({

@@ -48,7 +48,7 @@ async fn call(
     call_tool(&kit.runtime, "shelf", tool, parameters).await
 }
 
-/// How many calls the plugin was told to give up.
+/// How many calls the plugin was told to cancel.
 async fn given_up(kit: &Kit) -> u64 {
     call(kit, "given_up", json!({})).await.unwrap().result.as_u64().unwrap()
 }

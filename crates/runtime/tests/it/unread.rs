@@ -1,4 +1,4 @@
-//! A process that does not read: what it has not read is another's, and what it has is still its own.
+//! A process that does not read: unread runs go to another process, and read ones stay.
 
 use crate::kit::{Kit, eventually, finish, is_alive, some, texts, with_grace};
 use greenroom_runtime::{Limits, RunEnd, RunHandle};
@@ -10,7 +10,7 @@ fn soon() -> Limits {
     Limits { stdin_stall_timeout, ..with_grace(cancel_grace) }
 }
 
-/// A run that keeps the process from reading, and one that it does not get to hear of.
+/// A run that blocks the process, and one that it does not read.
 async fn blocked_and_unread(kit: &Kit) -> (RunHandle, RunHandle) {
     let mut blocked = kit.start("block").await;
     assert_eq!(some(&mut blocked).await, ["blocked"]);
@@ -64,7 +64,7 @@ async fn a_crash_costs_no_run_that_was_not_read() {
     assert_eq!(finish(unread).await.1, RunEnd::NotDelivered);
 }
 
-/// Each that blocks keeps its process; there is an end to how many there may be.
+/// Each run that blocks keeps its process; the number of processes is limited.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_runner_that_always_blocks_gets_so_many_processes_and_no_more() {
     let kit = Kit::wire_with(Limits { draining_max: 2, ..soon() }).await;
@@ -114,7 +114,7 @@ async fn runs_wait_for_a_process_that_has_much_to_read() {
     assert_eq!(kit.state().restarts, 0);
 }
 
-/// Nobody gave up on the others: they have their deadlines.
+/// The other runs were not cancelled: they have their deadlines.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_process_that_is_replaced_ends_the_runs_that_it_has_read() {
     let cancel_grace = Duration::from_millis(100);
@@ -148,7 +148,7 @@ async fn a_process_that_is_gone_does_not_count_among_those_that_finish() {
     assert_eq!(finish(blocked).await.1, RunEnd::Finished);
 }
 
-/// Whoever notices first that it is gone.
+/// Whichever part notices first that the process is gone.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_process_that_is_killed_under_load_ends_no_other() {
     for _ in 0..5 {
@@ -166,7 +166,7 @@ async fn a_process_that_is_killed_under_load_ends_no_other() {
     }
 }
 
-/// Everyone who takes back does it at once.
+/// All parts that take runs back do so at once.
 #[tokio::test(flavor = "multi_thread")]
 async fn whatever_is_not_read_when_a_process_is_killed_is_another_processs() {
     for _ in 0..20 {

@@ -100,13 +100,13 @@ async fn of_the_settings_of_the_system_a_child_reads_what_programs_need_and_noth
     let (needed, foreign) = ("/etc/passwd", ["/etc/shadow", "/etc/fstab", "/etc/login.defs"]);
     let foreign: Vec<&str> = foreign.into_iter().filter(|path| Path::new(path).exists()).collect();
     let paths: Vec<&str> = std::iter::once(needed).chain(foreign.iter().copied()).collect();
-    let told = kit.told(&kit.on_files("read", &paths)).await;
-    assert!(told[needed].as_str().unwrap().starts_with("ok"), "{told}");
+    let output = kit.output(&kit.on_files("read", &paths)).await;
+    assert!(output[needed].as_str().unwrap().starts_with("ok"), "{output}");
     for path in foreign {
-        assert_eq!(told[path], "PermissionError", "{told}");
+        assert_eq!(output[path], "PermissionError", "{output}");
     }
-    let told = kit.told(&kit.on_files("list", &["/etc"])).await;
-    assert_eq!(told, json!({"/etc": "PermissionError"}));
+    let output = kit.output(&kit.on_files("list", &["/etc"])).await;
+    assert_eq!(output, json!({"/etc": "PermissionError"}));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -136,7 +136,7 @@ async fn children_wait_for_their_turn_within_their_time_and_are_not_started_afte
     let ran = kit.children.run(&late, b"", soon, OUTPUT_BYTES_MAX).await;
     assert_eq!(ran.unwrap_err(), ChildError::NoTurn);
     assert!(!begun("late").exists());
-    // Whoever gives up makes room, and one that waits can be given up as well.
+    // A caller that gives up makes room, and one that waits can give up as well.
     let waiting = tokio::time::timeout(Duration::from_millis(100), kit.run(&late)).await;
     assert!(waiting.is_err());
     drop(first);

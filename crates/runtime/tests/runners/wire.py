@@ -292,7 +292,7 @@ def main():
     for line in sys.stdin:
         handle(json.loads(line), plugin, manifests)
         served += 1
-        if mode == "deaf" and served == 2:
+        if mode == "stall" and served == 2:
             time.sleep(1000)
 
 
