@@ -120,7 +120,7 @@ fn trail(shared: &Shared, call: &ProxyCall, rights: Option<&Rights>) -> Trail {
         Some(rights) => Arc::clone(&rights.subject),
         None => Arc::new(shared.auditor.claimed(call.run_id.as_deref())),
     };
-    let method = match ProxyMethod::parse(&call.method, call.wire) {
+    let method = match Method::parse(&call.method) {
         Some(method) => Cow::Borrowed(method.as_str()),
         None => Cow::Owned(shared.auditor.quoted(&call.method)),
     };
@@ -172,7 +172,7 @@ async fn check_and_carry_out(
         live,
         rights,
         settings: &settings,
-        method,
+        method: &call.method,
         plugin: &call.plugin,
         sink: &call.sink,
         params: clean.as_deref().unwrap_or(&call.params),
@@ -182,10 +182,10 @@ async fn check_and_carry_out(
     let answer = match row.at_end {
         AtEnd::Stops => tokio::select! {
             biased;
-            answer = carry_out(&mut call, &row) => answer?,
+            answer = carry_out(&mut call, method, &row) => answer?,
             () = live.wait_for_end() => return Err(over(live)),
         },
-        AtEnd::Finishes | AtEnd::Served => carry_out(&mut call, &row).await?,
+        AtEnd::Finishes | AtEnd::Served => carry_out(&mut call, method, &row).await?,
     };
     if row.effect == Effect::Read {
         check_size("answer", &answer, limits.response_bytes)?;
@@ -194,7 +194,7 @@ async fn check_and_carry_out(
 }
 
 /// Serves a call after the results that its run sent before it are applied.
-async fn carry_out(call: &mut Call<'_>, row: &Row) -> Answer {
+async fn carry_out(call: &mut Call<'_>, method: ProxyMethod, row: &Row) -> Answer {
     call.live.wait_for_applied(call.results_before).await;
     fault::point("in_call");
     if row.at_end == AtEnd::Stops && call.live.rights().is_none() {
@@ -210,7 +210,7 @@ async fn carry_out(call: &mut Call<'_>, row: &Row) -> Answer {
         Some(turns) => turns.acquire().await.ok(),
         None => None,
     };
-    let method = match call.method {
+    let method = match method {
         ProxyMethod::Api(method) => method,
         ProxyMethod::Langbot(method) => return langbot::serve(call, method).await,
     };

@@ -3,7 +3,6 @@
 //! Invariant: a handler acts as the run in `rights`; nothing in the parameters says who calls.
 
 use super::audit::Trail;
-use super::table::ProxyMethod;
 use crate::host::Shared;
 use crate::live::{LiveRun, Rights};
 use crate::settings::Settings;
@@ -25,7 +24,8 @@ pub(crate) struct Call<'a> {
     pub(crate) live: &'a Arc<LiveRun>,
     pub(crate) rights: &'a Rights,
     pub(crate) settings: &'a Settings,
-    pub(crate) method: ProxyMethod,
+    /// The name of its method.
+    pub(crate) method: &'a str,
     /// `author/name`, from the connection.
     pub(crate) plugin: &'a str,
     /// Takes the items of a streaming call.

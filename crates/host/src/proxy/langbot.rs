@@ -32,37 +32,22 @@ pub(crate) enum LangbotMethod {
     RunList,
     RunEventsPage,
     RunCancel,
-    RunAppendResult,
-    RunFinalize,
+    /// `run_append_result` and `run_finalize`, which are refused.
+    RunResult,
 }
 
 impl LangbotMethod {
-    const ALL: [Self; 8] = [
-        Self::GetPrompt,
-        Self::GetConfigFile,
-        Self::RunGet,
-        Self::RunList,
-        Self::RunEventsPage,
-        Self::RunCancel,
-        Self::RunAppendResult,
-        Self::RunFinalize,
-    ];
-
     pub(super) fn parse(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|method| method.as_str() == name)
-    }
-
-    pub(super) fn as_str(self) -> &'static str {
-        match self {
-            Self::GetPrompt => "langbot.get_prompt",
-            Self::GetConfigFile => "langbot.get_config_file",
-            Self::RunGet => "langbot.run_get",
-            Self::RunList => "langbot.run_list",
-            Self::RunEventsPage => "langbot.run_events_page",
-            Self::RunCancel => "langbot.run_cancel",
-            Self::RunAppendResult => "langbot.run_append_result",
-            Self::RunFinalize => "langbot.run_finalize",
-        }
+        Some(match name.strip_prefix("langbot.")? {
+            "get_prompt" => Self::GetPrompt,
+            "get_config_file" => Self::GetConfigFile,
+            "run_get" => Self::RunGet,
+            "run_list" => Self::RunList,
+            "run_events_page" => Self::RunEventsPage,
+            "run_cancel" => Self::RunCancel,
+            "run_append_result" | "run_finalize" => Self::RunResult,
+            _ => return None,
+        })
     }
 }
 
@@ -99,7 +84,7 @@ pub(super) async fn serve(call: &mut Call<'_>, method: LangbotMethod) -> Answer 
         LangbotMethod::RunList => runs(call, &params).await,
         LangbotMethod::RunEventsPage => results(call, &params).await,
         LangbotMethod::RunCancel => cancel(call, &params).await,
-        LangbotMethod::RunAppendResult | LangbotMethod::RunFinalize => {
+        LangbotMethod::RunResult => {
             let message = "a run's results go over its own stream, and it ends with them";
             Err(refuse(ErrorCode::Unauthorized, message).detail("reason", "not_granted"))
         }

@@ -169,7 +169,7 @@ fn model(call: &mut Call<'_>, model_id: &str, wanted: Kind) -> Result<Arc<Model>
     }
     let message = format!(
         "`{}` takes a model of kind `{}`, and `{model_id}` is of kind `{}`",
-        call.method.as_str(),
+        call.method,
         wanted.as_str(),
         kind.as_str()
     );

@@ -121,13 +121,6 @@ impl ProxyMethod {
         let langbot = || LangbotMethod::parse(name).filter(|_| wire == Wire::Langbot);
         Method::parse(name).map(Self::Api).or_else(|| langbot().map(Self::Langbot))
     }
-
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            ProxyMethod::Api(method) => method.as_str(),
-            ProxyMethod::Langbot(method) => method.as_str(),
-        }
-    }
 }
 
 const LOOK_UP: u64 = 1;
@@ -180,8 +173,7 @@ pub(crate) fn row(method: ProxyMethod) -> Row {
         Langbot(LangbotMethod::RunList)         => (Needs::Nothing, Run, Read, PAGE, Free, Stops),
         Langbot(LangbotMethod::RunEventsPage)   => (Needs::Nothing, Run, Read, PAGE, Free, Stops),
         Langbot(LangbotMethod::RunCancel)       => (Needs::Nothing, Run, Read, LOOK_UP, Free, Finishes),
-        Langbot(LangbotMethod::RunAppendResult) => (Needs::Nothing, Run, Read, LOOK_UP, Free, Stops),
-        Langbot(LangbotMethod::RunFinalize)     => (Needs::Nothing, Run, Read, LOOK_UP, Free, Stops),
+        Langbot(LangbotMethod::RunResult)       => (Needs::Nothing, Run, Read, LOOK_UP, Free, Stops),
     };
     Row { needs, reaches, effect, cost, turn, at_end, flag: flag(needs) }
 }

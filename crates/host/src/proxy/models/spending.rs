@@ -94,7 +94,7 @@ impl Spending {
             run_spent: run_spent(call).await?,
             live: Some(call.live),
         };
-        let reserved = Self::reserve(call.shared, &payer, model, call.method.as_str(), size);
+        let reserved = Self::reserve(call.shared, &payer, model, call.method, size);
         let mut spending = reserved.map_err(|exceeded| {
             let message = format!("the budget does not allow this call: {exceeded}");
             call.live.end_with(run_code::BUDGET_EXCEEDED, message.clone());
