@@ -1,6 +1,6 @@
 //! What the host does once a commit is durable: decided by pure functions, carried out in one place.
 //!
-//! Invariant: whoever commits a command that others wait for passes its outcome to `Shared::follow_up`. Nothing
+//! Invariant: code that commits a command others wait for passes its outcome to `Shared::follow_up`. Nothing
 //! else starts a run, publishes stored results, or wakes the tasks behind them.
 
 use crate::context::Envelope;

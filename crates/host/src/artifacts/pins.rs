@@ -87,7 +87,7 @@ mod tests {
         assert!(futures_poll(waiting.as_mut()).await.is_none());
         drop(claim);
         drop(waiting.await);
-        assert!(pins.all().is_empty(), "locks that nobody holds are forgotten");
+        assert!(pins.all().is_empty(), "locks without a holder are removed");
     }
 
     /// Polls a future once.

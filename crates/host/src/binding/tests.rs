@@ -155,7 +155,7 @@ fn the_deciding_rule_is_recorded_with_the_agents_passed_over() {
     for (agents, reason, beside) in cases {
         let agents: Vec<Agent> = agents.iter().map(|&agent| agent.clone()).collect();
         let Match::One(_, bound) = resolve(&agents, &message, "default") else {
-            panic!("nobody took it: {reason:?}")
+            panic!("no agent was chosen: {reason:?}")
         };
         assert_eq!(
             bound,
